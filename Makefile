@@ -1,0 +1,65 @@
+# Each target makes .venv by itself and installs what it needs, once; `make` alone lists the targets.
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST_ARGS ?=
+
+# What each target installs: extras of pyproject.toml.
+EXTRAS_demo := plot
+EXTRAS_test := all,test
+EXTRAS_lint := all,lint
+EXTRAS_bench := all
+EXTRAS_docs := docs
+
+# A data folder next to the project is found without being named.
+ifndef SE_GNN_DATA
+ifneq ($(wildcard ../shared/data/.),)
+export SE_GNN_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: help demo test test-slow lint bench docs clean
+.NOTPARALLEL: # two installations into one .venv would get in each other's way
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: .venv/.demo-stamp ## classify handwritten digits and show why; writes to demo/
+	$(BIN)/python examples/demo_digits.py
+
+test: .venv/.test-stamp ## run the tests, without the slow ones; PYTEST_ARGS="-k name" picks some
+	$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+
+test-slow: .venv/.test-stamp ## run the tests that take minutes
+	$(BIN)/python -m pytest -m "slow and not gpu" $(PYTEST_ARGS)
+
+lint: .venv/.lint-stamp ## check style, types and the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.bench-stamp ## measure speed and memory
+	$(BIN)/python -m benchmarks
+
+docs: .venv/.docs-stamp ## build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean: ## remove .venv, caches and what demo and docs wrote
+	rm -rf .venv build dist demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/.%-stamp: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing se-gnn[$(EXTRAS_$*)] into .venv; the first time takes a few minutes"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS_$*)]'
+	@touch $@
+
+# pip is the last thing that `venv` makes: where it is missing, the environment is not complete.
+$(BIN)/pip:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "$(PYTHON) was not found: install Python 3.11 or newer, or name one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "se-gnn needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name a newer one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { \
+	  echo "$(PYTHON) could not make the virtual environment .venv (see above)." >&2; \
+	  echo "On Debian and Ubuntu the package python3-venv brings what is missing." >&2; exit 1; }

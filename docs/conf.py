@@ -1,0 +1,26 @@
+"""Sphinx settings; build with `make docs`."""
+
+from importlib.metadata import version as installed_version
+
+project = "se-gnn"
+author = "The se-gnn developers"
+copyright = author
+version = release = installed_version("se-gnn")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+default_role = "literal"  # docstrings write code in single backticks
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_default_options = {
+    "members": True,
+    # scikit-learn adds these to estimators; they link to pages of its own documentation
+    "exclude-members": ", ".join(f"set_{verb}_request" for verb in ("fit", "predict", "predict_proba", "score")),
+}
+napoleon_custom_sections = ["Shapes"]
+
+html_theme = "furo"
+html_title = f"se-gnn {release}"

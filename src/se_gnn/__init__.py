@@ -1,0 +1,31 @@
+"""Classifies the nodes of a graph and shows, with every prediction, the labeled cases it rests on."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from se_gnn.config import Config
+    from se_gnn.datasets import load_dataset
+    from se_gnn.estimator import SEGNNClassifier
+    from se_gnn.explain import Explanation
+    from se_gnn.graph import AttributedGraph
+
+__version__ = "0.1.0"
+__all__ = ["AttributedGraph", "Config", "Explanation", "SEGNNClassifier", "load_dataset"]
+
+_HOME = {
+    "AttributedGraph": "se_gnn.graph",
+    "Config": "se_gnn.config",
+    "Explanation": "se_gnn.explain",
+    "SEGNNClassifier": "se_gnn.estimator",
+    "load_dataset": "se_gnn.datasets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used, so that `import se_gnn` and the command line stay quick."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'se_gnn' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)

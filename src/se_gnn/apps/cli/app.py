@@ -1,0 +1,114 @@
+"""The commands under one name, and what happens to their errors.
+
+Exit codes: 0 fine, 1 unexpected (with its traceback), 2 a user's mistake, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from se_gnn.apps.cli.datasets import datasets
+from se_gnn.apps.cli.evaluate import evaluate
+from se_gnn.apps.cli.explain import explain
+from se_gnn.apps.cli.predict import predict
+from se_gnn.apps.cli.train import train
+from se_gnn.errors import InputError
+
+MISTAKE, INTERRUPTED = 2, 130
+
+
+class Group(TyperGroup):
+    """Turns a user's mistake into one line on stderr; anything unexpected keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except InputError as error:
+                typer.echo(f"error: {error}", err=True)
+                raise typer.Exit(MISTAKE) from error
+            except KeyboardInterrupt as error:
+                typer.echo("\ninterrupted", err=True)
+                raise typer.Exit(INTERRUPTED) from error
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"warning: {message}", err=True)
+
+
+app = typer.Typer(
+    name="se-gnn",
+    cls=Group,
+    help="Classify the nodes of a graph, and show for every prediction the labeled nodes it rests on.",
+    epilog=(
+        "\b\n"
+        "Start here (nothing to download):\n"
+        "  se-gnn train digits --out model\n"
+        "  se-gnn explain model --node digit-0003"
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: quick, and the same in every terminal
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"se-gnn {version('se-gnn')}")
+        except PackageNotFoundError:
+            typer.echo("se-gnn (not installed)")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options that go before a command."""
+
+
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn train digits --out model\n"
+        "  se-gnn train cora --out cora --preset paper --seed 1\n"
+        "  se-gnn train digits --out model --set similarity.num_nearest=10"
+    )
+)(train)
+app.command(epilog="\b\nExample:\n  se-gnn evaluate model")(evaluate)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn predict model --out predictions.csv\n"
+        "  se-gnn predict model --out two.jsonl --nodes digit-0003,digit-0005"
+    )
+)(predict)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn explain model --node digit-0003\n"
+        "  se-gnn explain model --node digit-0003 --k 20 --json > why.json"
+    )
+)(explain)
+app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
+
+
+def main() -> None:
+    """Entry point of the command `se-gnn`."""
+    app(prog_name="se-gnn")

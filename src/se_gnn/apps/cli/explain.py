@@ -1,0 +1,126 @@
+"""`se-gnn explain`."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from se_gnn.apps.cli.tables import WIDTH, count, percent, table
+
+if TYPE_CHECKING:
+    from se_gnn.explain import Explanation
+    from se_gnn.graph.attributed import IntArray
+
+CRUCIAL_EDGES = 5
+MATCHED_EDGES = 8
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
+    ] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; it has a schema.")] = False,
+) -> None:
+    """Show why a node is predicted as it is.
+
+    In a sentence first; then the nearest labeled nodes and what each of them counts, the relations of the node that the
+    closest of them shares, and the node's own relations that matter most.
+    """
+    from se_gnn.explain import Explainer
+    from se_gnn.model.folder import load_model
+
+    trained = load_model(folder)
+    explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
+    typer.echo(explanation.to_json() if as_json else _show(explanation, k))
+
+
+def _show(explanation: Explanation, k: int) -> str:
+    parts = [textwrap.fill(explanation.sentence(), WIDTH), _probabilities(explanation), _neighbors(explanation, k)]
+    parts += _matches(explanation)
+    parts += _crucial(explanation)
+    return "\n\n".join(parts)
+
+
+def _probabilities(explanation: Explanation) -> str:
+    order = sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c])
+    likely = [c for c in order if explanation.probabilities[c] > 0][:5]
+    lines = [f"  {percent(explanation.probabilities[c]):>6}  {explanation.class_names[c]}" for c in likely]
+    if explanation.label >= 0:
+        lines.append(f"  Its known class is {explanation.class_names[explanation.label]!r}.")
+    return "\n".join(["Probability of each class", *lines])
+
+
+def _neighbors(explanation: Explanation, k: int) -> str:
+    shown = explanation.neighbors[:k]
+    rows = [
+        [
+            neighbor.name,
+            neighbor.label_name,
+            percent(neighbor.weight),
+            _number(neighbor.similarity),
+            _number(neighbor.node_term),
+            _number(neighbor.structure_term) if neighbor.structure_similarity is not None else "-",
+        ]
+        for neighbor in shown
+    ]
+    header = ["labeled node", "class", "adds", "similarity", "= node", "+ structure"]
+    text = [f"The {len(shown)} nearest of {count(len(explanation.neighbors), 'voting labeled node')}"]
+    text.append(table(header, rows, names=(0, 1)))
+    hidden = sum(neighbor.weight for neighbor in explanation.neighbors[k:])
+    note = "Each adds its share to the probability of its own class."
+    if len(explanation.neighbors) > k:
+        note += f" Those not shown add {percent(hidden)} together; show more with --k."
+    text.append(textwrap.fill(note, WIDTH))
+    return "\n".join(text)
+
+
+def _matches(explanation: Explanation) -> list[str]:
+    """Relations of the node beside those of the closest neighbor, best first; those that both have are counted."""
+    closest = explanation.neighbors[0]
+    matches = closest.matches
+    if matches is None or not len(matches):
+        return []
+    same = (matches.edges == matches.matched).all(axis=1)
+    others = [i for i in (-matches.similarity).argsort(kind="stable") if not same[i]]
+    shown = others[:MATCHED_EDGES]
+    title = f"The closest labeled node is {closest.name}."
+    if same.any():
+        title += (
+            f" {int(same.sum())} of the {count(len(matches), 'relation')} around {explanation.name} lie around it, too."
+        )
+    if not shown:
+        return [textwrap.fill(title, WIDTH)]
+    title += f" {'Other relations' if same.any() else 'Relations'} and the most similar ones around it"
+    title += f" (best {len(shown)} of {len(others)}):" if len(others) > len(shown) else ":"
+    rows = [
+        [
+            _edge(explanation, matches.edges[i]),
+            _edge(explanation, matches.matched[i]),
+            _number(matches.similarity[i]),
+        ]
+        for i in shown
+    ]
+    header = [f"around {explanation.name}", f"around {closest.name}", "similarity"]
+    return [textwrap.fill(title, WIDTH) + "\n" + table(header, rows, names=(0, 1))]
+
+
+def _crucial(explanation: Explanation) -> list[str]:
+    crucial = explanation.crucial_subgraph(size=CRUCIAL_EDGES)
+    if not len(crucial.edges):
+        return []
+    rows = [[_edge(explanation, edge), _number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
+    title = f"The relations that matter most, of {count(len(explanation.edges), 'relation')} around {explanation.name}"
+    return [textwrap.fill(title, WIDTH) + "\n" + table(["relation", "importance"], rows)]
+
+
+def _edge(explanation: Explanation, ends: IntArray) -> str:
+    return " - ".join(explanation.node_names[int(end)] for end in ends)
+
+
+def _number(value: float) -> str:
+    return f"{round(float(value), 3) + 0.0:.3f}"  # + 0.0: no "-0.000"

@@ -1,0 +1,93 @@
+"""`se-gnn predict`: a row a node, as CSV, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from se_gnn.apps.cli.tables import count
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph.attributed import IntArray
+    from se_gnn.model import Prediction
+
+    Writer = Callable[[Prediction, AttributedGraph], bytes]
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="File to write; it must end in .csv, .jsonl or .parquet.", show_default=False
+        ),
+    ],
+    nodes: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Only these nodes: names with commas between. Repeatable.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+) -> None:
+    """Predict the class of every node and write it to a file.
+
+    A row a node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with their
+    weights. A labeled node is predicted by the others.
+    """
+    from se_gnn.graph.store import replace_file, writing_to
+    from se_gnn.model.folder import load_model
+
+    writer = _writer(out)
+    _check_file(out, overwrite=overwrite)
+    trained = load_model(folder)
+    prediction = trained.predict(_node_ids(trained.graph, nodes))
+    content = writer(prediction, trained.graph)
+    with writing_to(out.parent):
+        replace_file(out, content)
+    if not quiet:
+        typer.echo(f"Wrote the predictions of {count(len(prediction.nodes), 'node')} to {out}.")
+
+
+def _writer(out: Path) -> Writer:
+    """The format by the ending of the name, and the package it needs."""
+    from se_gnn.apps.cli import prediction_files
+    from se_gnn.optional import require
+
+    writers: dict[str, Writer] = {
+        ".csv": prediction_files.as_csv,
+        ".jsonl": prediction_files.as_json_lines,
+        ".parquet": prediction_files.as_parquet,
+    }
+    writer = writers.get(out.suffix.lower())
+    if writer is None:
+        raise InputError(f"--out must end in {', '.join(writers)}, got {out.name!r}")
+    if writer is prediction_files.as_parquet:
+        require("pyarrow", extra="parquet", feature="Parquet files")
+    return writer
+
+
+def _check_file(out: Path, *, overwrite: bool) -> None:
+    if out.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file")
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} already exists; --overwrite replaces it")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: the folder {out.parent} does not exist")
+
+
+def _node_ids(graph: AttributedGraph, names: list[str] | None) -> IntArray | None:
+    """Ids of the nodes asked for, in that order; a name that holds a comma is taken whole."""
+    import numpy as np
+
+    if not names:
+        return None
+    known = set(graph.node_names)
+    split = [name for text in names for name in ([text] if text in known else text.split(","))]
+    ids = [graph.node_id(name.strip()) for name in split if name.strip()]
+    if not ids:
+        raise InputError("--nodes must name at least one node")
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)  # each once

@@ -1,0 +1,112 @@
+"""Predictions as files. Shapes: T targets, K nearest labeled nodes, C classes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import FloatArray
+from se_gnn.model import Prediction
+from se_gnn.optional import require
+
+
+class Vote(NamedTuple):
+    """One labeled node that was nearest, and what it counted."""
+
+    node: str
+    label: str
+    weight: float
+
+
+class Row(NamedTuple):
+    """What is written of one node."""
+
+    node: str
+    predicted: str
+    probabilities: list[float]  # [C]
+    nearest: list[Vote]  # [K], nearest first; fewer where fewer can vote
+
+
+def as_csv(prediction: Prediction, graph: AttributedGraph) -> bytes:
+    """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on."""
+    most = prediction.neighbors.shape[1]
+    header = ["node", "class", *_probability_columns(graph)]
+    for rank in range(1, most + 1):
+        header += [f"nearest_{rank}", f"label_{rank}", f"weight_{rank}"]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for row in _rows(prediction, graph):
+        votes = [value for vote in row.nearest for value in vote]
+        empty = [""] * (3 * (most - len(row.nearest)))
+        writer.writerow([row.node, row.predicted, *row.probabilities, *votes, *empty])
+    return text.getvalue().encode()
+
+
+def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
+    """An object a line: `node`, `class`, `probabilities` by class, `nearest` as objects."""
+    lines = (
+        json.dumps(
+            {
+                "node": row.node,
+                "class": row.predicted,
+                "probabilities": dict(zip(graph.class_names, row.probabilities)),
+                "nearest": [vote._asdict() for vote in row.nearest],
+            },
+            ensure_ascii=False,
+        )
+        for row in _rows(prediction, graph)
+    )
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def as_parquet(prediction: Prediction, graph: AttributedGraph) -> bytes:
+    """Columns `node`, `class`, `probability_<class>`, and `nearest`, a list of structs."""
+    pa: Any = require("pyarrow", extra="parquet", feature="Parquet files")
+    parquet: Any = require("pyarrow.parquet", extra="parquet", feature="Parquet files")
+    rows = list(_rows(prediction, graph))
+    vote = pa.struct([("node", pa.string()), ("label", pa.string()), ("weight", pa.float32())])
+    columns = {
+        "node": pa.array([row.node for row in rows], pa.string()),
+        "class": pa.array([row.predicted for row in rows], pa.string()),
+    }
+    for column, values in zip(_probability_columns(graph), _at_most_one(prediction).T):
+        columns[column] = pa.array(values, pa.float32())
+    columns["nearest"] = pa.array([[vote._asdict() for vote in row.nearest] for row in rows], pa.list_(vote))
+    sink = io.BytesIO()
+    parquet.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _probability_columns(graph: AttributedGraph) -> list[str]:
+    return [f"probability_{name}" for name in graph.class_names]
+
+
+def _rows(prediction: Prediction, graph: AttributedGraph) -> Iterator[Row]:
+    votes = np.isfinite(prediction.overall)  # a node that is compared with itself has no vote
+    probabilities, weights = _shortest(_at_most_one(prediction)), _shortest(prediction.weights)
+    for i, node in enumerate(prediction.nodes):
+        nearest = [
+            Vote(graph.node_names[other], graph.class_names[graph.labels[other]], weights[i][k])
+            for k, other in enumerate(prediction.neighbors[i])
+            if votes[i, k]
+        ]
+        yield Row(graph.node_names[node], graph.class_names[prediction.classes[i]], probabilities[i], nearest)
+
+
+def _at_most_one(prediction: Prediction) -> FloatArray:
+    """Probabilities are sums of float32 weights and may come out as 1.0000001."""
+    clipped: FloatArray = np.minimum(prediction.probabilities, np.float32(1))
+    return clipped
+
+
+def _shortest(values: FloatArray) -> list[list[float]]:
+    """Numbers that print with no more digits than float32 holds and read back as the same float32."""
+    plain: list[list[float]] = values.astype(str).astype(np.float64).tolist()
+    return plain

@@ -1,0 +1,190 @@
+"""`se-gnn train`: checks all that can be wrong, then trains and saves."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from se_gnn.apps.cli.tables import WIDTH, count, percent
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.config import Config
+    from se_gnn.graph import AttributedGraph
+
+
+class Preset(StrEnum):
+    """Presets of `se_gnn.config`."""
+
+    best = "best"
+    paper = "paper"
+    authors = "authors"
+
+
+class Device(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+def train(
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.", show_default=False)],
+    preset: Annotated[
+        Preset | None, typer.Option(help="Settings to start from.  [default: best]", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file with settings that differ from the preset.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One setting, as similarity.num_nearest=20. Repeatable."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of everything random: split, initialization, samples.")
+    ] = 0,
+    device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
+    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+) -> None:
+    """Train a model on a graph and save it.
+
+    DIR then holds the parameters, the settings, the metrics and the graph: all that evaluating, predicting and
+    explaining need.
+    """
+    from se_gnn.apps.cli.output_folder import check_output_folder, prepare_output_folder
+    from se_gnn.datasets import load_dataset
+    from se_gnn.graph.store import load_graph
+    from se_gnn.model import check_num_nearest
+    from se_gnn.training import resolve_device
+
+    # from the quickest check to the slowest; nothing is written before all of them have passed
+    check_output_folder(out, overwrite=overwrite, resume=resume)
+    dataset = _dataset_name(data)
+    chosen = _configure(preset, config, settings, dataset=dataset)
+    where = resolve_device(device.value)
+    if dataset is None:
+        graph = load_graph(data)
+        chosen = _configure(preset, config, settings, dataset=graph.name)  # presets know some graphs by name
+    else:
+        graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
+    graph.check_trainable()
+    check_num_nearest(graph, chosen)
+    prepare_output_folder(out, overwrite=overwrite)
+    if not quiet:
+        typer.echo(_describe(graph, chosen, seed, str(where)))
+    metrics = _train_and_save(graph, chosen, out, seed=seed, device=device.value, progress=not quiet)
+    if not quiet:
+        typer.echo(_report(metrics))
+        typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
+        typer.echo("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
+
+
+def _dataset_name(data: str) -> str | None:
+    """The exact name of a data set, or None for the folder of a stored graph; anything else is an error.
+
+    A folder that has the name of a data set is meant where it is written as a path, ./digits.
+    """
+    from se_gnn.datasets import dataset_infos
+    from se_gnn.errors import did_you_mean
+    from se_gnn.graph.store import holds_graph
+
+    names = [info.name for info in dataset_infos()]
+    name = data.lower().replace("_", "-")
+    if name in names:
+        return name
+    if holds_graph(data):
+        return None
+    if Path(data).is_dir():
+        raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
+    raise InputError(
+        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {', '.join(names)}, or a stored graph's folder"
+    )
+
+
+def _configure(preset: Preset | None, file: Path | None, settings: list[str] | None, *, dataset: str | None) -> Config:
+    """The preset, the file over it, the single settings over both; a file may name its preset itself."""
+    from se_gnn.config import PRESETS, Config
+
+    name = preset.value if preset else Config.from_toml(file).preset_name if file else Preset.best.value
+    config = Config.preset(name if name in PRESETS else Preset.best.value, dataset=dataset)
+    if file is not None:
+        config = Config.from_toml(file, base=config)
+    return config.override(settings or [])
+
+
+def _train_and_save(
+    graph: AttributedGraph, config: Config, out: Path, *, seed: int, device: str, progress: bool
+) -> dict[str, Any]:
+    from se_gnn import training
+    from se_gnn.graph.store import writing_to
+    from se_gnn.model.folder import save_model
+    from se_gnn.training.checkpoint import NAME as CHECKPOINT
+
+    try:
+        with writing_to(out):
+            trained = training.train(graph, config, seed=seed, device=device, progress=progress, folder=out)
+            save_model(trained, out)
+            (out / CHECKPOINT).unlink(missing_ok=True)
+    except KeyboardInterrupt as interrupt:
+        kept = (out / CHECKPOINT).exists()
+        hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
+        typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
+        raise typer.Exit(130) from interrupt
+    return trained.metrics
+
+
+def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) -> str:
+    """What was understood, before the work begins."""
+    kind = "dense" if not hasattr(graph.features, "indptr") else "sparse"
+    alone = int((graph.degrees == 0).sum())
+    similarity = config.similarity
+    lines = [
+        f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, "
+        f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
+        f"  split     {len(graph.train):,} labeled, {len(graph.val):,} validation, {len(graph.test):,} test nodes",
+    ]
+    if graph.merged.given > graph.num_edges:
+        lines += _wrapped("merged", str(graph.merged))
+    if alone:
+        lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
+    lines += _wrapped(
+        "settings",
+        f"preset {config.preset_name}: {similarity.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
+        f"{similarity.measure} similarity, lambda {similarity.node_weight:g}, {count(similarity.hops, 'hop')}, "
+        f"up to {count(config.training.epochs, 'epoch')}",
+    )
+    return "\n".join([*lines, f"  run       seed {seed}, on {device}", ""])
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
+
+
+def _report(metrics: dict[str, Any]) -> str:
+    """The figures of a finished training."""
+    return "\n".join(
+        [
+            f"test accuracy        {percent(metrics.get('test_accuracy'))}",
+            f"validation accuracy  {percent(metrics.get('val_accuracy'))}",
+            f"precision@5          {percent(metrics.get('precision_at_5'))}",
+            f"epochs               {metrics['epochs']}, the best was epoch {metrics['best_epoch']};"
+            f" {metrics['seconds_per_epoch']:.2g} s each",
+        ]
+    )
+
+
+def _example(graph: AttributedGraph) -> int:
+    return int(graph.test[0]) if len(graph.test) else 0

@@ -1,0 +1,280 @@
+"""Settings, named in words with the paper's symbol beside each, and the presets that fill them.
+
+Three presets: `paper` (the equations as printed), `authors` (what the published scripts do where they differ) and
+`best` (what measured best; the default). A preset may know the settings of a data set by its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from se_gnn.errors import InputError, did_you_mean
+
+Measure = Literal["cosine", "distance"]
+Directions = Literal["one", "both"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderConfig:
+    """Encoder, Eq. (1)."""
+
+    hidden_size: int = 64  # D, width of every layer and of the embedding
+    num_layers: int = 2  # layers of the MLP
+    aggregation: Literal["gcn", "mean"] = "gcn"  # residual GCN layer, or neighbor mean times a learned vector
+    weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
+    scale_init: Literal["small", "uniform"] = "small"  # start of that vector: 0.01, or uniform in [0.01, 1)
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "hidden_size", "num_layers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityConfig:
+    """Similarity and vote, Eq. (2)-(9)."""
+
+    num_nearest: int = 20  # K
+    node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
+    temperature: float = 1.0  # tau
+    hops: int = 2  # n, radius of a local graph
+    measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
+    directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "num_nearest")
+        _between(self, 0, 1, "node_weight")
+        _above_zero(self, "temperature")
+        _between(self, 1, 3, "hops")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastConfig:
+    """Self-supervision, Eq. (12)-(13)."""
+
+    node_loss_weight: float = 0.01  # alpha
+    edge_loss_weight: float = 0.01  # beta
+    mask_rate: float = 0.2  # share of the attributes set to zero in a view
+    edge_noise: float = 0.1  # share of the edges replaced by random ones in the second view
+    node_batch: int = 32  # |V_B|
+    edge_batch: int = 128  # |E_B|
+    node_negatives: int = 100  # Q_N
+    edge_negatives: int = 100  # Q_E
+    negative_views: Literal["both", "second"] = "both"  # where negatives are taken from
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 0, "node_loss_weight", "edge_loss_weight")
+        _between(self, 0, 1, "mask_rate", "edge_noise")
+        _at_least(self, 1, "node_batch", "edge_batch", "node_negatives", "edge_negatives")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """Classification loss, Eq. (11), and optimization, Algorithm 1."""
+
+    epochs: int = 200
+    patience: int | None = 50  # epochs without a better validation accuracy before training stops; None: never
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    references: Literal["support", "nearest"] = "support"  # positives: from a same-label support, or K nearest of all
+    num_negatives: int = 20  # Q
+    support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "epochs", "num_negatives", "support_size")
+        _above_zero(self, "learning_rate")
+        _at_least(self, 0, "weight_decay")
+        if self.patience is not None:
+            _at_least(self, 1, "patience")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings of a model and its training.
+
+    >>> Config.preset("authors", dataset="cora").similarity.num_nearest
+    30
+    >>> Config().override(["similarity.num_nearest=7"]).similarity.num_nearest
+    7
+    """
+
+    preset_name: str = "custom"
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    similarity: SimilarityConfig = field(default_factory=SimilarityConfig)
+    contrast: ContrastConfig = field(default_factory=ContrastConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    @classmethod
+    def preset(cls, name: str, *, dataset: str | None = None) -> Config:
+        """`paper`, `authors` or `best`, with the settings published or found for `dataset` where there are any."""
+        if name not in PRESETS:
+            raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}{did_you_mean(name, PRESETS)}")
+        general, by_dataset = PRESETS[name]
+        config = cls.from_dict({**general, "preset_name": name})
+        return config.updated(by_dataset.get(dataset or "", {}))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        """Build from nested plain values; an unknown key is an error."""
+        return cls().updated(values)
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, base: Config | None = None) -> Config:
+        """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(f"config file {path} does not exist") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"config file {path} is not valid TOML: {error}") from error
+        return (base or cls()).updated(values)
+
+    def updated(self, values: Mapping[str, Any]) -> Config:
+        """A copy with some settings changed, given as nested plain values."""
+        changes: dict[str, Any] = {}
+        for key, value in values.items():
+            if key == "preset_name":
+                changes[key] = str(value)
+            elif key in _SECTIONS:
+                section = getattr(self, key)
+                if not isinstance(value, Mapping):
+                    raise InputError(f"config section {key!r} must be a table of settings, got {value!r}")
+                changes[key] = _replace(section, key, value)
+            else:
+                raise InputError(
+                    f"unknown config key {key!r}{did_you_mean(key, _SECTIONS)}; sections: {', '.join(_SECTIONS)}"
+                )
+        return dataclasses.replace(self, **changes)
+
+    def override(self, assignments: Iterable[str]) -> Config:
+        """A copy with `section.key=value` assignments applied, the values written as in TOML (bare words allowed)."""
+        config = self
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            section, dot, key = path.strip().partition(".")
+            if not (equals and dot):
+                raise InputError(f"a setting must look like similarity.num_nearest=20, got {assignment!r}")
+            config = config.updated({section: {key: _parse_value(text.strip())}})
+        return config
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested plain values; `from_dict` reads them back."""
+        return dataclasses.asdict(self)
+
+    def to_toml(self) -> str:
+        """TOML text that `from_toml` reads back; settings that are None are left as comments."""
+        lines = [f"preset_name = {json.dumps(self.preset_name)}"]
+        for name in _SECTIONS:
+            lines += ["", f"[{name}]"]
+            for key, value in dataclasses.asdict(getattr(self, name)).items():
+                lines.append(f"{key} = {json.dumps(value)}" if value is not None else f'{key} = "none"')
+        return "\n".join(lines) + "\n"
+
+
+_SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name != "preset_name")
+
+
+def _replace(section: Any, name: str, values: Mapping[str, Any]) -> Any:
+    known = [f.name for f in dataclasses.fields(section)]
+    for key in values:
+        if key not in known:
+            raise InputError(f"unknown config key '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
+    plain = {key: None if value == "none" else value for key, value in values.items()}
+    return dataclasses.replace(section, **plain)
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _check_types(section: Any) -> None:
+    """Each value has the type its annotation names; whole numbers pass for floats."""
+    for name, hint in get_type_hints(type(section)).items():
+        value = getattr(section, name)
+        if get_origin(hint) is Literal:
+            if value not in get_args(hint):
+                raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {value!r}")
+            continue
+        allowed = get_args(hint) or (hint,)
+        if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+            object.__setattr__(section, name, float(value))
+        elif isinstance(value, bool) or not isinstance(value, allowed):
+            words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
+            raise InputError(f"{name} must be {words}, got {value!r}")
+
+
+_TYPE_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", type(None): "none"}
+
+
+def _at_least(section: Any, low: float, *names: str) -> None:
+    for name in names:
+        if not getattr(section, name) >= low:  # `not >=` also refuses NaN
+            raise InputError(f"{name} must be at least {low}, got {getattr(section, name)!r}")
+
+
+def _above_zero(section: Any, name: str) -> None:
+    if not 0 < getattr(section, name) < float("inf"):
+        raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
+
+
+def _between(section: Any, low: float, high: float, *names: str) -> None:
+    for name in names:
+        if not low <= getattr(section, name) <= high:
+            raise InputError(f"{name} must be between {low} and {high}, got {getattr(section, name)!r}")
+
+
+Settings = dict[str, Any]
+
+_AUTHORS: Settings = {
+    "encoder": {"aggregation": "mean", "weight_init": "fan_in"},
+    "similarity": {"measure": "distance", "directions": "both"},
+    "contrast": {"node_negatives": 31, "negative_views": "second"},
+    "training": {"references": "nearest", "num_negatives": 15, "patience": None},
+}
+
+_AUTHORS_BY_DATASET: dict[str, Settings] = {
+    "cora": {
+        "encoder": {"hidden_size": 128, "scale_init": "uniform"},
+        "similarity": {"num_nearest": 30, "node_weight": 0.2},
+        "contrast": {"mask_rate": 0.4},
+        "training": {"epochs": 100},
+    },
+    "citeseer": {
+        "similarity": {"num_nearest": 25},
+        "contrast": {"mask_rate": 0.4, "node_loss_weight": 0.001, "edge_loss_weight": 0.001},
+    },
+    "pubmed": {"encoder": {"num_layers": 3}, "contrast": {"mask_rate": 0.15}},
+    "syn-cora": {
+        "similarity": {"num_nearest": 5},
+        "contrast": {
+            "node_loss_weight": 1.0, "edge_loss_weight": 1.0, "node_batch": 128, "node_negatives": 127, "edge_batch": 512,
+        },
+        "training": {"epochs": 50},
+    },
+    "ba-shapes": {
+        "encoder": {"hidden_size": 128},
+        "similarity": {"num_nearest": 10, "hops": 1},
+        "contrast": {
+            "mask_rate": 0.5, "node_loss_weight": 1.0, "edge_loss_weight": 1.0,
+            "node_batch": 128, "node_negatives": 127, "edge_batch": 512,
+        },
+        "training": {"epochs": 100},
+    },
+}  # fmt: skip
+
+PRESETS: dict[str, tuple[Settings, dict[str, Settings]]] = {
+    "paper": ({}, {}),
+    "authors": (_AUTHORS, _AUTHORS_BY_DATASET),
+    "best": (_AUTHORS, _AUTHORS_BY_DATASET),
+}

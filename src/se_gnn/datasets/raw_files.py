@@ -1,0 +1,122 @@
+"""Files of published data sets: found in a data folder or downloaded, and checked before anything reads them.
+
+The SHA-256 of each file is written in the code. Bytes that do not have it never leave this module, so that a pickle
+inside is only ever loaded when it is the published one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from se_gnn.errors import InputError
+
+DATA_VARIABLE = "SE_GNN_DATA"
+TIMEOUT_SECONDS = 30
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """A published file: its name, where it is published, and the SHA-256 of its bytes."""
+
+    name: str
+    url: str
+    sha256: str
+
+
+def read_verified(files: Sequence[RawFile], folder: str, *, data_dir: str | Path | None) -> dict[str, bytes]:
+    """The bytes of each file by its name, every one of them checked.
+
+    Args:
+        files: what to read.
+        folder: where the files lie inside a data folder, such as ``Planetoid/Cora/raw``.
+        data_dir: the data folder; else `SE_GNN_DATA`. What is not there is read from the user's cache folder, and
+            downloaded to it first where it is missing. The data folder itself is never written to.
+    """
+    given = _given_folder(data_dir)
+    cache = cache_folder() / folder
+    contents: dict[str, bytes] = {}
+    for file in files:
+        candidates = [root / folder / file.name for root in (given,) if root is not None] + [cache / file.name]
+        path = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if path is None:
+            path = cache / file.name
+            try:
+                _download(file, path)
+            except (OSError, HTTPException) as error:  # no network, no such page, disk full, read-only cache
+                raise InputError(_how_to_get(files, candidates[0].parent, error)) from error
+        contents[file.name] = _verified(file, path)
+    return contents
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/se-gnn`, or `~/.cache/se-gnn`."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "se-gnn"
+
+
+def _given_folder(data_dir: str | Path | None) -> Path | None:
+    source, folder = ("data_dir", data_dir) if data_dir is not None else (DATA_VARIABLE, os.environ.get(DATA_VARIABLE))
+    if not folder:
+        return None
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise InputError(f"{source} must name an existing folder, got {str(folder)!r}")
+    return path
+
+
+def _verified(file: RawFile, path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != file.sha256:
+        raise InputError(
+            f"{path} is not the published file and was not opened: its SHA-256 must be {file.sha256}, got {found}; "
+            f"delete it and download it again from {file.url}"
+        )
+    return content
+
+
+def _download(file: RawFile, path: Path) -> None:
+    """Download beside ``path`` under a temporary name; move it in place only when it is complete and right."""
+    from tqdm import tqdm
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{file.name}.", suffix=".part")
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as target, urllib.request.urlopen(file.url, timeout=TIMEOUT_SECONDS) as source:
+            size = source.headers.get("Content-Length")
+            with tqdm(total=int(size) if size else None, desc=file.name, unit="B", unit_scale=True) as progress:
+                while chunk := source.read(CHUNK):
+                    target.write(chunk)
+                    progress.update(len(chunk))
+        content = partial.read_bytes()
+        found = hashlib.sha256(content).hexdigest()
+        if found != file.sha256:
+            raise InputError(
+                f"what was downloaded from {file.url} is not the published file and was deleted: its SHA-256 must be "
+                f"{file.sha256}, got {found} ({len(content)} bytes)"
+            )
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _how_to_get(files: Sequence[RawFile], folder: Path, error: Exception) -> str:
+    base = files[0].url.rsplit("/", 1)[0]
+    names = ", ".join(file.name for file in files)
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    return (
+        f"data files are missing and could not be downloaded ({reason}). Download {names} from {base} and put them "
+        f"into {folder}; another data folder is named by data_dir or by the environment variable {DATA_VARIABLE}"
+    )

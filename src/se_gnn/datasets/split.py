@@ -1,0 +1,45 @@
+"""Random splits into labeled, validation and test nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from se_gnn.graph.attributed import IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Node ids of the three parts, ascending."""
+
+    train: IntArray
+    val: IntArray
+    test: IntArray
+
+
+def split_by_class(labels: IntArray, *, train: int, val: int, generator: np.random.Generator) -> Split:
+    """``train`` and ``val`` nodes of each class; all others test.
+
+    >>> split = split_by_class(np.array([0, 0, 0, 1, 1, 1]), train=1, val=1, generator=np.random.default_rng(0))
+    >>> len(split.train), len(split.val), len(split.test)
+    (2, 2, 2)
+    """
+    parts: list[list[IntArray]] = [[], [], []]
+    for label in np.unique(labels):
+        nodes = generator.permutation(np.flatnonzero(labels == label))
+        for part, chosen in zip(parts, np.split(nodes, [train, train + val])):
+            part.append(chosen)
+    return Split(*(np.sort(np.concatenate(part)) for part in parts))
+
+
+def split_by_share(num_nodes: int, *, train: float, val: float, generator: np.random.Generator) -> Split:
+    """A share ``train`` and a share ``val`` of all nodes, whatever their class; all others test.
+
+    >>> split = split_by_share(10, train=0.8, val=0.1, generator=np.random.default_rng(0))
+    >>> len(split.train), len(split.val), len(split.test)
+    (8, 1, 1)
+    """
+    nodes = generator.permutation(num_nodes)
+    ends = [round(train * num_nodes), round((train + val) * num_nodes)]
+    return Split(*(np.sort(part) for part in np.split(nodes, ends)))

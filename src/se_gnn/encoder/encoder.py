@@ -1,0 +1,77 @@
+"""Encoder, Eq. (1): an MLP, then one residual layer that hears the neighbors.
+
+Shapes: N nodes, F features, D hidden.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from se_gnn.config import EncoderConfig
+from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.graph.sparse import SparseMatrix
+
+
+class Encoder(nn.Module):
+    r"""Node embeddings :math:`H^m = MLP(X)`, :math:`H = \sigma(\tilde A H^m W) + H^m`, Eq. (1).
+
+    With ``aggregation="mean"`` the residual is the neighbor mean times a learned vector,
+    :math:`H = (D^{-1} A H^m) \odot w + H^m`, as in the authors' scripts.
+
+    Shapes:
+        - **inputs.features:** :math:`(N, F)`
+        - **output:** :math:`(N, D)`
+    """
+
+    def __init__(self, num_features: int, config: EncoderConfig, *, generator: torch.Generator) -> None:
+        super().__init__()
+        width = config.hidden_size
+        sizes = [num_features] + [width] * config.num_layers
+        self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in zip(sizes[:-1], sizes[1:]))
+        self.weight: nn.Linear | None = None
+        self.scale: nn.Parameter | None = None
+        if config.aggregation == "gcn":
+            self.weight = _linear(width, width, config.weight_init, generator, bias=False)
+        elif config.scale_init == "uniform":
+            self.scale = nn.Parameter(0.01 + 0.99 * torch.rand(width, generator=generator))
+        else:
+            self.scale = nn.Parameter(torch.full((width,), 0.01))
+
+    def forward(self, inputs: EncoderInputs) -> Tensor:
+        """Embed every node."""
+        h = _first_layer(self.layers[0], inputs.features)  # [N, D]
+        for layer in self.layers[1:]:
+            h = layer(torch.relu(h))
+        heard = inputs.propagation @ h  # [N, D]
+        if self.weight is not None:
+            return torch.relu(self.weight(heard)) + h
+        assert self.scale is not None
+        return heard * self.scale + h
+
+
+def _first_layer(layer: nn.Module, features: Tensor | SparseMatrix) -> Tensor:
+    """X W + b; sparse attributes stay sparse."""
+    assert isinstance(layer, nn.Linear)
+    if isinstance(features, SparseMatrix):
+        return features @ layer.weight.T.contiguous() + layer.bias
+    out: Tensor = layer(features)
+    return out
+
+
+def _linear(
+    inputs: int, outputs: int, init: Literal["xavier", "fan_in"], generator: torch.Generator, *, bias: bool = True
+) -> nn.Linear:
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    if init == "xavier":
+        nn.init.xavier_uniform_(layer.weight, generator=generator)
+        if bias:
+            nn.init.zeros_(layer.bias)
+    else:
+        bound = 1 / math.sqrt(inputs)
+        for parameter in layer.parameters():
+            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+    return layer

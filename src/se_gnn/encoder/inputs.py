@@ -1,0 +1,74 @@
+"""What the encoder reads: node attributes and the propagation matrix, on a device, and perturbed views of both.
+
+Shapes: N nodes, F features.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from se_gnn.graph.attributed import AttributedGraph, IntArray
+from se_gnn.graph.sparse import SparseMatrix
+
+Aggregation = Literal["gcn", "mean"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderInputs:
+    """Attributes X [N, F], dense or sparse, and the propagation matrix [N, N]."""
+
+    features: Tensor | SparseMatrix
+    propagation: SparseMatrix
+
+    @classmethod
+    def from_graph(
+        cls, graph: AttributedGraph, aggregation: Aggregation, device: torch.device | str = "cpu"
+    ) -> EncoderInputs:
+        """Move a graph to a device."""
+        if sp.issparse(graph.features):
+            features: Tensor | SparseMatrix = SparseMatrix.from_scipy(graph.features, device)
+        else:
+            features = torch.tensor(graph.features, device=device)
+        return cls(features, propagation(graph.edges, graph.num_nodes, aggregation, device))
+
+    def with_propagation(self, matrix: SparseMatrix) -> EncoderInputs:
+        """The same attributes on other edges."""
+        return dataclasses.replace(self, propagation=matrix)
+
+    def masked(self, rate: float, *, generator: np.random.Generator) -> EncoderInputs:
+        """Attribute masking: each attribute is set to zero with probability ``rate``.
+
+        Attributes that are zero already stay so; sparse attributes therefore draw for the stored ones only.
+        """
+        values = self.features.values if isinstance(self.features, SparseMatrix) else self.features
+        keep = generator.random(tuple(values.shape), dtype=np.float32) >= rate
+        masked = values * torch.from_numpy(keep).to(values.device)
+        features = self.features.with_values(masked) if isinstance(self.features, SparseMatrix) else masked
+        return dataclasses.replace(self, features=features)
+
+
+def propagation(
+    edges: IntArray, num_nodes: int, aggregation: Aggregation, device: torch.device | str = "cpu"
+) -> SparseMatrix:
+    """How a node hears its neighbors: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or the neighbor mean D^-1 A.
+
+    A node without neighbors hears itself (``gcn``) or nothing (``mean``).
+    """
+    u, v = edges[:, 0], edges[:, 1]
+    degrees = np.bincount(edges.ravel(), minlength=num_nodes).astype(np.float64)
+    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+    if aggregation == "gcn":
+        loops = np.arange(num_nodes)
+        rows, columns = np.concatenate([rows, loops]), np.concatenate([columns, loops])
+        root = 1 / np.sqrt(degrees + 1)
+        values = root[rows] * root[columns]
+    else:
+        values = 1 / degrees[rows]
+    return SparseMatrix.from_scipy(sp.coo_array((values, (rows, columns)), shape=(num_nodes, num_nodes)), device)

@@ -1,0 +1,22 @@
+"""What a user can do wrong, as one exception type: its text names the parameter, the rule and the value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """A mistake in what the user gave; the command line prints its text and no traceback."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Close names for an error text, or nothing.
+
+    >>> did_you_mean("coar", ["cora", "digits"])
+    " (did you mean 'cora'?)"
+    >>> did_you_mean("xyz", ["cora", "digits"])
+    ''
+    """
+    close = difflib.get_close_matches(given, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,7 @@
+"""Explanations: the votes behind a prediction, the matched edges behind a vote."""
+
+from se_gnn.explain.explainer import Explainer
+from se_gnn.explain.explanation import CrucialSubgraph, EdgeMatches, Explanation, Neighbor
+from se_gnn.explain.serialize import schema
+
+__all__ = ["CrucialSubgraph", "EdgeMatches", "Explainer", "Explanation", "Neighbor", "schema"]

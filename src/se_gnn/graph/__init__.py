@@ -1,0 +1,16 @@
+"""Attributed graphs, their local graphs, and how they are perturbed."""
+
+from se_gnn.graph.attributed import UNKNOWN, AttributedGraph, EdgeReport
+from se_gnn.graph.local import LocalGraphs, local_graphs
+from se_gnn.graph.perturb import PerturbedEdges, replace_edges, sample_non_edges
+
+__all__ = [
+    "UNKNOWN",
+    "AttributedGraph",
+    "EdgeReport",
+    "LocalGraphs",
+    "PerturbedEdges",
+    "local_graphs",
+    "replace_edges",
+    "sample_non_edges",
+]

@@ -1,0 +1,118 @@
+"""n-hop local graphs as CSR rows of edge ids, never as copies of edges.
+
+`E_s(v)` holds every edge both of whose ends lie within n hops of v. Shapes: T nodes asked for, E edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from se_gnn.graph.attributed import AttributedGraph, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalGraphs:
+    r"""Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending.
+
+    Shapes:
+        - **nodes:** :math:`(T,)`
+        - **ptr:** :math:`(T + 1,)`
+        - **edge_ids:** :math:`(\sum_i |E_s(v_i)|,)`
+    """
+
+    nodes: IntArray
+    ptr: IntArray
+    edge_ids: IntArray
+    num_edges: int  # E, edges of the whole graph
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of edges in each local graph, [T]."""
+        return np.diff(self.ptr)
+
+    def row(self, i: int) -> IntArray:
+        """Edge ids of the i-th local graph."""
+        return self.edge_ids[self.ptr[i] : self.ptr[i + 1]]
+
+    def union(self) -> IntArray:
+        """Ids of the edges that lie in at least one of the local graphs, ascending."""
+        mask = np.zeros(self.num_edges, dtype=bool)
+        mask[self.edge_ids] = True
+        return np.flatnonzero(mask)
+
+    def select(self, positions: IntArray) -> LocalGraphs:
+        """The local graphs at some positions, in that order."""
+        sizes = self.sizes[positions]
+        ptr = np.concatenate([[0], np.cumsum(sizes)])
+        source = np.repeat(self.ptr[positions] - ptr[:-1], sizes) + np.arange(ptr[-1])
+        return LocalGraphs(self.nodes[positions], ptr, self.edge_ids[source], self.num_edges)
+
+
+def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGraphs:
+    """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
+
+    >>> path = AttributedGraph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
+    >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
+    [0, 1]
+    """
+    adjacency = graph.adjacency
+    nodes = np.ascontiguousarray(nodes, dtype=np.int64)
+    arrays = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
+    chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
+    sizes = np.zeros(len(nodes), dtype=np.int64)
+    _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty(0, np.int64), np.empty(0, np.int64))
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    edge_ids = np.empty(ptr[-1], dtype=np.int64)
+    _local_edges(*arrays, nodes, hops, chunks, sizes, ptr, edge_ids)
+    return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges)
+
+
+@numba.njit(parallel=True, cache=True)
+def _local_edges(
+    indptr: IntArray,
+    indices: IntArray,
+    ids: IntArray,
+    nodes: IntArray,
+    hops: int,
+    chunks: IntArray,
+    sizes: IntArray,
+    ptr: IntArray,
+    edge_ids: IntArray,
+) -> None:
+    """Count the edges of each local graph into ``sizes`` or, where ``ptr`` is given, write their ids."""
+    num_nodes = len(indptr) - 1
+    for c in numba.prange(len(chunks) - 1):
+        seen = np.full(num_nodes, -1, np.int64)  # which target last reached this node
+        ball = np.empty(num_nodes, np.int64)
+        for t in range(chunks[c], chunks[c + 1]):
+            ball[0] = nodes[t]
+            seen[nodes[t]] = t
+            start, end = 0, 1
+            for _ in range(hops):
+                frontier_end = end
+                for b in range(start, frontier_end):
+                    for j in range(indptr[ball[b]], indptr[ball[b] + 1]):
+                        v = indices[j]
+                        if seen[v] != t:
+                            seen[v] = t
+                            ball[end] = v
+                            end += 1
+                start = frontier_end
+            count = 0
+            for b in range(end):
+                u = ball[b]
+                for j in range(indptr[u], indptr[u + 1]):
+                    if indices[j] > u and seen[indices[j]] == t:
+                        if len(ptr):
+                            edge_ids[ptr[t] + count] = ids[j]
+                        count += 1
+            if len(ptr):
+                edge_ids[ptr[t] : ptr[t + 1]].sort()
+            else:
+                sizes[t] = count

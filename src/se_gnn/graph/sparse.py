@@ -1,0 +1,80 @@
+"""A fixed sparse matrix times dense tensors that are learned: features, propagation and membership alike."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseMatrix:
+    """A constant matrix in CSR form with its transpose, so that the backward pass is a CSR product as well.
+
+    >>> matrix = SparseMatrix.from_scipy(sp.csr_array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> (matrix @ torch.tensor([[1.0], [10.0]])).tolist()
+    [[20.0], [1.0]]
+    """
+
+    rows: Tensor
+    transposed: Tensor
+    order: Tensor  # position in `rows` of each stored value of `transposed`
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, device: torch.device | str = "cpu") -> SparseMatrix:
+        """Take over a SciPy matrix, as float32."""
+        csr = sp.csr_array(matrix, dtype=np.float32)
+        positions = sp.csr_array((np.arange(csr.nnz), csr.indices, csr.indptr), shape=csr.shape)
+        flipped = sp.csr_array(positions.T)
+        order = torch.from_numpy(flipped.data.astype(np.int64)).to(device)
+        rows = _csr(csr.indptr, csr.indices, torch.tensor(csr.data), csr.shape, device)
+        values = rows.values()[order]
+        return cls(rows, _csr(flipped.indptr, flipped.indices, values, flipped.shape, device), order)
+
+    @property
+    def values(self) -> Tensor:
+        """Stored values, row by row."""
+        return self.rows.values()
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """The same pattern with other stored values."""
+        return SparseMatrix(_revalued(self.rows, values), _revalued(self.transposed, values[self.order]), self.order)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """[n, m] @ [m, d] -> [n, d], with a gradient to ``dense``."""
+        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.rows @ dense
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.transposed @ grad, None
+
+
+def _csr(indptr: Any, indices: Any, values: Tensor, shape: tuple[int, ...], device: torch.device | str) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Ss]parse.*")  # PyTorch calls its CSR tensors beta
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(np.asarray(indptr, dtype=np.int32)).to(device),
+            torch.from_numpy(np.asarray(indices, dtype=np.int32)).to(device),
+            values.to(device),
+            size=shape,
+            check_invariants=False,
+        )
+
+
+def _revalued(matrix: Tensor, values: Tensor) -> Tensor:
+    return torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
+    )

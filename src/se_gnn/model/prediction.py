@@ -1,0 +1,60 @@
+"""What a model says of some nodes. Shapes: T targets, K nearest labeled nodes, C classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from se_gnn.graph.attributed import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Class probabilities of some nodes and the votes they are made of.
+
+    Where fewer than K labeled nodes can vote (a labeled node does not vote for itself) the last weights are 0.
+
+    Shapes:
+        - **nodes:** :math:`(T,)`, **probabilities:** :math:`(T, C)`
+        - **neighbors** (node ids), **weights**, **overall**, **node**, **structure:** :math:`(T, K)`
+    """
+
+    nodes: IntArray
+    probabilities: FloatArray
+    neighbors: IntArray
+    weights: FloatArray
+    overall: FloatArray
+    node: FloatArray
+    structure: FloatArray  # -inf where one of the two nodes has no edges
+
+    @classmethod
+    def from_tensors(cls, *, nodes: IntArray, **tensors: Tensor) -> Prediction:
+        """Bring the results of a model to the CPU."""
+        arrays: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        return cls(nodes=nodes, **arrays)
+
+    @property
+    def classes(self) -> IntArray:
+        """Predicted class of each node, the lowest where two are equally likely, [T]."""
+        return np.asarray(self.probabilities.argmax(axis=1), dtype=np.int64)
+
+    def accuracy(self, labels: IntArray) -> float:
+        """Share of the nodes predicted as ``labels`` (of all nodes) says; NaN without nodes."""
+        return float((self.classes == labels[self.nodes]).mean()) if len(self.nodes) else float("nan")
+
+    def loss(self, labels: IntArray) -> float:
+        """Mean negative log-likelihood; a class that nobody votes for counts as probability 1e-8."""
+        if not len(self.nodes):
+            return float("nan")
+        own = self.probabilities[np.arange(len(self.nodes)), labels[self.nodes]].astype(np.float64)
+        return float(-np.log(np.maximum(own, 1e-8)).mean())
+
+    def precision_at(self, k: int, labels: IntArray) -> float:
+        """Mean share of the k nearest labeled nodes that have the target's own label; at most K are there."""
+        if not len(self.nodes):
+            return float("nan")
+        same = labels[self.neighbors[:, :k]] == labels[self.nodes][:, None]
+        return float(same.mean())

@@ -1,0 +1,45 @@
+"""A model together with the graph whose labeled nodes vote. Shapes: N nodes, D dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model.prediction import Prediction
+from se_gnn.model.segnn import SEGNN, Voter
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A trained model, its graph, and how well it did: all that predicting and explaining needs."""
+
+    model: SEGNN
+    graph: AttributedGraph
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Config:
+        """Settings of the model."""
+        return self.model.config
+
+    @cached_property
+    def embeddings(self) -> Tensor:
+        """H of all nodes, [N, D]."""
+        return self.model.embed(self.graph)
+
+    @cached_property
+    def voter(self) -> Voter:
+        """The labeled nodes of the graph, ready to be compared with."""
+        return Voter(self.graph, self.config, self.model.device)
+
+    def predict(self, nodes: IntArray | None = None) -> Prediction:
+        """Prediction of some nodes, or of all."""
+        wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        return self.voter.predict(self.embeddings, self.voter.plan(wanted))

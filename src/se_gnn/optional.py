@@ -1,0 +1,22 @@
+"""Packages that only some features need: one helper, called at use."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from se_gnn.errors import InputError
+
+
+def require(package: str, *, extra: str, feature: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it.
+
+    >>> require("no_such_package", extra="plot", feature="pictures")
+    Traceback (most recent call last):
+    ...
+    se_gnn.errors.InputError: pictures need the package 'no_such_package': pip install 'se-gnn[plot]'
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise InputError(f"{feature} need the package {package!r}: pip install 'se-gnn[{extra}]'") from error

@@ -1,0 +1,234 @@
+"""Edge matching on the CPU: agrees with `reference.match_edges`, and stores nothing of size queries x keys.
+
+Shapes: Q query edges, K key edges (distinct edges of the local graphs), L local graphs, P distinct ends of the keys,
+D dimensions.
+
+With mean pooling a key edge (i, j) scores `r.(h_i + h_j) / 2` against a query r, so one product of the queries with
+the key *nodes* serves all key edges, and there are fewer nodes than edges. For either measure the best key of a local
+graph is the largest `scale * r.(h_i + h_j) + offset`. The winners alone are scored again, exactly as the paper writes
+it. Every sum runs in a fixed order, so that neither the block size nor the number of threads changes a bit.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from se_gnn.config import Measure
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.similarity.kernels.lanes import LANES, ROWS, argmax_lanes, product_lanes, score_lanes
+from se_gnn.similarity.kernels.plan import Int32Array, MatchPlan
+
+TINY = np.float32(1e-12)  # a shorter vector counts as this long
+
+
+def match_edges(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[FloatArray, Int32Array]:
+    """Similarity and position of the best match of each query in each local graph, [Q, L]; -inf and -1 where empty."""
+    queries = _midpoints(h, plan.query_ends)  # [Q, D]
+    center = h.mean(axis=0) if measure == "distance" else np.zeros(h.shape[1], np.float32)
+    winners = _search(queries - center, h[plan.key_nodes] - center, plan, measure)  # distances stay, rounding shrinks
+    best = np.empty(winners.shape, np.float32)
+    _score_winners(queries, _midpoints(h, plan.key_node_ends), winners, measure == "distance", best)
+    return best, winners
+
+
+def match_edges_backward(
+    h: FloatArray, plan: MatchPlan, measure: Measure, best: FloatArray, winners: Int32Array, grad: FloatArray
+) -> FloatArray:
+    """Gradient to the embeddings, [N, D]: only the winning pair of each (query, local graph) receives one."""
+    queries, keys = _midpoints(h, plan.query_ends), _midpoints(h, plan.key_node_ends)
+    query_norms, key_norms = _norms(queries), _norms(keys)
+    distance = measure == "distance"
+    cross = np.empty_like(grad)  # weight of the partner's vector
+    own_query = np.empty_like(grad)  # weight of the query's own vector
+    own_key = np.empty_like(grad)
+    _pair_weights(best, winners, grad, query_norms, key_norms, distance, cross, own_query, own_key)
+    grad_h = np.zeros_like(h)
+    grad_queries = np.empty_like(queries)
+    _pull_queries(keys, winners, cross, own_query.sum(axis=1), queries, grad_queries)
+    _add_to_ends(grad_h, plan.query_ends, grad_queries)
+    order, key_ptr = _by_key(winners.ravel(), len(keys))
+    grad_keys = np.empty_like(keys)
+    _pull_keys(queries, cross.ravel(), own_key.ravel(), order, key_ptr, winners.shape[1], keys, grad_keys)
+    _add_to_ends(grad_h, plan.key_node_ends, grad_keys)
+    return grad_h
+
+
+def _midpoints(h: FloatArray, ends: IntArray) -> FloatArray:
+    return (h[ends[:, 0]] + h[ends[:, 1]]) / np.float32(2)
+
+
+def _norms(vectors: FloatArray) -> FloatArray:
+    lengths: FloatArray = np.maximum(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)), TINY)
+    return lengths
+
+
+def _search(queries: FloatArray, nodes: FloatArray, plan: MatchPlan, measure: Measure) -> Int32Array:
+    """Position of the best key of each query in each local graph, [Q, L]; -1 where the local graph is empty."""
+    keys = _midpoints(nodes, plan.key_ends)  # [K, D]
+    if measure == "distance":  # the nearest key b has the largest 2 r.b - |b|^2
+        scale, offset = np.ones(len(keys), np.float32), -np.einsum("kd,kd->k", keys, keys)
+    else:  # r.b / |b|; the length of r changes no order
+        scale, offset = np.float32(1) / _norms(keys), np.zeros(len(keys), np.float32)
+    padding = -len(nodes) % ROWS  # the product runs whole tiles
+    nodes = np.concatenate([nodes, np.zeros((padding, nodes.shape[1]), np.float32)])
+    winners = np.empty((len(queries), plan.num_local), np.int32)
+    _segment_argmax(queries, nodes, plan.key_ends, scale, offset, plan.ptr, plan.members, winners)
+    return winners
+
+
+@numba.njit(parallel=True, cache=True)  # no fastmath: -inf must survive
+def _segment_argmax(
+    queries: FloatArray,
+    nodes: FloatArray,
+    key_ends: IntArray,
+    scale: FloatArray,
+    offset: FloatArray,
+    ptr: IntArray,
+    members: Int32Array,
+    winners: Int32Array,
+) -> None:
+    """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
+    num_queries, depth = queries.shape
+    num_keys, num_local = len(key_ends), len(ptr) - 1
+    for block in numba.prange((num_queries + LANES - 1) // LANES):
+        low = block * LANES
+        count = min(LANES, num_queries - low)
+        lanes = np.zeros((depth, LANES), np.float32)
+        for q in range(count):
+            for d in range(depth):
+                lanes[d, q] = queries[low + q, d]
+        product = np.empty((len(nodes), LANES), np.float32)
+        for row in range(0, len(nodes), ROWS):
+            product_lanes(nodes, row, lanes, product)  # type: ignore[call-arg]
+        scores = np.empty((num_keys, LANES), np.float32)
+        for k in range(num_keys):
+            score_lanes(product, key_ends[k, 0], key_ends[k, 1], scale[k], offset[k], scores, k)  # type: ignore[call-arg]
+        best = np.empty(LANES, np.int32)
+        for t in range(num_local):
+            argmax_lanes(scores, members, ptr[t], ptr[t + 1], best)  # type: ignore[call-arg]
+            for q in range(count):
+                winners[low + q, t] = best[q]
+
+
+@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})  # sums in vector lanes, always the same way
+def _score_winners(
+    queries: FloatArray, keys: FloatArray, winners: Int32Array, distance: bool, best: FloatArray
+) -> None:
+    for q in numba.prange(len(queries)):
+        length = np.float32(0)
+        for d in range(queries.shape[1]):
+            length += queries[q, d] * queries[q, d]
+        length = max(np.sqrt(length), TINY)
+        for t in range(winners.shape[1]):
+            key = winners[q, t]
+            if key < 0:
+                best[q, t] = -np.inf
+                continue
+            total, squared = np.float32(0), np.float32(0)
+            if distance:
+                for d in range(queries.shape[1]):
+                    difference = queries[q, d] - keys[key, d]
+                    total += difference * difference
+                best[q, t] = -np.sqrt(total)
+            else:
+                for d in range(queries.shape[1]):
+                    total += queries[q, d] * keys[key, d]
+                    squared += keys[key, d] * keys[key, d]
+                best[q, t] = total / (length * max(np.sqrt(squared), TINY))
+
+
+@numba.njit(parallel=True, cache=True)
+def _pair_weights(
+    best: FloatArray,
+    winners: Int32Array,
+    grad: FloatArray,
+    query_norms: FloatArray,
+    key_norms: FloatArray,
+    distance: bool,
+    cross: FloatArray,
+    own_query: FloatArray,
+    own_key: FloatArray,
+) -> None:
+    """Gradient of a pair (a, b) as ``cross * b + own_query * a`` to a and ``cross * a + own_key * b`` to b."""
+    for q in numba.prange(len(winners)):
+        for t in range(winners.shape[1]):
+            key, g, value = winners[q, t], grad[q, t], best[q, t]
+            if key < 0 or g == 0 or (distance and value == 0):  # two equal edges: the distance has no slope there
+                cross[q, t] = own_query[q, t] = own_key[q, t] = 0
+            elif distance:  # d(-|a - b|) / da = (b - a) / |a - b|
+                cross[q, t] = -g / value
+                own_query[q, t] = own_key[q, t] = g / value
+            else:  # d cos / da = (b / |b| - cos a / |a|) / |a|
+                a, b = query_norms[q], key_norms[key]
+                cross[q, t] = g / (a * b)
+                own_query[q, t] = -g * value / (a * a)
+                own_key[q, t] = -g * value / (b * b)
+
+
+@numba.njit(parallel=True, cache=True)
+def _pull_queries(
+    keys: FloatArray, winners: Int32Array, cross: FloatArray, own: FloatArray, queries: FloatArray, out: FloatArray
+) -> None:
+    for q in numba.prange(len(queries)):
+        total = own[q] * queries[q]
+        for t in range(winners.shape[1]):
+            weight = cross[q, t]
+            if weight != 0:
+                key = winners[q, t]
+                for d in range(len(total)):
+                    total[d] += weight * keys[key, d]
+        out[q] = total
+
+
+@numba.njit(parallel=True, cache=True)
+def _pull_keys(
+    queries: FloatArray,
+    cross: FloatArray,
+    own: FloatArray,
+    order: IntArray,
+    key_ptr: IntArray,
+    num_local: int,
+    keys: FloatArray,
+    out: FloatArray,
+) -> None:
+    for k in numba.prange(len(keys)):
+        total = np.zeros(keys.shape[1], np.float32)
+        weight_own = np.float32(0)
+        for i in range(key_ptr[k], key_ptr[k + 1]):
+            pair = order[i]
+            weight = cross[pair]
+            if weight != 0:
+                weight_own += own[pair]
+                query = pair // num_local
+                for d in range(len(total)):
+                    total[d] += weight * queries[query, d]
+        out[k] = total + weight_own * keys[k]
+
+
+@numba.njit(cache=True)
+def _by_key(winners: Int32Array, num_keys: int) -> tuple[IntArray, IntArray]:
+    """Pairs grouped by their key, in order: a counting sort."""
+    key_ptr = np.zeros(num_keys + 1, np.int64)
+    for key in winners:
+        if key >= 0:
+            key_ptr[key + 1] += 1
+    key_ptr = np.cumsum(key_ptr)
+    slot = key_ptr[:-1].copy()
+    order = np.empty(key_ptr[-1], np.int64)
+    for pair in range(len(winners)):
+        key = winners[pair]
+        if key >= 0:
+            order[slot[key]] = pair
+            slot[key] += 1
+    return order, key_ptr
+
+
+@numba.njit(cache=True)
+def _add_to_ends(grad_h: FloatArray, ends: IntArray, grad: FloatArray) -> None:
+    """An edge is the mean of its two ends: each end receives half."""
+    for e in range(len(ends)):
+        for d in range(grad.shape[1]):
+            half = grad[e, d] / 2
+            grad_h[ends[e, 0], d] += half
+            grad_h[ends[e, 1], d] += half

@@ -1,0 +1,232 @@
+"""Algorithm 1: epochs of Eq. (14), the best one by validation accuracy."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from se_gnn.config import Config
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph
+from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.training import checkpoint
+from se_gnn.training.checkpoint import TrainingState
+from se_gnn.training.classification import classification_loss
+from se_gnn.training.contrast import contrast_loss
+
+SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes nothing but what a kill costs
+
+
+def train(
+    graph: AttributedGraph,
+    config: Config,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: bool = False,
+    folder: Path | None = None,
+) -> TrainedModel:
+    """Train a model; on the CPU the same seed gives the same bits.
+
+    Args:
+        graph: a graph with labeled nodes of at least two classes.
+        config: settings.
+        seed: of initialization and of every sample.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        progress: show a bar with loss and validation accuracy.
+        folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on.
+
+    Returns:
+        The model of the best epoch by validation accuracy, ties by validation loss (the last epoch where there are no
+        validation nodes), with its metrics.
+    """
+    graph.check_trainable()
+    run = _Run(graph, config, seed=seed, device=resolve_device(device), folder=folder)
+    bar = tqdm(total=config.training.epochs, initial=run.epoch, disable=not progress, unit="epoch", dynamic_ncols=True)
+    with bar:
+        while not run.finished:
+            record = run.step()
+            bar.update()
+            bar.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
+    return run.result()
+
+
+def resolve_device(device: str) -> torch.device:
+    """The device asked for, if it is there; ``auto`` takes CUDA where it is."""
+    present = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if present else "cpu")
+    if device not in ("cpu", "cuda") and not device.startswith("cuda:"):
+        raise InputError(f"device must be auto, cpu or cuda, got {device!r}")
+    if device != "cpu" and not present:
+        raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; use cpu or auto")
+    return torch.device(device)
+
+
+class _Run:
+    """One training run: its fixed parts, and the state that an epoch changes."""
+
+    def __init__(
+        self, graph: AttributedGraph, config: Config, *, seed: int, device: torch.device, folder: Path | None
+    ) -> None:
+        self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
+        self.voter = Voter(graph, config, device)
+        self.labels = graph.labels[graph.train]
+        _warn_of_single_nodes(graph)
+        self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.inputs = self.model.inputs(graph)
+        settings = config.training
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.labeled_plan = ComparisonPlan.build(
+            graph.edges, self.voter.labeled, self.voter.labeled, config.similarity, device
+        )
+        self.val_plan = self.voter.plan(graph.val)
+        self.history: list[dict[str, Any]] = []
+        self.best_epoch = -1
+        self.best_parameters: dict[str, Tensor] = {}
+        self.digest = checkpoint.fingerprint(graph, config, seed)
+        self.last_checkpoint = time.monotonic()
+        if folder is not None:
+            self._resume(folder)
+
+    @property
+    def epoch(self) -> int:
+        return len(self.history)
+
+    @property
+    def finished(self) -> bool:
+        settings = self.config.training
+        stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
+        return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.val) > 0)
+
+    def step(self) -> dict[str, Any]:
+        """One epoch: Eq. (14), one step of Adam, validation."""
+        start = time.perf_counter()
+        generator = np.random.default_rng([self.seed, self.epoch])
+        self.model.train()
+        self.optimizer.zero_grad()
+        h = self.model(self.inputs)
+        overall = compare(h, self.labeled_plan, self.config.similarity).overall
+        class_loss = classification_loss(overall, self.labels, self.config, generator=generator)
+        loss, node_loss, edge_loss = class_loss, 0.0, 0.0
+        weights = self.config.contrast
+        if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
+            on_nodes, on_edges = contrast_loss(self.model, self.inputs, self.graph.edges, generator=generator)
+            loss = loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
+            node_loss, edge_loss = float(on_nodes.detach()), float(on_edges.detach())
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        prediction = self._validate()
+        record = {
+            "epoch": self.epoch,
+            "loss": float(loss.detach()),
+            "class_loss": float(class_loss.detach()),
+            "node_loss": node_loss,
+            "edge_loss": edge_loss,
+            **prediction,
+            "seconds": time.perf_counter() - start,
+        }
+        if not np.isfinite(record["loss"]):
+            raise InputError(f"the loss of epoch {self.epoch} is {record['loss']}: lower training.learning_rate")
+        self.history.append(record)
+        self._keep_best()
+        self._write(record)
+        return record
+
+    def result(self) -> TrainedModel:
+        """The best model, tried once on the test nodes."""
+        self.model.load_state_dict(self.best_parameters)
+        self.model.eval()
+        trained = TrainedModel(self.model, self.graph)
+        test = trained.predict(self.graph.test)
+        best = self.history[self.best_epoch]
+        trained.metrics.update(
+            dataset=self.graph.name,
+            preset=self.config.preset_name,
+            seed=self.seed,
+            device=str(self.model.device),
+            test_accuracy=_number(test.accuracy(self.graph.labels)),
+            val_accuracy=_number(best["val_accuracy"]),
+            precision_at_5=_number(test.precision_at(5, self.graph.labels)),
+            epochs=self.epoch,
+            best_epoch=self.best_epoch,
+            seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),
+        )
+        if self.folder is not None:
+            (self.folder / checkpoint.NAME).unlink(missing_ok=True)
+        return trained
+
+    def _validate(self) -> dict[str, float]:
+        if not len(self.graph.val):
+            return {"val_accuracy": float("nan"), "val_loss": float("nan")}
+        self.model.eval()
+        with torch.no_grad():
+            h = self.model(self.inputs)
+        prediction = self.voter.predict(h, self.val_plan)
+        return {
+            "val_accuracy": prediction.accuracy(self.graph.labels),
+            "val_loss": prediction.loss(self.graph.labels),
+        }
+
+    def _keep_best(self) -> None:
+        """Keep the parameters if this epoch beats the best: higher accuracy, then lower loss, then earlier."""
+        now = self.history[-1]
+        if self.best_epoch >= 0 and len(self.graph.val):
+            best = self.history[self.best_epoch]
+            if (now["val_accuracy"], -now["val_loss"]) <= (best["val_accuracy"], -best["val_loss"]):
+                return
+        self.best_epoch = self.epoch - 1
+        self.best_parameters = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self.folder is None:
+            return
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
+            state = TrainingState(
+                parameters=self.model.state_dict(),
+                optimizer=checkpoint.optimizer_tensors(self.optimizer),
+                best_parameters=self.best_parameters,
+                best_epoch=self.best_epoch,
+                history=self.history,
+            )
+            checkpoint.save_checkpoint(self.folder, state, self.digest)
+            self.last_checkpoint = time.monotonic()
+
+    def _resume(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        state = checkpoint.load_checkpoint(folder, self.digest)
+        if state is not None:
+            self.model.load_state_dict(state.parameters)
+            checkpoint.restore_optimizer(self.optimizer, state.optimizer)
+            self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
+        lines = "".join(json.dumps(record) + "\n" for record in self.history)
+        (folder / "metrics.jsonl").write_text(lines, encoding="utf-8")
+
+
+def _warn_of_single_nodes(graph: AttributedGraph) -> None:
+    counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
+    alone = [graph.class_names[c] for c in np.flatnonzero(counts == 1)]
+    if alone:
+        warnings.warn(
+            "classes with one labeled node have nothing to be similar to and are left out of the loss: "
+            + ", ".join(alone),
+            stacklevel=4,
+        )
+
+
+def _number(value: float) -> float | None:
+    """NaN is not JSON: no nodes, no figure."""
+    return None if np.isnan(value) else value

@@ -1,0 +1,23 @@
+"""What all tests share: where the real data is, and a deterministic hypothesis."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# the same examples on every run and machine; kernels compile on first use, so no deadline
+settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+settings.load_profile("deterministic")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the real data; tests that ask for it are skipped where there is none."""
+    named = os.environ.get("SE_GNN_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs the real data: {folder} does not exist, name its folder by SE_GNN_DATA")
+    return folder

@@ -1,0 +1,171 @@
+import dataclasses
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, replace_file, save_graph
+
+finite = st.floats(-1e6, 1e6, width=32)
+
+
+@st.composite
+def graphs(draw):
+    n, f = draw(st.integers(1, 8)), draw(st.integers(1, 6))
+    dense = draw(arrays.arrays(np.float32, (n, f), elements=finite))
+    dense = np.asfortranarray(dense) if draw(st.booleans()) else dense
+    edges = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
+    class_names = draw(st.lists(st.text(max_size=5), min_size=1, max_size=4, unique=True))
+    labels = np.array(draw(st.lists(st.integers(-1, len(class_names) - 1), min_size=n, max_size=n)))
+    part = np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    known = labels >= 0
+    details = {}
+    if draw(st.booleans()):
+        details["feature_names"] = tuple(draw(st.lists(st.text(max_size=5), min_size=f, max_size=f)))
+    if draw(st.booleans()):
+        details["image_shape"] = (1, f)
+    if draw(st.booleans()):
+        details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
+    return AttributedGraph.build(
+        features=sp.csr_array(dense) if draw(st.booleans()) else dense,
+        edges=edges,
+        labels=labels,
+        class_names=class_names,
+        node_names=draw(st.lists(st.text(max_size=5), min_size=n, max_size=n, unique=True)),
+        train=known & (part == 0),
+        val=known & (part == 1),
+        test=known & (part == 2),
+        name=draw(st.text(max_size=10)),
+        **details,
+    )
+
+
+def assert_same(one, other):
+    for field in dataclasses.fields(AttributedGraph):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if sp.issparse(a):
+            assert sp.issparse(b)
+            assert a.shape == b.shape
+            for part in ("data", "indices", "indptr"):
+                assert_same_array(getattr(a, part), getattr(b, part))
+        elif isinstance(a, np.ndarray):
+            assert_same_array(a, b)
+        else:
+            assert type(a) is type(b)
+            assert a == b, field.name
+
+
+def assert_same_array(a, b):
+    assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    assert a.tobytes() == b.tobytes()
+
+
+@pytest.fixture
+def graph():
+    return AttributedGraph.build(
+        features=np.eye(4), edges=[[0, 1], [1, 0], [2, 2], [1, 3]], labels=[0, 1, -1, 1], name="four"
+    )
+
+
+@given(graphs())
+def test_a_graph_comes_back_exactly_as_it_was_stored(graph):
+    files = graph_files(graph)
+    assert_same(graph, graph_from_files(files, where=Path()))
+    assert graph_files(graph) == files  # the same graph, the same bytes
+
+
+def test_a_stored_graph_is_two_files_and_leaves_no_temporary_ones(graph, tmp_path):
+    save_graph(graph, tmp_path / "new" / "folder")
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["graph.json", "graph.safetensors"]
+    assert holds_graph(tmp_path / "new" / "folder")
+    assert_same(graph, load_graph(tmp_path / "new" / "folder"))
+
+
+def test_what_was_merged_away_is_still_known_after_loading(graph, tmp_path):
+    save_graph(graph, tmp_path)
+    assert str(load_graph(tmp_path).merged) == str(graph.merged)
+    assert load_graph(tmp_path).merged.self_loops == 1
+
+
+def test_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="graph folder .*nowhere does not exist"):
+        load_graph(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["graph.json", "graph.safetensors"])
+def test_missing_file_is_named(graph, tmp_path, name):
+    save_graph(graph, tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(InputError, match=f"{name} is missing"):
+        load_graph(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["graph.json", "graph.safetensors"])
+def test_truncated_file_is_named(graph, tmp_path, name):
+    save_graph(graph, tmp_path)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match=rf"{name} is truncated or"):
+        load_graph(tmp_path)
+
+
+def test_one_changed_byte_of_the_arrays_is_noticed(graph, tmp_path):
+    save_graph(graph, tmp_path)
+    content = bytearray((tmp_path / "graph.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "graph.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match=r"graph.safetensors is truncated or was changed"):
+        load_graph(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"version": 2}, r"graph.json was written by a newer version \(2\), this one reads up to 1"),
+        ({"version": "x"}, "has no version that can be read"),
+        ({"format": "other"}, "was not written by se-gnn: format must be 'se-gnn-graph', got 'other'"),
+        ({"node_names": ["a", "a", "b", "c"]}, "is not valid: node_names must be unique"),
+        ({"class_names": 7}, "cannot be read"),
+        ({"merged": {"unknown": 1}}, "cannot be read"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(graph, tmp_path, change, text):
+    save_graph(graph, tmp_path)
+    about = json.loads((tmp_path / "graph.json").read_text())
+    (tmp_path / "graph.json").write_text(json.dumps({**about, **change}))
+    with pytest.raises(InputError, match=text):
+        load_graph(tmp_path)
+
+
+def test_names_that_are_not_an_object_are_refused(graph, tmp_path):
+    save_graph(graph, tmp_path)
+    (tmp_path / "graph.json").write_text("[]")
+    with pytest.raises(InputError, match=r"graph.json must hold a JSON object, got list"):
+        load_graph(tmp_path)
+
+
+def test_writing_below_a_file_names_the_folder_and_the_reason(graph, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write to .*file/folder: Not a directory"):
+        save_graph(graph, tmp_path / "file" / "folder")
+
+
+def test_a_full_disk_leaves_the_old_file_whole_and_no_temporary_one(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "a").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

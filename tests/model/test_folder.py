@@ -1,0 +1,238 @@
+import errno
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from se_gnn.config import Config
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.store import sha256
+from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model.folder import is_model_folder, load_model, save_model
+
+FILES = ["config.json", "graph.json", "graph.safetensors", "metrics.json", "model.safetensors"]
+
+
+@pytest.fixture
+def trained():
+    generator = np.random.default_rng(0)
+    graph = AttributedGraph.build(
+        features=generator.normal(size=(12, 5)),
+        edges=generator.integers(0, 12, (20, 2)),
+        labels=np.arange(12) % 2,
+        train=np.arange(6),
+        test=np.arange(6, 12),
+    )
+    config = Config().updated({"encoder": {"hidden_size": 4}, "similarity": {"num_nearest": 3}})
+    model = SEGNN(5, config, generator=torch.Generator().manual_seed(1))
+    return TrainedModel(model, graph, {"test_accuracy": 0.5, "val_accuracy": None})
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    save_model(trained, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder: Path, name: str, content: bytes, *, seal: bool = True) -> None:
+    """Replace a file, and its digest too where the change is to be found out by what is in it."""
+    (folder / name).write_bytes(content)
+    if seal:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["files"][name] = sha256(content)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def change_manifest(folder: Path, **values) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **values}))
+
+
+def test_a_model_comes_back_with_the_same_bits_and_predicts_the_same(trained, folder):
+    loaded = load_model(folder)
+    for name, tensor in trained.model.state_dict().items():
+        assert torch.equal(loaded.model.state_dict()[name], tensor)
+    assert loaded.config == trained.config
+    assert loaded.metrics == trained.metrics
+    before, after = trained.predict(), loaded.predict()
+    assert np.array_equal(before.probabilities, after.probabilities)
+    assert np.array_equal(before.neighbors, after.neighbors)
+    assert not loaded.model.training
+
+
+def test_a_model_folder_holds_the_files_and_a_manifest_of_their_digests(folder):
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "manifest.json"])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["format"], manifest["version"]) == ("se-gnn-model", 1)
+    assert manifest["files"] == {name: sha256((folder / name).read_bytes()) for name in FILES}
+
+
+def test_the_log_of_the_epochs_is_sealed_where_there_is_one(trained, folder):
+    (folder / "metrics.jsonl").write_text("{}\n")
+    save_model(trained, folder)
+    load_model(folder)
+    (folder / "metrics.jsonl").write_text("{}\n{}\n")
+    with pytest.raises(InputError, match=r"metrics.jsonl is truncated or was changed"):
+        load_model(folder)
+
+
+def test_saving_again_gives_the_same_bytes_and_leaves_other_files_alone(trained, folder):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "notes.txt").write_text("mine")
+    save_model(trained, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {**before, "notes.txt": b"mine"}
+
+
+def test_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="model folder .*nowhere does not exist"):
+        load_model(tmp_path / "nowhere")
+
+
+def test_a_file_is_no_model_folder(folder):
+    with pytest.raises(InputError, match=r"config.json is not a model folder but a file"):
+        load_model(folder / "config.json")
+
+
+def test_a_folder_without_manifest_is_no_finished_model(folder):
+    (folder / "manifest.json").unlink()
+    assert not is_model_folder(folder)
+    with pytest.raises(InputError, match=r"or its training has not ended: manifest.json is missing"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=f"{name} is missing"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_truncated_file_is_named(folder, name):
+    content = (folder / name).read_bytes()
+    rewrite(folder, name, content[: len(content) // 2], seal=False)
+    with pytest.raises(InputError, match=f"{name} is truncated or was changed"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_changed_byte_is_noticed(folder, name):
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    rewrite(folder, name, bytes(content), seal=False)
+    with pytest.raises(InputError, match=f"{name} is truncated or was changed"):
+        load_model(folder)
+
+
+def test_truncated_manifest_is_named(folder):
+    (folder / "manifest.json").write_text('{"format": "se-gn')
+    with pytest.raises(InputError, match=r"manifest.json is truncated or damaged"):
+        load_model(folder)
+
+
+def test_newer_version_says_which_it_is_and_which_can_be_read(folder):
+    change_manifest(folder, version=7)
+    with pytest.raises(InputError, match=r"manifest.json was written by a newer version \(7\), this one reads up to 1"):
+        load_model(folder)
+
+
+def test_a_manifest_of_something_else_is_refused(folder):
+    change_manifest(folder, format="other")
+    assert not is_model_folder(folder)
+    with pytest.raises(InputError, match="format must be 'se-gnn-model', got 'other'"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("files", [{}, None, {"../secret": "0"}])
+def test_a_manifest_that_names_other_files_is_refused(folder, files):
+    change_manifest(folder, files=files)
+    with pytest.raises(InputError, match=r"manifest.json is damaged: it must name the files"):
+        load_model(folder)
+
+
+def test_a_pickle_in_place_of_the_parameters_is_never_opened(folder):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was loaded",))
+
+    rewrite(folder, "model.safetensors", pickle.dumps(Trap()))
+    with pytest.raises(InputError, match=r"model.safetensors cannot be read"):
+        load_model(folder)
+
+
+def test_parameters_of_another_shape_are_refused(folder):
+    tensors = load((folder / "model.safetensors").read_bytes())
+    name = "encoder.layers.0.weight"
+    rewrite(folder, "model.safetensors", save({**tensors, name: torch.zeros(4, 9)}))
+    with pytest.raises(InputError, match=rf"tensor {name} must be torch.float32 of shape \(4, 5\), got .*\(4, 9\)"):
+        load_model(folder)
+
+
+def test_parameters_of_another_type_are_refused(folder):
+    tensors = load((folder / "model.safetensors").read_bytes())
+    rewrite(folder, "model.safetensors", save({name: tensor.double() for name, tensor in tensors.items()}))
+    with pytest.raises(InputError, match=r"must be torch.float32 .* got torch.float64"):
+        load_model(folder)
+
+
+def test_missing_and_unknown_parameters_are_named(folder):
+    tensors = load((folder / "model.safetensors").read_bytes())
+    tensors["surplus"] = tensors.pop("encoder.layers.0.bias")
+    rewrite(folder, "model.safetensors", save(tensors))
+    with pytest.raises(InputError, match=r"missing tensors \['encoder.layers.0.bias'\], unknown \['surplus'\]"):
+        load_model(folder)
+
+
+def test_a_setting_that_is_not_known_names_the_file(folder):
+    config = json.loads((folder / "config.json").read_text())
+    config["similarity"]["magic"] = 1
+    rewrite(folder, "config.json", json.dumps(config).encode())
+    with pytest.raises(InputError, match=r"config.json cannot be used: unknown config key 'similarity.magic'"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
+def test_a_folder_that_cannot_be_written_to_is_named_with_the_reason(trained, tmp_path, monkeypatch, code):
+    def fail(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(InputError, match=f"cannot write to .*model: {os.strerror(code)}"):
+        save_model(trained, tmp_path / "model")
+    assert list((tmp_path / "model").iterdir()) == []
+
+
+def test_a_read_only_place_for_the_folder_is_named_with_the_reason(trained, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+    with pytest.raises(InputError, match="cannot write to .*model: Read-only file system"):
+        save_model(trained, tmp_path / "model")
+
+
+def test_a_kill_while_saving_never_leaves_a_folder_that_loads(trained, tmp_path, monkeypatch):
+    written = []
+
+    class KilledError(BaseException):
+        pass
+
+    real = Path.replace
+
+    def replace(self, target):
+        if len(written) == 3:
+            raise KilledError
+        written.append(target)
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(KilledError):
+        save_model(trained, tmp_path / "model")
+    with pytest.raises(InputError, match=r"manifest.json is missing"):
+        load_model(tmp_path / "model")
