@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("preset")
     parser.add_argument("grid", nargs="*", help="section.key=value,value,...; join keys that move together with +")
     parser.add_argument("--seeds", type=int, default=2)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     axes = []
     for axis in args.grid:
         keys, _, values = axis.partition("=")

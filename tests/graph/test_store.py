@@ -97,7 +97,7 @@ def test_what_was_merged_away_is_still_known_after_loading(graph, tmp_path):
 
 
 def test_missing_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match="graph folder .*nowhere does not exist"):
+    with pytest.raises(InputError, match=r"graph folder .*nowhere does not exist"):
         load_graph(tmp_path / "nowhere")
 
 
@@ -155,7 +155,7 @@ def test_names_that_are_not_an_object_are_refused(graph, tmp_path):
 
 def test_writing_below_a_file_names_the_folder_and_the_reason(graph, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write to .*file/folder: Not a directory"):
+    with pytest.raises(InputError, match=r"cannot write to .*file/folder: Not a directory"):
         save_graph(graph, tmp_path / "file" / "folder")
 
 

@@ -90,7 +90,7 @@ def test_saving_again_gives_the_same_bytes_and_leaves_other_files_alone(trained,
 
 
 def test_missing_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match="model folder .*nowhere does not exist"):
+    with pytest.raises(InputError, match=r"model folder .*nowhere does not exist"):
         load_model(tmp_path / "nowhere")
 
 
@@ -213,7 +213,7 @@ def test_a_read_only_place_for_the_folder_is_named_with_the_reason(trained, tmp_
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(Path, "mkdir", fail)
-    with pytest.raises(InputError, match="cannot write to .*model: Read-only file system"):
+    with pytest.raises(InputError, match=r"cannot write to .*model: Read-only file system"):
         save_model(trained, tmp_path / "model")
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Measure
-from se_gnn.similarity.kernels import numba_cpu, torch_any
+from se_gnn.similarity.kernels.dispatch import kernel_for
 from se_gnn.similarity.kernels.plan import MatchPlan
 
 
@@ -35,11 +35,7 @@ def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, T
 class _MatchEdges(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
-        if _on_cpu(h):
-            values, positions = numba_cpu.match_edges(h.detach().numpy(), plan, measure)
-            best, winners = torch.from_numpy(values), torch.from_numpy(positions)
-        else:
-            best, winners = torch_any.match_edges(h.detach(), plan, measure)
+        best, winners = kernel_for(h).match_edges(h.detach(), plan, measure)
         ctx.save_for_backward(h, best, winners)
         ctx.plan, ctx.measure = plan, measure
         ctx.mark_non_differentiable(winners)
@@ -48,15 +44,5 @@ class _MatchEdges(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         h, best, winners = ctx.saved_tensors
-        if _on_cpu(h):
-            arrays = (best.numpy(), winners.numpy(), grad.contiguous().numpy())
-            result = torch.from_numpy(
-                numba_cpu.match_edges_backward(h.detach().numpy(), ctx.plan, ctx.measure, *arrays)
-            )
-        else:
-            result = torch_any.match_edges_backward(h, ctx.plan, ctx.measure, winners, grad)
-        return result, None, None
-
-
-def _on_cpu(h: Tensor) -> bool:
-    return h.device.type == "cpu" and h.dtype == torch.float32
+        gradient = kernel_for(h).match_edges_backward(h.detach(), ctx.plan, ctx.measure, best, winners, grad)
+        return gradient, None, None

@@ -72,8 +72,11 @@ def structure_similarity(h: Tensor, plan: StructurePlan, measure: Measure) -> Te
     if h.requires_grad and torch.is_grad_enabled():
         best, _ = match_edges(h, plan.matching, measure)  # [Q, L]
         similarity = plan.mean @ best.masked_fill(torch.isneginf(best), 0)
-    else:
+    elif h.device.type == "cpu":
         similarity = _streamed(h, plan, measure)
+    else:
+        best, _ = match_edges(h.detach(), plan.matching, measure)
+        similarity = plan.mean @ best.masked_fill(torch.isneginf(best), 0)
     return similarity.masked_fill(~plan.defined, -torch.inf)
 
 

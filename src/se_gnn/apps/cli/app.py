@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from se_gnn import __version__
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
@@ -62,12 +63,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            typer.echo(f"se-gnn {version('se-gnn')}")
-        except PackageNotFoundError:
-            typer.echo("se-gnn (not installed)")
+        typer.echo(f"se-gnn {__version__}")
         raise typer.Exit
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import torch
+from torch import Tensor
 
 from se_gnn.config import Measure
 from se_gnn.graph.attributed import FloatArray, IntArray
@@ -22,8 +24,21 @@ from se_gnn.similarity.kernels.plan import Int32Array, MatchPlan
 TINY = np.float32(1e-12)  # a shorter vector counts as this long
 
 
-def match_edges(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[FloatArray, Int32Array]:
+def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
     """Similarity and position of the best match of each query in each local graph, [Q, L]; -inf and -1 where empty."""
+    best, winners = _match(np.ascontiguousarray(h.detach().numpy()), plan, measure)
+    return torch.from_numpy(best), torch.from_numpy(winners)
+
+
+def match_edges_backward(
+    h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
+) -> Tensor:
+    """Gradient to the embeddings, [N, D]: only the winning pair of each (query, local graph) receives one."""
+    arrays = (best.numpy(), winners.numpy(), np.ascontiguousarray(grad.numpy()))
+    return torch.from_numpy(_pull_back(np.ascontiguousarray(h.detach().numpy()), plan, measure, *arrays))
+
+
+def _match(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[FloatArray, Int32Array]:
     queries = _midpoints(h, plan.query_ends)  # [Q, D]
     center = h.mean(axis=0) if measure == "distance" else np.zeros(h.shape[1], np.float32)
     winners = _search(queries - center, h[plan.key_nodes] - center, plan, measure)  # distances stay, rounding shrinks
@@ -32,10 +47,9 @@ def match_edges(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[Float
     return best, winners
 
 
-def match_edges_backward(
+def _pull_back(
     h: FloatArray, plan: MatchPlan, measure: Measure, best: FloatArray, winners: Int32Array, grad: FloatArray
 ) -> FloatArray:
-    """Gradient to the embeddings, [N, D]: only the winning pair of each (query, local graph) receives one."""
     queries, keys = _midpoints(h, plan.query_ends), _midpoints(h, plan.key_node_ends)
     query_norms, key_norms = _norms(queries), _norms(keys)
     distance = measure == "distance"

@@ -5,15 +5,28 @@ Shapes: Q query edges, K key edges, L local graphs, P distinct ends of the key e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 
 Int32Array = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceIndex:
+    """The index arrays of a plan as tensors."""
+
+    query_ends: Tensor  # [Q, 2] node ids
+    key_node_ends: Tensor  # [K, 2] node ids
+    ptr: Tensor
+    members: Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +49,7 @@ class MatchPlan:
     key_nodes: IntArray
     ptr: IntArray
     members: Int32Array
+    _devices: dict[torch.device, DeviceIndex] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def build(cls, edges: IntArray, query_ids: IntArray, local: LocalGraphs) -> MatchPlan:
@@ -53,6 +67,20 @@ class MatchPlan:
             ptr=local.ptr,
             members=position[local.edge_ids],
         )
+
+    def on(self, device: torch.device) -> DeviceIndex:
+        """What a kernel on another device reads, moved there once."""
+        if device not in self._devices:
+            arrays = (self.query_ends, self.key_node_ends, self.ptr, self.members)
+            self._devices[device] = DeviceIndex(*(torch.tensor(array, device=device) for array in arrays))
+        return self._devices[device]
+
+    def block(self, low: int, high: int) -> MatchPlan:
+        """The same queries with the local graphs ``low`` to ``high`` alone; what is on a device stays there."""
+        part = dataclasses.replace(self, ptr=self.ptr[low : high + 1])
+        for device, index in self._devices.items():
+            part._devices[device] = dataclasses.replace(index, ptr=index.ptr[low : high + 1])
+        return part
 
     @property
     def num_queries(self) -> int:

@@ -33,7 +33,9 @@ def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, T
     return best, winners
 
 
-def match_edges_backward(h: Tensor, plan: MatchPlan, measure: Measure, winners: Tensor, grad: Tensor) -> Tensor:
+def match_edges_backward(
+    h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
+) -> Tensor:
     """Gradient to the embeddings, [N, D], by scoring the winning pairs again, a block of queries at a time."""
     leaf = h.detach().requires_grad_()
     query_ends = torch.from_numpy(plan.query_ends).to(h.device)

@@ -1,0 +1,47 @@
+"""Colors that people of any color vision can tell apart, and the sizes that all pictures share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from se_gnn.graph import UNKNOWN
+
+# Okabe and Ito, "Color Universal Design" (2008), without black, which marks
+CLASS_COLORS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
+CLASS_MARKERS = ("o", "s", "^", "D", "v", "P")  # beyond seven classes the shape tells them apart
+UNKNOWN_COLOR = "#BBBBBB"
+
+# Paul Tol's "muted" scheme, those dark enough for a white number
+MATCH_COLORS = ("#332288", "#CC3311", "#117733", "#AA4499", "#665500")
+EDGE_COLOR = "#B0B0B0"
+
+INK = "#222222"
+FAINT = "#666666"
+NODE_TERM_COLOR = "#555555"
+STRUCTURE_TERM_COLOR = "#BDBDBD"
+
+SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0  # font sizes in points
+
+
+class ClassStyle(NamedTuple):
+    """How a class looks."""
+
+    color: str
+    marker: str
+    ink: str  # of text on that color
+
+
+def class_style(label: int) -> ClassStyle:
+    """Color and shape of a class; grey where it is not known."""
+    if label == UNKNOWN:
+        return ClassStyle(UNKNOWN_COLOR, "o", INK)
+    color = CLASS_COLORS[label % len(CLASS_COLORS)]
+    marker = CLASS_MARKERS[label // len(CLASS_COLORS) % len(CLASS_MARKERS)]
+    return ClassStyle(color, marker, "white" if _luminance(color) < 0.3 else INK)
+
+
+def _luminance(color: str) -> float:
+    """Relative luminance of ``#RRGGBB``, 0 to 1, as the web's accessibility guidelines define it."""
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

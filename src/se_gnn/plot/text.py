@@ -1,0 +1,52 @@
+"""Names of nodes and classes as text that any picture can carry, whatever is in them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+NAME_LENGTH = 24
+
+# control, surrogate, private-use and unassigned characters; line and paragraph separators
+_NOT_SHOWN = {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def show(name: str, limit: int = NAME_LENGTH) -> str:
+    r"""A name as a picture shows it: one line, shortened in the middle, no mathematics, no change of direction.
+
+    >>> show("a_name_of_forty_characters_or_so_in_total")
+    'a_name_of_fo…so_in_total'
+    >>> print(show("cost: $5 $10"))
+    cost: \$5 \$10
+    """
+    shown = "".join(_harmless(character) for character in unicodedata.normalize("NFC", name))
+    return shorten(shown, limit).replace("$", r"\$")  # matplotlib reads what is between two $ as mathematics
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut out the middle: names that begin alike often differ at the end."""
+    if len(text) <= limit:
+        return text
+    head = limit // 2
+    return f"{text[:head]}…{text[head + 1 - limit :]}"
+
+
+def percent(share: float) -> str:
+    """A share with enough digits to tell small ones apart, and never 0% or 100% for what is neither.
+
+    >>> [percent(share) for share in (0, 0.0004, 0.049, 0.81, 0.9996, 1)]
+    ['0%', '<0.1%', '4.9%', '81%', '>99%', '100%']
+    """
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.995 <= share < 1 - 1e-6:
+        return ">99%"
+    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+
+
+def _harmless(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cf":  # joiners and marks that turn the direction of all that follows
+        return ""
+    if category in _NOT_SHOWN:
+        return " " if character in "\t\n\r\u2028\u2029" else "\ufffd"
+    return character

@@ -1,0 +1,117 @@
+import subprocess
+import sys
+
+import pytest
+
+import se_gnn
+from se_gnn import datasets
+from se_gnn.errors import InputError
+
+HEAVY = ("torch", "numba", "scipy", "sklearn", "numpy", "pyarrow", "pandas")
+
+
+def python(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["datasets"], ["--version"]])
+def test_help_version_and_list_import_nothing_heavy(arguments):
+    done = python(
+        f"import sys; sys.argv = ['se-gnn', *{arguments!r}]\n"
+        "from se_gnn.apps.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"print('HEAVY', sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY []" in done.stdout
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "se_gnn", "--help"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage: se-gnn [OPTIONS] COMMAND")
+
+
+def test_help_of_every_command_has_an_example_and_fits_80_columns(run):
+    for command in ("train", "evaluate", "predict", "explain", "datasets"):
+        result = run(command, "--help")
+        assert result.exit_code == 0
+        assert f"Example:\n    se-gnn {command}" in result.output.replace("Examples:", "Example:")
+        assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_version_names_the_program(run):
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.output == f"se-gnn {se_gnn.__version__}\n"
+
+
+def test_no_command_shows_the_help(run):
+    assert "Commands:" in run().output
+
+
+def test_unknown_command_and_unknown_option_exit_with_2_and_no_traceback(run):
+    for arguments in (["trian"], ["train", "digits", "--out", "x", "--colour"], ["train"]):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "Traceback" not in result.output
+
+
+def test_datasets_lists_every_data_set_within_80_columns(run):
+    result = run("datasets")
+    assert result.exit_code == 0
+    for info in datasets.dataset_infos():
+        assert info.name in result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def _raising(monkeypatch, error):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(datasets, "dataset_infos", fail)
+
+
+def test_a_users_mistake_is_one_line_on_stderr_and_exit_code_2(run, monkeypatch):
+    _raising(monkeypatch, InputError("seed must be at least 0, got -1"))
+    result = run("datasets")
+    assert result.exit_code == 2
+    assert result.stderr == "error: seed must be at least 0, got -1\n"
+    assert result.stdout == ""
+
+
+def test_an_interrupt_exits_with_130(run, monkeypatch):
+    _raising(monkeypatch, KeyboardInterrupt())
+    result = run("datasets")
+    assert result.exit_code == 130
+    assert "interrupted" in result.stderr
+
+
+def test_an_unexpected_error_keeps_its_traceback_and_exits_with_1():
+    done = python(
+        "import sys; sys.argv = ['se-gnn', 'datasets']\n"
+        "from se_gnn import datasets\n"
+        "def fail(): raise RuntimeError('a bug')\n"
+        "datasets.dataset_infos = fail\n"
+        "from se_gnn.apps.cli import main\n"
+        "main()"
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "RuntimeError: a bug" in done.stderr
+
+
+def test_warnings_are_one_line_without_source_code():
+    done = python(
+        "import sys, warnings; sys.argv = ['se-gnn', 'datasets']\n"
+        "from se_gnn import datasets\n"
+        "def warn(): warnings.warn('a class has one node'); return ()\n"
+        "datasets.dataset_infos = lambda real=datasets.dataset_infos: (warn(), real())[1]\n"
+        "from se_gnn.apps.cli import main\n"
+        "main()"
+    )
+    assert done.returncode == 0
+    assert done.stderr == "warning: a class has one node\n"

@@ -1,0 +1,53 @@
+import json
+
+from se_gnn.explain import Explainer
+from se_gnn.model.folder import load_model
+
+
+def test_the_sentence_comes_first_and_everything_fits_80_columns(run, model):
+    result = run("explain", model, "--node", "node 14")
+    assert result.exit_code == 0, result.output
+    sentence = Explainer(load_model(model)).explain(14).sentence()
+    assert " ".join(result.stdout.split()).startswith(sentence)
+    for text in ("labeled node", "similarity", "= node", "+ structure", "The closest labeled node is", "matter most"):
+        assert text in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_json_is_the_explanation_and_nothing_else(run, model):
+    result = run("explain", model, "--node", "node 14", "--k", "2", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == Explainer(load_model(model)).explain(14, 2).to_dict()
+
+
+def test_k_limits_the_neighbors_shown_and_says_what_the_others_add(run, model):
+    shown = run("explain", model, "--node", "node 14", "--k", "1").stdout
+    assert "The 1 nearest of 3 voting labeled nodes" in shown
+    assert "Those not shown add" in shown
+    assert "Those not shown add" not in run("explain", model, "--node", "node 14", "--k", "50").stdout
+
+
+def test_a_node_without_edges_is_explained_by_its_attributes_alone(run, model):
+    result = run("explain", model, "--node", "alone, far away")
+    assert result.exit_code == 0, result.output
+    assert "compared by its own attributes alone" in " ".join(result.stdout.split())
+    assert "matter most" not in result.stdout
+
+
+def test_a_labeled_node_is_explained_by_the_others(run, model):
+    result = run("explain", model, "--node", "node 0")
+    assert result.exit_code == 0, result.output
+    assert "its own label was left out" in " ".join(result.stdout.split())
+
+
+def test_unknown_node_is_named_with_a_near_one(run, model):
+    result = run("explain", model, "--node", "node 1x")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: unknown node 'node 1x' (did you mean 'node 1")
+    assert "the graph has 24 nodes" in result.stderr
+
+
+def test_k_below_one_is_refused(run, model):
+    result = run("explain", model, "--node", "node 14", "--k", "0")
+    assert result.exit_code == 2
+    assert "Invalid value for '--k'" in result.stderr

@@ -1,0 +1,266 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from se_gnn import training
+from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.model.folder import load_model
+
+QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """Fails the test if work starts although something is wrong."""
+    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("training has started"))
+
+
+def refused(result, text):
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert text in result.stderr
+
+
+def test_training_says_what_it_understood_and_how_well_it_did(run, toy, out):
+    result = run("train", toy, "--out", out, "--device", "cpu", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "toy: 24 nodes, 40 edges, 3 dense features, 2 classes" in result.stdout
+    assert "8 labeled, 4 validation, 12 test nodes" in result.stdout
+    assert "43 edges given, 40 kept: 1 reciprocal and 1 duplicate edges" in result.stdout
+    assert "1 node without edges" in result.stdout
+    assert "test accuracy" in result.stdout
+    assert "2/2" in result.stderr  # the progress bar
+    assert max(len(line) for line in result.stdout.splitlines() if str(out) not in line) <= 80
+
+
+def test_a_model_folder_holds_all_that_is_promised_and_no_checkpoint(run, toy, out):
+    assert run("train", toy, "--out", out, "--seed", "3", "--preset", "paper", *QUICK).exit_code == 0
+    names = "config.json graph.json graph.safetensors manifest.json metrics.json metrics.jsonl model.safetensors"
+    assert sorted(path.name for path in out.iterdir()) == names.split()
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert (metrics["seed"], metrics["preset"], metrics["epochs"]) == (3, "paper", 2)
+    assert {"test_accuracy", "val_accuracy", "precision_at_5", "seconds_per_epoch"} <= metrics.keys()
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
+    assert load_model(out).config.encoder.hidden_size == 4
+
+
+def test_quiet_prints_nothing(run, toy, out):
+    result = run("train", toy, "--out", out, "--quiet", *QUICK)
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_an_embedded_data_set_trains_by_its_name(tmp_path):
+    command = "-m se_gnn train BA_Shapes --out model --device cpu --set training.epochs=1 --set encoder.hidden_size=4"
+    done = subprocess.run(
+        [sys.executable, *command.split()], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ba-shapes: 700 nodes, 2,105 edges" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert load_model(tmp_path / "model").metrics["dataset"] == "ba-shapes"
+
+
+def test_a_config_file_goes_over_the_preset_and_single_settings_over_both(run, toy, out, tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text('preset_name = "paper"\n[training]\nepochs = 1\n[similarity]\nnum_nearest = 5\ntemperature = 2.0\n')
+    result = run("train", toy, "--out", out, "--config", file, "--set", "similarity.num_nearest=2", "--quiet")
+    assert result.exit_code == 0, result.output
+    config = load_model(out).config
+    assert (config.training.epochs, config.similarity.num_nearest, config.similarity.temperature) == (1, 2, 2.0)
+    assert (config.preset_name, config.similarity.measure) == ("paper", "cosine")
+
+
+@pytest.mark.usefixtures("no_training")
+class TestRefusedBeforeWorkStarts:
+    def test_unknown_data_set(self, run, out):
+        refused(run("train", "coar", "--out", out), "unknown data set 'coar' (did you mean 'cora'?); known: digits")
+
+    def test_folder_without_a_graph(self, run, out, tmp_path):
+        refused(run("train", tmp_path, "--out", out), "is a folder without a stored graph")
+
+    @pytest.mark.parametrize(
+        ("setting", "text"),
+        [
+            ("similarity.num_nearest=9", "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
+            ("similarity.num_nearest=0", "num_nearest must be at least 1, got 0"),
+            ("similarity.temperature=0", "temperature must be a finite number above 0, got 0.0"),
+            ("similarity.temperature=-1", "temperature must be a finite number above 0, got -1.0"),
+            ("similarity.node_weight=1.5", "node_weight must be between 0 and 1, got 1.5"),
+            ("similarity.node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
+            ("similarity.num_nearst=3", "unknown config key 'similarity.num_nearst' (did you mean 'num_nearest'?)"),
+            ("similar.num_nearest=3", "unknown config key 'similar' (did you mean 'similarity'?)"),
+            ("num_nearest", "a setting must look like similarity.num_nearest=20, got 'num_nearest'"),
+        ],
+    )
+    def test_bad_setting(self, run, toy, out, setting, text):
+        refused(run("train", toy, "--out", out, "--set", setting), text)
+        assert not out.exists()
+
+    def test_bad_config_file(self, run, toy, out, tmp_path):
+        file = tmp_path / "settings.toml"
+        refused(run("train", toy, "--out", out, "--config", file), "settings.toml does not exist")
+        file.write_text("[similarity]\nlambda = 0.5\n")
+        refused(run("train", toy, "--out", out, "--config", file), "unknown config key 'similarity.lambda'")
+        file.write_text("[similarity\n")
+        refused(run("train", toy, "--out", out, "--config", file), "is not valid TOML")
+
+    def test_cuda_that_is_absent(self, run, toy, out, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        refused(
+            run("train", toy, "--out", out, "--device", "cuda"), "PyTorch sees no CUDA device here; use cpu or auto"
+        )
+
+    def test_unknown_device_and_preset(self, run, toy, out):
+        for option in (["--device", "tpu"], ["--preset", "worst"], ["--seed", "-1"]):
+            result = run("train", toy, "--out", out, *option)
+            assert result.exit_code == 2
+            assert f"Invalid value for '{option[0]}'" in result.stderr
+
+    def test_graph_without_labeled_nodes(self, run, toy, out, tmp_path):
+        save_graph(load_graph(toy).with_split(train=[]), tmp_path / "graph")
+        refused(run("train", tmp_path / "graph", "--out", out), "toy has no labeled node")
+
+    def test_graph_with_one_class(self, run, toy, out, tmp_path):
+        save_graph(load_graph(toy).with_split(train=np.arange(0, 8, 2)), tmp_path / "graph")
+        refused(run("train", tmp_path / "graph", "--out", out), "labeled nodes must come from at least two classes")
+
+    def test_existing_model(self, run, toy, model):
+        refused(run("train", toy, "--out", model), "already holds a model; --overwrite replaces it")
+        load_model(model)
+
+    def test_resume_of_a_finished_model(self, run, toy, model):
+        refused(run("train", toy, "--out", model, "--resume"), "holds a finished model, nothing to resume")
+
+    @pytest.mark.parametrize("option", [[], ["--overwrite"], ["--resume"]])
+    def test_folder_with_other_files(self, run, toy, tmp_path, option):
+        (tmp_path / "thesis.tex").write_text("years of work")
+        (tmp_path / "config.json").write_text("{}")
+        result = run("train", toy, "--out", tmp_path, *option)
+        refused(result, "exists and is not a model folder (it holds config.json, thesis.tex); name another folder")
+        assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+    def test_folder_with_a_stored_graph(self, run, toy):
+        refused(run("train", toy, "--out", toy, "--overwrite"), "exists and is not a model folder (it holds graph.json")
+        load_graph(toy)
+
+    def test_unfinished_training(self, run, toy, out):
+        out.mkdir()
+        (out / "metrics.jsonl").write_text("{}\n")
+        refused(run("train", toy, "--out", out), "holds an unfinished training; --resume goes on with it")
+
+    def test_overwrite_and_resume_together(self, run, toy, out):
+        refused(run("train", toy, "--out", out, "--overwrite", "--resume"), "give one of them")
+
+    def test_out_that_is_a_file_or_below_one(self, run, toy, tmp_path):
+        (tmp_path / "file").write_text("")
+        refused(run("train", toy, "--out", tmp_path / "file"), "is a file; name a folder")
+        refused(run("train", toy, "--out", tmp_path / "file" / "out", *QUICK), "out: Not a directory")
+
+    @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+    def test_full_or_read_only_folder(self, run, toy, out, monkeypatch, code):
+        def fail(_):
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "fsync", fail)
+        refused(run("train", toy, "--out", out, *QUICK), f"cannot write to {out}: {os.strerror(code)}")
+
+
+def test_a_disk_that_fills_up_during_training_is_a_clear_error(run, toy, out, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(training, "train", full)
+    refused(run("train", toy, "--out", out, *QUICK), f"cannot write to {out}: No space left on device")
+
+
+def test_overwrite_replaces_the_model_and_leaves_other_files_alone(run, toy, model):
+    (model / "notes.txt").write_text("mine")
+    before = (model / "model.safetensors").read_bytes()
+    assert run("train", toy, "--out", model, "--overwrite", "--seed", "5", *QUICK).exit_code == 0
+    assert (model / "model.safetensors").read_bytes() != before
+    assert load_model(model).metrics["seed"] == 5
+    assert (model / "notes.txt").read_text() == "mine"
+
+
+def test_a_damaged_model_can_be_overwritten(run, toy, model):
+    (model / "model.safetensors").write_bytes(b"")
+    assert run("train", toy, "--out", model, "--overwrite", *QUICK).exit_code == 0
+    load_model(model)
+
+
+def test_a_model_folder_is_a_graph_to_train_on(run, model, out):
+    assert run("train", model, "--out", out, *QUICK).exit_code == 0
+    assert load_model(out).graph.name == "toy"
+
+
+def test_an_interrupt_says_how_to_go_on_and_exits_with_130(run, toy, out, monkeypatch):
+    def interrupted(*_, folder, **__):
+        (folder / "checkpoint.safetensors").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train", interrupted)
+    result = run("train", toy, "--out", out, *QUICK)
+    assert result.exit_code == 130
+    assert "To go on from its last checkpoint, run the same command with --resume." in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_path, monkeypatch):
+    from se_gnn.training import trainer
+
+    settings = ("--device", "cpu", "--quiet", *QUICK, "--set", "training.epochs=4")
+    assert run("train", toy, "--out", tmp_path / "whole", *settings).exit_code == 0
+
+    real = trainer._Run.step
+
+    def stop_after_two(self):
+        if self.epoch == 2:
+            raise KeyboardInterrupt
+        return real(self)
+
+    monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(trainer._Run, "step", stop_after_two)
+    assert run("train", toy, "--out", out, *settings).exit_code == 130
+    assert (out / "checkpoint.safetensors").exists()
+    refused(run("train", toy, "--out", out, "--resume", *settings, "--seed", "1"), "checkpoint")  # not the same run
+    monkeypatch.setattr(trainer._Run, "step", real)
+    assert run("train", toy, "--out", out, "--resume", *settings).exit_code == 0
+    assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    assert not (out / "checkpoint.safetensors").exists()
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == 4
+
+
+def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):
+    assert run("train", toy, "--out", out, "--resume", "--quiet", *QUICK).exit_code == 0
+    load_model(out)
+
+
+def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
+    arguments = ["train", str(toy), "--out", str(out), "--device", "cpu", *QUICK]
+    arguments += ["--set", "training.epochs=1000000", "--set", "training.patience=none"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "se_gnn", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (out / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "run the same command with --resume" in stderr
+    assert "Traceback" not in stderr

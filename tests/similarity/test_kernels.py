@@ -1,0 +1,291 @@
+"""The fast kernels against the paper's formula: values, argmax and gradients."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.similarity import match_edges
+from se_gnn.similarity.kernels import reference, torch_any
+from se_gnn.similarity.kernels.plan import MatchPlan
+from strategies import continuous, match_plans, measures, random_graph, seeds, whole_numbers
+
+KERNELS = {"dispatched": match_edges, "torch": torch_any.match_edges}
+kernels = st.sampled_from(sorted(KERNELS))
+sizes = st.integers(1, 5)
+
+
+def every_similarity(h, plan, measure):
+    """sim(query, key) of all pairs in float64, [Q, K]."""
+    wide = h.detach().double().numpy()
+    queries, keys = (wide[ends].mean(axis=1) for ends in (plan.query_ends, plan.key_node_ends))
+    if measure == "distance":
+        return -np.linalg.norm(queries[:, None] - keys[None], axis=-1)
+    lengths = np.linalg.norm(queries, axis=-1)[:, None] * np.linalg.norm(keys, axis=-1)[None]
+    return np.divide(queries @ keys.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
+
+
+def gradient(kernel, h, plan, measure, weights):
+    """Gradient to h of the weighted sum of the best matches."""
+    leaf = h.clone().requires_grad_()
+    best, winners = kernel(leaf, plan, measure)
+    torch.where(winners >= 0, best * weights, 0).sum().backward()
+    return torch.zeros_like(h) if leaf.grad is None else leaf.grad
+
+
+def assert_wins(h, plan, measure, winners):
+    """Each winner lies in its local graph and nothing in there is more similar, but for rounding."""
+    exact = every_similarity(h, plan, measure)
+    for t in range(plan.num_local):
+        members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
+        for q in range(plan.num_queries):
+            if not len(members):
+                assert winners[q, t] == -1
+            else:
+                assert winners[q, t] in members
+                assert exact[q, winners[q, t]] >= exact[q, members].max() - 1e-5
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """More queries than one block of lanes, and local graphs of very different size."""
+    graph = random_graph(3, num_nodes=60, num_edges=170, num_labeled=9, isolated=(2, 30))
+    return graph, MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
+
+
+@given(case=match_plans(), seed=seeds, size=sizes, kernel=kernels)
+def test_distance_argmax_agrees_exactly_with_the_paper_ties_included(case, seed, size, kernel):
+    graph, plan = case
+    h = whole_numbers(seed, graph.num_nodes, size)
+    best, winners = KERNELS[kernel](h, plan, "distance")
+    expected, first = reference.match_edges(h, plan, "distance")
+    assert torch.equal(winners, first)
+    torch.testing.assert_close(best, expected, rtol=1e-6, atol=0)
+
+
+@given(case=match_plans(), seed=seeds, size=sizes, kernel=kernels)
+def test_cosine_of_tied_edges_has_the_best_value_and_a_winner_that_reaches_it(case, seed, size, kernel):
+    graph, plan = case
+    h = whole_numbers(seed, graph.num_nodes, size)
+    best, winners = KERNELS[kernel](h, plan, "cosine")
+    torch.testing.assert_close(best, reference.match_edges(h, plan, "cosine")[0], rtol=0, atol=1e-6)
+    assert_wins(h, plan, "cosine", winners.numpy())
+
+
+@given(case=match_plans(), seed=seeds, size=st.integers(2, 5), measure=measures, kernel=kernels)
+def test_values_and_argmax_agree_with_the_paper(case, seed, size, measure, kernel):
+    graph, plan = case
+    h = continuous(seed, graph.num_nodes, size)
+    best, winners = KERNELS[kernel](h, plan, measure)
+    expected, first = reference.match_edges(h, plan, measure)
+    torch.testing.assert_close(best, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(winners, first)
+
+
+@settings(max_examples=60)
+@given(case=match_plans(), seed=seeds, size=st.integers(2, 5), measure=measures)
+def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measure):
+    graph, plan = case
+    h = continuous(seed, graph.num_nodes, size)
+    weights = continuous(seed + 1, plan.num_queries, plan.num_local)
+    found = gradient(match_edges, h, plan, measure, weights)
+    torch.testing.assert_close(
+        found, gradient(reference.match_edges, h, plan, measure, weights), rtol=1e-4, atol=1e-5
+    )
+
+
+@settings(max_examples=60)
+@given(case=match_plans(), seed=seeds, size=sizes)
+def test_gradients_of_tied_distances_agree_with_autograd_through_the_paper(case, seed, size):
+    graph, plan = case
+    h = whole_numbers(seed, graph.num_nodes, size)
+    weights = continuous(seed + 1, plan.num_queries, plan.num_local)
+    found = gradient(match_edges, h, plan, "distance", weights)
+    torch.testing.assert_close(
+        found, gradient(reference.match_edges, h, plan, "distance", weights), rtol=1e-4, atol=1e-5
+    )
+
+
+@settings(max_examples=30)
+@given(case=match_plans(), seed=seeds, measure=measures)
+def test_the_torch_kernel_has_the_gradients_of_the_paper(case, seed, measure):
+    graph, plan = case
+    h = continuous(seed, graph.num_nodes, 4)
+    weights = continuous(seed + 1, plan.num_queries, plan.num_local)
+    wide = h.double()  # on the CPU the torch kernel is the one for all but float32
+    torch.testing.assert_close(
+        gradient(match_edges, wide, plan, measure, weights.double()),
+        gradient(reference.match_edges, wide, plan, measure, weights.double()),
+    )
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_many_queries_find_their_best_match(wide, measure, size, kernel):
+    graph, plan = wide
+    assert plan.num_queries > 128
+    h = continuous(5, graph.num_nodes, size)
+    best, winners = KERNELS[kernel](h, plan, measure)
+    assert_wins(h, plan, measure, winners.numpy())
+    exact = every_similarity(h, plan, measure)
+    some = winners.numpy() >= 0
+    np.testing.assert_allclose(best.numpy()[some], np.take_along_axis(exact, winners.numpy(), 1)[some], atol=2e-6)
+    assert torch.isneginf(best[~torch.from_numpy(some)]).all()
+
+
+@pytest.mark.parametrize("size", [3, 16])
+def test_of_many_equally_distant_edges_the_one_with_the_lowest_id_wins(wide, size):
+    graph, plan = wide
+    h = whole_numbers(7, graph.num_nodes, size)
+    _, winners = match_edges(h, plan, "distance")
+    squared = every_similarity(h, plan, "distance") ** 2
+    rounded = np.round(4 * squared)  # quarters: exact
+    for t in range(plan.num_local):
+        members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
+        if len(members):
+            np.testing.assert_array_equal(winners[:, t], members[rounded[:, members].argmin(axis=1)])
+
+
+def test_far_from_the_origin_the_nearest_edge_is_still_found(wide):
+    graph, plan = wide
+    h = continuous(5, graph.num_nodes, 8) + 300
+    best, winners = match_edges(h, plan, "distance")
+    exact = every_similarity(h, plan, "distance")
+    for t in np.flatnonzero(np.diff(plan.ptr)):
+        members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
+        np.testing.assert_allclose(best[:, t], exact[:, members].max(axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_an_empty_local_graph_matches_nothing(measure, kernel):
+    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [1, 2]], labels=[0, 1, 0, 1])
+    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3, 0]), 1))
+    best, winners = KERNELS[kernel](continuous(0, 4, 3), plan, measure)
+    assert best[0, 0] == -torch.inf
+    assert winners[0, 0] == -1
+    assert winners[0, 1] == 0  # the edge itself
+    torch.testing.assert_close(best[0, 1], torch.tensor(1.0 if measure == "cosine" else 0.0), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_a_graph_without_edges_asks_and_answers_nothing(measure, kernel):
+    graph = random_graph(0, num_edges=0)
+    plan = MatchPlan.build(graph.edges, np.empty(0, np.int64), local_graphs(graph, graph.train, 2))
+    best, winners = KERNELS[kernel](continuous(0, graph.num_nodes, 3), plan, measure)
+    assert best.shape == winners.shape == (0, 6)
+
+
+def test_negative_similarities_do_not_lose_against_absent_edges():
+    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
+    h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
+    assert match_edges(h, plan, "cosine")[0].tolist() == [[-1.0]]
+    assert match_edges(h, plan, "distance")[0].tolist() == [[-2.0]]
+
+
+def test_a_cosine_with_a_zero_edge_is_zero():
+    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    plan = MatchPlan.build(graph.edges, np.array([0, 1]), local_graphs(graph, np.array([0, 2]), 1))
+    h = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, 1.0], [1.0, 1.0]])  # edge 0 is the zero vector
+    for kernel in KERNELS.values():
+        torch.testing.assert_close(kernel(h, plan, "cosine")[0], torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
+
+
+def test_two_equal_edges_have_distance_zero_and_no_gradient():
+    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
+    h = torch.tensor([[0.1, 0.7], [0.3, 0.2], [0.3, 0.2], [0.1, 0.7]], requires_grad=True)
+    best, _ = match_edges(h, plan, "distance")
+    best.sum().backward()
+    assert best.tolist() == [[0.0]]
+    assert torch.equal(h.grad, torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_embeddings_in_any_memory_layout_give_the_same_bits(wide, measure):
+    graph, plan = wide
+    h = continuous(5, graph.num_nodes, 7)
+    columns_first = h.T.contiguous().T
+    every_other = torch.stack([h, h], dim=2).reshape(graph.num_nodes, 14)[:, ::2]
+    weights = continuous(6, plan.num_queries, plan.num_local)
+    expected, pull = match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights)
+    for other in (columns_first, every_other):
+        assert torch.equal(other, h)
+        assert not other.is_contiguous()
+        for found, wanted in zip(match_edges(other, plan, measure), expected):
+            assert torch.equal(found, wanted)
+        assert torch.equal(gradient(match_edges, other, plan, measure, weights), pull)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_every_entry_of_memory_that_was_not_cleared_is_written(wide, measure, monkeypatch):
+    graph, plan = wide
+    h, weights = continuous(5, graph.num_nodes, 7), continuous(6, plan.num_queries, plan.num_local)
+    expected = (*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights))
+
+    def poisoned(make):
+        def fill(*args, **kwargs):
+            memory = make(*args, **kwargs)
+            memory[...] = -77 if np.issubdtype(memory.dtype, np.integer) else np.nan
+            return memory
+
+        return fill
+
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(np, name, poisoned(getattr(np, name)))
+    found = (*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights))
+    for one, other in zip(found, expected):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_the_number_of_threads_does_not_change_a_bit_of_matching(wide, measure):
+    graph, plan = wide
+    h, weights = continuous(5, graph.num_nodes, 33), continuous(6, plan.num_queries, plan.num_local)
+    results = []
+    before = numba.get_num_threads()
+    try:
+        for threads in (1, 2):
+            numba.set_num_threads(threads)
+            results.append((*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights)))
+    finally:
+        numba.set_num_threads(before)
+    for one, other in zip(*results):
+        assert torch.equal(one, other)
+
+
+@settings(max_examples=40)
+@given(case=match_plans(), seed=seeds, measure=measures)
+def test_a_query_is_answered_alike_alone_and_among_others(case, seed, measure):
+    graph, plan = case
+    h = continuous(seed, graph.num_nodes, 3)
+    best, winners = match_edges(h, plan, measure)
+    for q, edge in enumerate(plan.query_ids):
+        alone = MatchPlan(
+            query_ids=np.array([edge]), query_ends=graph.edges[[edge]], key_ids=plan.key_ids, key_ends=plan.key_ends,
+            key_nodes=plan.key_nodes, ptr=plan.ptr, members=plan.members,
+        )  # fmt: skip
+        one, winner = match_edges(h, alone, measure)
+        assert torch.equal(one[0], best[q])
+        assert torch.equal(winner[0], winners[q])
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("block_bytes", [1, 4096])
+def test_the_torch_kernel_does_not_depend_on_its_block_size(wide, measure, block_bytes, monkeypatch):
+    graph, plan = wide
+    h, weights = continuous(5, graph.num_nodes, 7).double(), continuous(6, plan.num_queries, plan.num_local)
+    whole = (*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights))
+    monkeypatch.setattr(torch_any, "BLOCK_BYTES", block_bytes)
+    blocks = (*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights))
+    torch.testing.assert_close(blocks, whole)
+    assert torch.equal(blocks[1], whole[1])

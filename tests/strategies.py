@@ -1,0 +1,135 @@
+"""Small random graphs, embeddings and models for tests: by seed, or by hypothesis.
+
+The models are not trained: a claim about predictions and explanations has to hold for any parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.similarity.kernels.plan import MatchPlan
+
+seeds = st.integers(0, 2**31 - 1)
+measures = st.sampled_from(["cosine", "distance"])
+
+
+def random_graph(
+    seed: int = 0,
+    *,
+    num_nodes: int = 16,
+    num_edges: int = 26,
+    num_labeled: int = 6,
+    num_classes: int = 2,
+    num_features: int = 5,
+    isolated: tuple[int, ...] = (),
+    **details: Any,
+) -> AttributedGraph:
+    """A graph whose first nodes are labeled, the next ones for validation, the rest for the test."""
+    generator = np.random.default_rng(seed)
+    joined = np.setdiff1d(np.arange(num_nodes), isolated)
+    num_val = (num_nodes - num_labeled) // 2
+    labels = np.arange(num_nodes) % num_classes
+    values = {
+        "features": generator.normal(size=(num_nodes, num_features)) + labels[:, None],
+        "edges": generator.choice(joined, (num_edges, 2)),
+        "labels": labels,
+        "train": np.arange(num_labeled),
+        "val": np.arange(num_labeled, num_labeled + num_val),
+        "test": np.arange(num_labeled + num_val, num_nodes),
+    }
+    return AttributedGraph.build(**{**values, **details})
+
+
+def small_config(**sections: dict[str, Any]) -> Config:
+    """Settings that fit a graph of a dozen nodes."""
+    small = Config().updated(
+        {
+            "encoder": {"hidden_size": 6},
+            "similarity": {"num_nearest": 3},
+            "contrast": {"node_batch": 8, "edge_batch": 8, "node_negatives": 5, "edge_negatives": 5},
+            "training": {"epochs": 5, "num_negatives": 3, "support_size": 4},
+        }
+    )
+    return small.updated(sections)
+
+
+def untrained(graph: AttributedGraph, config: Config, seed: int = 0) -> TrainedModel:
+    """A model with random parameters, biases included."""
+    model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).eval()
+    generator = torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)
+    return TrainedModel(model, graph)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> AttributedGraph:
+    """Graphs with 2 or 3 classes, often with isolated nodes, sometimes without any edge; at least two nodes vote."""
+    num_nodes = draw(st.integers(min_nodes, max_nodes))
+    node = st.integers(0, num_nodes - 1)
+    pairs = draw(st.lists(st.tuples(node, node), max_size=2 * num_nodes))
+    num_labeled = draw(st.integers(2, num_nodes - 1))
+    labeled = np.array(draw(st.permutations(range(num_nodes))))[:num_labeled]
+    labels = np.arange(num_nodes) % draw(st.integers(2, 3))
+    labels[labeled[:2]] = [0, 1]
+    return AttributedGraph.build(
+        features=np.random.default_rng(draw(seeds)).normal(size=(num_nodes, 4)),
+        edges=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        labels=labels,
+        train=labeled,
+    )
+
+
+@st.composite
+def similarity_settings(draw: st.DrawFn, num_labeled: int) -> dict[str, Any]:
+    """The section `similarity` for a graph with so many labeled nodes."""
+    return {
+        "num_nearest": draw(st.integers(1, num_labeled)),
+        "node_weight": draw(st.sampled_from([0.1, 0.5, 1.0])),
+        "temperature": draw(st.sampled_from([0.2, 1.0])),
+        "hops": draw(st.integers(1, 3)),
+        "measure": draw(measures),
+        "directions": draw(st.sampled_from(["one", "both"])),
+    }
+
+
+@st.composite
+def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> TrainedModel:
+    """Untrained models on small graphs, with any similarity settings."""
+    graph = draw(graphs(min_nodes=min_nodes, max_nodes=max_nodes))
+    aggregation = draw(st.sampled_from(["gcn", "mean"]))
+    config = Config().updated(
+        {
+            "encoder": {"hidden_size": 5, "aggregation": aggregation},
+            "similarity": draw(similarity_settings(len(graph.train))),
+        }
+    )
+    return untrained(graph, config, seed=draw(st.integers(0, 1000)))
+
+
+@st.composite
+def match_plans(draw: st.DrawFn) -> tuple[AttributedGraph, MatchPlan]:
+    """What edge matching runs over: no, one or many queries; local graphs of 1 to 3 hops, some of them empty."""
+    graph = draw(graphs())
+    asked = draw(st.lists(st.integers(0, max(0, graph.num_edges - 1)), unique=True, max_size=graph.num_edges))
+    queries = np.array(sorted(asked), dtype=np.int64)
+    return graph, MatchPlan.build(graph.edges, queries, local_graphs(graph, graph.train, draw(st.integers(1, 3))))
+
+
+def whole_numbers(seed: int, num_nodes: int, size: int) -> torch.Tensor:
+    """Embeddings whose edge distances float32 knows exactly, with many ties among them."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(-3, 4, (num_nodes, size)).astype(np.float32))
+
+
+def continuous(seed: int, num_nodes: int, size: int) -> torch.Tensor:
+    """Embeddings without ties."""
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=(num_nodes, size)).astype(np.float32))
