@@ -85,6 +85,7 @@ class TrainingConfig:
     weight_decay: float = 5e-4
     references: Literal["support", "nearest"] = "support"  # positives: from a same-label support, or K nearest of all
     num_negatives: int = 20  # Q
+    max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
 
     def __post_init__(self) -> None:
@@ -92,8 +93,9 @@ class TrainingConfig:
         _at_least(self, 1, "epochs", "num_negatives", "support_size")
         _above_zero(self, "learning_rate")
         _at_least(self, 0, "weight_decay")
-        if self.patience is not None:
-            _at_least(self, 1, "patience")
+        for name in ("patience", "max_local_edges"):
+            if getattr(self, name) is not None:
+                _at_least(self, 1, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +260,8 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
     "syn-cora": {
         "similarity": {"num_nearest": 5},
         "contrast": {
-            "node_loss_weight": 1.0, "edge_loss_weight": 1.0, "node_batch": 128, "node_negatives": 127, "edge_batch": 512,
+            "node_loss_weight": 1.0, "edge_loss_weight": 1.0,
+            "node_batch": 128, "node_negatives": 127, "edge_batch": 512,
         },
         "training": {"epochs": 50},
     },

@@ -5,6 +5,7 @@ Shapes: N nodes, F features, D hidden.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Literal
 
@@ -31,7 +32,7 @@ class Encoder(nn.Module):
         super().__init__()
         width = config.hidden_size
         sizes = [num_features] + [width] * config.num_layers
-        self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in zip(sizes[:-1], sizes[1:]))
+        self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in itertools.pairwise(sizes))
         self.weight: nn.Linear | None = None
         self.scale: nn.Parameter | None = None
         if config.aggregation == "gcn":

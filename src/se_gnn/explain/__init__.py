@@ -1,7 +1,8 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote."""
 
+from se_gnn.explain.bulk import Explanations
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.explanation import CrucialSubgraph, EdgeMatches, Explanation, Neighbor
 from se_gnn.explain.serialize import schema
 
-__all__ = ["CrucialSubgraph", "EdgeMatches", "Explainer", "Explanation", "Neighbor", "schema"]
+__all__ = ["CrucialSubgraph", "EdgeMatches", "Explainer", "Explanation", "Explanations", "Neighbor", "schema"]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Measure
 from se_gnn.errors import InputError
+from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches
 from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.similarity import compare, match_edges, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.overall import ComparisonPlan, Similarities
-from se_gnn.similarity.structure import StructurePlan
+from se_gnn.similarity import nearest_labeled, vote, vote_weights
+from se_gnn.similarity.memory import memory_budget
+from se_gnn.similarity.overall import ComparisonPlan, Similarities, compare_with_matches
+from se_gnn.similarity.structure import EdgeMatching, structure_with_matches
 
 
 class Explainer:
@@ -37,134 +36,147 @@ class Explainer:
             raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {node}")
         if k is not None and k < 1:
             raise InputError(f"k must be at least 1, got {k}")
-        h, voter = self.trained.embeddings, self.trained.voter
-        plan = voter.plan(np.array([node]))
-        similarities = compare(h, plan, settings)
-        overall = similarities.overall.masked_fill(torch.from_numpy(plan.labeled == node).to(h.device), -torch.inf)
-        # one more than K, to know who would step in for a neighbor
-        ranked = nearest_labeled(overall, settings.num_nearest + 1)[0]
-        ranked = ranked[torch.isfinite(overall[0, ranked])]
-        nearest = ranked[: settings.num_nearest]
-        weights, probabilities = self._vote(overall, nearest)
-        forward = _best_matches(h, plan.forward, settings.measure)
-        back = _best_matches(h, plan.backward, settings.measure) if plan.backward is not None else None
-        neighbors = tuple(
-            self._neighbor(plan, similarities, overall, ranked, rank, float(weights[rank]), forward, back, shown)
-            for rank, shown in enumerate((k is None or i < k) for i in range(len(nearest)))
-        )
-        edges = graph.edges[plan.forward.matching.query_ids]
-        mentioned = {node, *edges.ravel().tolist()}
-        for neighbor in neighbors:
-            mentioned.add(neighbor.node)
-            for matches in (neighbor.matches, neighbor.matches_back):
-                if matches is not None:
-                    mentioned.update(matches.edges.ravel().tolist(), matches.matched.ravel().tolist())
+        evidence = _Evidence(self.trained, node)
+        neighbors = tuple(evidence.neighbor(rank, k is None or rank < k) for rank in range(len(evidence.nearest)))
+        edges = graph.edges[evidence.matching.plan.query_ids]
         return Explanation(
             node=node,
             name=graph.node_names[node],
             label=int(graph.labels[node]),
-            left_out=bool((plan.labeled == node).any()),
-            predicted=int(np.argmax(probabilities)),
+            left_out=bool((graph.train == node).any()),
+            predicted=int(np.argmax(evidence.probabilities)),
             class_names=graph.class_names,
-            probabilities=tuple(probabilities.tolist()),
+            probabilities=tuple(evidence.probabilities.tolist()),
             neighbors=neighbors,
             edges=edges,
-            importance=_importance(forward.similarity[:, nearest.cpu().numpy()]),
+            importance=_importance(evidence.matching, evidence.plan, evidence.nearest.cpu().numpy()[None]),
             hops=settings.hops,
             node_weight=settings.node_weight,
             temperature=settings.temperature,
             measure=settings.measure,
             directions=settings.directions,
-            node_names={i: graph.node_names[i] for i in sorted(mentioned)},
+            node_names={i: graph.node_names[i] for i in sorted(_mentioned(node, edges, neighbors))},
         )
 
-    def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
-        """Weights [K] and class probabilities [C] of one target, from the labeled nodes at ``nearest``."""
-        voter, temperature = self.trained.voter, self.trained.config.similarity.temperature
-        weights = vote_weights(overall, nearest[None], temperature)
-        probabilities = vote(weights, voter.labels[nearest][None], self.trained.graph.num_classes)
+    @torch.no_grad()
+    def explain_all(self, nodes: IntArray | None = None) -> Explanations:
+        """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
+        trained = self.trained
+        wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        plan = trained.voter.plan(wanted)
+        num_edges, num_labeled = plan.forward.matching.num_queries, len(plan.labeled)
+        needed, budget = 8 * num_edges * num_labeled, memory_budget(trained.max_memory)
+        if needed > budget:
+            raise InputError(
+                f"max_memory must hold the matches of {num_edges} edges with {num_labeled} labeled nodes, "
+                f"{needed / 2**30:.1f} GB; it is {budget / 2**30:.1f} GB: explain fewer nodes at a time"
+            )
+        prediction, matching = trained.voter.predict_with_matches(trained.embeddings, plan)
+        positions = np.searchsorted(trained.graph.train, prediction.neighbors)
+        voting = np.where(np.isfinite(prediction.overall), positions, -1)  # a labeled node does not vote for itself
+        importance = _importance(matching, plan, voting)
+        return Explanations(
+            prediction,
+            plan.targets,
+            matching,
+            plan.forward.columns,
+            voting,
+            importance,
+            trained.graph.edges,
+            self.explain,
+        )
+
+
+class _Evidence:
+    """All that is known of one node: similarities with every labeled node, and the matching behind them."""
+
+    def __init__(self, trained: TrainedModel, node: int) -> None:
+        self.trained = trained
+        h, voter, settings = trained.embeddings, trained.voter, trained.config.similarity
+        self.plan: ComparisonPlan = voter.plan(np.array([node]))
+        self.similarities: Similarities
+        self.matching: EdgeMatching
+        self.similarities, self.matching = compare_with_matches(h, self.plan, settings)
+        self.back: EdgeMatching | None = None
+        if self.plan.backward is not None:
+            self.back = structure_with_matches(h, self.plan.backward, settings.measure)[1]
+        itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
+        self.overall = self.similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
+        # one more than K, to know who would step in for a neighbor
+        ranked = nearest_labeled(self.overall, settings.num_nearest + 1)[0]
+        # with a voter that is ruled out, as the prediction does it: a shorter softmax may round another way
+        self.weights, self.probabilities = self.vote(ranked[: settings.num_nearest])
+        self.ranked = ranked[torch.isfinite(self.overall[0, ranked])]
+
+    @property
+    def nearest(self) -> Tensor:
+        """Positions of the K nearest labeled nodes, nearest first."""
+        return self.ranked[: self.trained.config.similarity.num_nearest]
+
+    def vote(self, positions: Tensor) -> tuple[FloatArray, FloatArray]:
+        """Weights [K] and class probabilities [C] from the labeled nodes at ``positions``."""
+        trained = self.trained
+        weights = vote_weights(self.overall, positions[None], trained.config.similarity.temperature)
+        labels = torch.tensor(trained.voter.labels, device=weights.device)[positions]
+        probabilities = vote(weights, labels[None], trained.graph.num_classes)
         return weights[0].cpu().numpy(), probabilities[0].cpu().numpy()
 
-    def _neighbor(
-        self,
-        plan: ComparisonPlan,
-        similarities: Similarities,
-        overall: Tensor,
-        ranked: Tensor,
-        rank: int,
-        weight: float,
-        forward: _BestMatches,
-        back: _BestMatches | None,
-        with_matches: bool,
-    ) -> Neighbor:
+    def neighbor(self, rank: int, with_matches: bool) -> Neighbor:
+        """The neighbor of that rank, and what would be without it."""
         graph, settings = self.trained.graph, self.trained.config.similarity
-        position = int(ranked[rank])
-        node = int(plan.labeled[position])
-        node_similarity = float(similarities.node[0, position])
-        structure = float(similarities.structure[0, position])
+        position = int(self.ranked[rank])
+        node = int(self.plan.labeled.nodes[position])
+        node_similarity = float(self.similarities.node[0, position])
+        structure = float(self.similarities.structure[0, position])
         compared = np.isfinite(structure)  # else one of the two has no edges
         share = settings.node_weight if compared else 1.0
-        others = torch.cat([ranked[:rank], ranked[rank + 1 :]])[: settings.num_nearest]
-        without = self._vote(overall, others)[1].tolist() if len(others) else [0.0] * graph.num_classes
-        matches = matches_back = None
-        if with_matches and compared:
-            matches = forward.to(position, graph.edges)
-            if back is not None:  # its own edges alone, out of those of all labeled nodes
-                matches_back = back.of_rows(self._rows_of(plan, position), graph.edges)
+        others = torch.cat([self.ranked[:rank], self.ranked[rank + 1 :]])[: settings.num_nearest]
+        without = self.vote(others)[1].tolist() if len(others) else [0.0] * graph.num_classes
+        shown = with_matches and compared
         return Neighbor(
             node=node,
             name=graph.node_names[node],
             label=int(graph.labels[node]),
             label_name=graph.class_names[graph.labels[node]],
-            weight=weight,
-            similarity=float(overall[0, position]),
+            weight=float(self.weights[rank]),
+            similarity=float(self.overall[0, position]),
             node_similarity=node_similarity,
             structure_similarity=structure if compared else None,
             node_term=share * node_similarity,
             structure_term=(1 - share) * structure if compared else 0.0,
             without=tuple(without),
-            matches=matches,
-            matches_back=matches_back,
+            matches=self._matches(position) if shown else None,
+            matches_back=self._matches_back(position) if shown else None,
         )
 
-    @staticmethod
-    def _rows_of(plan: ComparisonPlan, position: int) -> IntArray:
-        assert plan.backward is not None
-        return plan.backward.columns[plan.backward.ptr[position] : plan.backward.ptr[position + 1]]
+    def _matches(self, position: int) -> EdgeMatches:
+        rows = np.arange(self.matching.plan.num_queries)
+        return edge_matches(self.matching, self.trained.graph.edges, rows, position)
+
+    def _matches_back(self, position: int) -> EdgeMatches | None:
+        """Edges of the labeled node, out of those of all labeled nodes, matched in the one local graph there is."""
+        if self.back is None or self.plan.backward is None:
+            return None
+        backward, edges = self.plan.backward, self.trained.graph.edges
+        rows = backward.columns[backward.ptr[position] : backward.ptr[position + 1]]
+        values = self.back.similarity[rows, 0]
+        matched = self.back.plan.key_ids[self.back.winners[rows, 0]]
+        well = values >= self.back.similarity[:, 0].mean()
+        return EdgeMatches(edges[self.back.plan.query_ids[rows]], edges[matched], values, well)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _BestMatches:
-    """Result of edge matching with the edges by id: similarity [Q, L], matched edge ids [Q, L], query ids [Q]."""
-
-    queries: IntArray
-    similarity: FloatArray
-    matched: IntArray
-
-    def to(self, position: int, edges: IntArray) -> EdgeMatches:
-        """All queries and their match in the local graph at ``position``."""
-        values = self.similarity[:, position]
-        known = np.isfinite(self.similarity)
-        average = np.where(known, self.similarity, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-        return EdgeMatches(edges[self.queries], edges[self.matched[:, position]], values, values >= average)
-
-    def of_rows(self, rows: IntArray, edges: IntArray) -> EdgeMatches:
-        """Some queries and their match in the only local graph there is."""
-        values = self.similarity[rows, 0]
-        every = self.similarity[:, 0]
-        return EdgeMatches(edges[self.queries[rows]], edges[self.matched[rows, 0]], values, values >= every.mean())
+def _importance(matching: EdgeMatching, plan: ComparisonPlan, positions: IntArray) -> FloatArray:
+    importance = np.empty(len(plan.forward.columns), np.float32)
+    edge_importance(matching.similarity, plan.forward.ptr, plan.forward.columns, positions, importance)
+    return importance
 
 
-def _best_matches(h: Tensor, plan: StructurePlan, measure: Measure) -> _BestMatches:
-    best, winners = match_edges(h, plan.matching, measure)
-    positions = winners.cpu().numpy()
-    matched = np.where(positions >= 0, plan.matching.key_ids[positions] if len(plan.matching.key_ids) else -1, -1)
-    return _BestMatches(plan.matching.query_ids, best.cpu().numpy(), matched)
-
-
-def _importance(similarity: FloatArray) -> FloatArray:
-    """Mean similarity of each edge with its matches in the neighbors that have edges, Eq. (10): [M, K] to [M]."""
-    known = np.isfinite(similarity)
-    count = known.sum(axis=1)
-    total = np.where(known, similarity, 0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan).astype(np.float32)
+def _mentioned(node: int, edges: IntArray, neighbors: tuple[Neighbor, ...]) -> set[int]:
+    """Ids of all nodes that an explanation names."""
+    mentioned = {node, *edges.ravel().tolist()}
+    for neighbor in neighbors:
+        mentioned.add(neighbor.node)
+        for matches in (neighbor.matches, neighbor.matches_back):
+            if matches is not None:
+                mentioned.update(matches.edges.ravel().tolist(), matches.matched.ravel().tolist())
+    return mentioned

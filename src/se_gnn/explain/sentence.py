@@ -47,6 +47,8 @@ def _closest(closest: Neighbor) -> str:
 def _what_if(explanation: Explanation) -> str:
     """The one neighbor whose absence would change the class, if there is one."""
     for neighbor in explanation.neighbors:
+        if not any(neighbor.without):
+            return f"Without {neighbor.name} no labeled node would be left to compare with."
         other = int(np.argmax(neighbor.without))
         if other != explanation.predicted:
             return (

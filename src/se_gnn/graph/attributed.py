@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from se_gnn.errors import InputError, did_you_mean
 
 IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 Features: TypeAlias = FloatArray | sp.csr_array

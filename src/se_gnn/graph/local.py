@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from se_gnn.graph.attributed import AttributedGraph, IntArray
+from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class LocalGraphs:
 
     nodes: IntArray
     ptr: IntArray
-    edge_ids: IntArray
+    edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class LocalGraphs:
         """Number of edges in each local graph, [T]."""
         return np.diff(self.ptr)
 
-    def row(self, i: int) -> IntArray:
+    def row(self, i: int) -> Int32Array:
         """Edge ids of the i-th local graph."""
         return self.edge_ids[self.ptr[i] : self.ptr[i + 1]]
 
@@ -45,6 +45,24 @@ class LocalGraphs:
         mask = np.zeros(self.num_edges, dtype=bool)
         mask[self.edge_ids] = True
         return np.flatnonzero(mask)
+
+    def positions(self, among: IntArray) -> Int32Array:
+        """Where each entry of ``edge_ids`` stands in ``among``, ascending edge ids that hold them all."""
+        if len(among) == self.num_edges:
+            return self.edge_ids
+        place = np.empty(self.num_edges, np.int32)
+        place[among] = np.arange(len(among), dtype=np.int32)
+        return place[self.edge_ids]
+
+    def sampled(self, most: int, *, generator: np.random.Generator) -> LocalGraphs:
+        """At most ``most`` edges of each local graph, drawn without replacement."""
+        rows = [
+            np.sort(generator.choice(self.row(i), most, replace=False)) if size > most else self.row(i)
+            for i, size in enumerate(self.sizes)
+        ]
+        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        edge_ids = np.concatenate([*rows, np.empty(0, np.int32)]).astype(np.int32)
+        return LocalGraphs(self.nodes, ptr, edge_ids, self.num_edges)
 
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
@@ -66,9 +84,9 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGra
     arrays = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
     chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
     sizes = np.zeros(len(nodes), dtype=np.int64)
-    _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty(0, np.int64), np.empty(0, np.int64))
+    _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty(0, np.int64), np.empty(0, np.int32))
     ptr = np.concatenate([[0], np.cumsum(sizes)])
-    edge_ids = np.empty(ptr[-1], dtype=np.int64)
+    edge_ids = np.empty(ptr[-1], dtype=np.int32)
     _local_edges(*arrays, nodes, hops, chunks, sizes, ptr, edge_ids)
     return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges)
 
@@ -83,7 +101,7 @@ def _local_edges(
     chunks: IntArray,
     sizes: IntArray,
     ptr: IntArray,
-    edge_ids: IntArray,
+    edge_ids: Int32Array,
 ) -> None:
     """Count the edges of each local graph into ``sizes`` or, where ``ptr`` is given, write their ids."""
     num_nodes = len(indptr) - 1
@@ -105,14 +123,13 @@ def _local_edges(
                             end += 1
                 start = frontier_end
             count = 0
+            ball[:end].sort()  # so that the edge ids come out ascending
             for b in range(end):
                 u = ball[b]
-                for j in range(indptr[u], indptr[u + 1]):
-                    if indices[j] > u and seen[indices[j]] == t:
+                for j in range(indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], u), indptr[u + 1]):
+                    if seen[indices[j]] == t:
                         if len(ptr):
                             edge_ids[ptr[t] + count] = ids[j]
                         count += 1
-            if len(ptr):
-                edge_ids[ptr[t] : ptr[t + 1]].sort()
-            else:
+            if not len(ptr):
                 sizes[t] = count

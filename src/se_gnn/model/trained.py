@@ -13,7 +13,8 @@ from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.prediction import Prediction
-from se_gnn.model.segnn import SEGNN, Voter
+from se_gnn.model.segnn import SEGNN
+from se_gnn.model.voter import Voter
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class TrainedModel:
     model: SEGNN
     graph: AttributedGraph
     metrics: dict[str, Any] = field(default_factory=dict)
+    max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
 
     @property
     def config(self) -> Config:
@@ -37,7 +39,7 @@ class TrainedModel:
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        return Voter(self.graph, self.config, self.model.device)
+        return Voter(self.graph, self.config, max_memory=self.max_memory)
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""

@@ -9,7 +9,8 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.optional import require
 from se_gnn.plot.local_graphs import draw_local_graphs
 from se_gnn.plot.node_pictures import draw_node_pictures
-from se_gnn.plot.palette import INK, LARGE
+from se_gnn.plot.palette import INK, LARGE, NORMAL
+from se_gnn.plot.settings import neutral
 from se_gnn.plot.text import percent, show
 from se_gnn.plot.vote import draw_vote, vote_height
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 10.0  # inches
-TITLE_HEIGHT, PICTURES_HEIGHT, GRAPHS_HEIGHT = 0.45, 1.4, 3.5
+TITLE_HEIGHT, PICTURES_HEIGHT, GRAPHS_HEIGHT = 0.55, 1.4, 3.6
 
 
 def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figure:
@@ -30,7 +31,6 @@ def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figu
         explanation: what to show.
         graph: the graph it was explained on.
     """
-    matplotlib: Any = require("matplotlib", extra="plot", feature="pictures")
     figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
     agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
     heights = {"title": TITLE_HEIGHT}
@@ -38,13 +38,13 @@ def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figu
         heights["pictures"] = PICTURES_HEIGHT
     heights["graphs"] = GRAPHS_HEIGHT
     heights["vote"] = vote_height(explanation)
-    # a person's own settings of fonts stay; what would change the meaning of a text does not
-    with matplotlib.rc_context({"text.usetex": False, "text.parse_math": True, "figure.constrained_layout.use": False}):
+    with neutral():
         figure: Figure = figures.Figure(figsize=(WIDTH, sum(heights.values())), facecolor="white")
         agg.FigureCanvasAgg(figure)
         rows = figure.subfigures(len(heights), 1, height_ratios=list(heights.values()), hspace=0, squeeze=False)[:, 0]
         part = dict(zip(heights, rows))
-        part["title"].text(0.015, 0.35, _title(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
+        part["title"].text(0.015, 0.62, _title(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
+        part["title"].text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
         if "pictures" in part:
             draw_node_pictures(part["pictures"], explanation, graph)
         draw_local_graphs(part["graphs"], explanation, graph)
@@ -54,8 +54,14 @@ def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figu
 
 def _title(explanation: Explanation) -> str:
     share = percent(explanation.probabilities[explanation.predicted])
-    text = f"{show(explanation.name, 40)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+    return f"{show(explanation.name, 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+
+
+def _known(explanation: Explanation) -> str:
     if explanation.label == UNKNOWN:
-        return text
-    own = show(explanation.class_names[explanation.label])
-    return f"{text}; its label is ‘{own}’" + (", left out of its own vote" if explanation.left_out else "")
+        return "its label is not known"
+    own = f"‘{show(explanation.class_names[explanation.label])}’"
+    if explanation.left_out:
+        return f"it is labeled {own} itself; its own label was left out of the vote"
+    outcome = "right" if explanation.label == explanation.predicted else "wrong"
+    return f"its label is {own}: the prediction is {outcome}"

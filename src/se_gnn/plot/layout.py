@@ -40,7 +40,7 @@ def layout(rings: IntArray, edges: IntArray) -> Points:
 
 
 def turned_to(points: Points, ours: Points, theirs: Points) -> Points:
-    """``points`` rotated and mirrored so that ``ours`` [R, 2] come to lie as much like ``theirs`` [R, 2] as they can."""
+    """``points`` rotated and mirrored so that ``ours`` [R, 2] come to lie as near to ``theirs`` [R, 2] as they can."""
     if not len(ours):
         return points
     left, _, right = np.linalg.svd(ours.T @ theirs)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_EDGES = 30  # of one local graph; the caption counts the others
 MOST_NEIGHBORS = 3
+MOST_CLASSES = 12  # of the legend
 MOST_NODES_WITH_NAMES = 8
 NUMBERED = len(MATCH_COLORS)  # size of the crucial subgraph that is drawn bold
 
@@ -28,6 +29,8 @@ READING = (
     "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
     "matched with. Width: similarity."
 )
+
+NOTHING_MATCHED = "There are no edges to match: the nodes were compared by their own attributes alone."
 
 _THIN, _WIDE, _BOLD = 0.5, 2.0, 1.4  # points; bold comes on top
 _BADGE = 0.13  # room that a number takes
@@ -51,16 +54,15 @@ def draw_local_graphs(
     points = [layout(view.hops, view.ends) for view in views]
     for i, view in enumerate(views[1:], start=1):
         points[i] = turned_to(points[i], *_numbered_middles(view, points[i], target, points[0]))
-    label = f"label {_class_name(explanation.label, graph)}"
-    titles = [(explanation.name, f"to explain; {label}")] + [
-        (neighbor.name, f"{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}")
+    titles = [f"to explain: {show(explanation.name, 18)}\nlabel {_class_name(explanation.label, graph)}"] + [
+        f"{show(neighbor.name)}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
         for neighbor in neighbors
     ]
-    grid = figure.add_gridspec(1, 1 + num_neighbors, left=0.01, right=0.99, bottom=0.2, top=0.87, wspace=0.04)
+    grid = figure.add_gridspec(1, 1 + num_neighbors, left=0.01, right=0.99, bottom=0.22, top=0.88, wspace=0.04)
     for i, (view, positions, title) in enumerate(zip(views, points, titles)):
         axes = figure.add_subplot(grid[0, i])
         draw_local_graph(axes, view, positions, graph)
-        axes.set_title(f"{show(title[0])}\n{title[1]}", fontsize=NORMAL, color=INK, linespacing=1.3)
+        axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
     _legend(figure, views, graph)
 
 
@@ -95,12 +97,13 @@ def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGr
     size = _node_size(len(view.nodes))
     short = max(len(name) for name in graph.class_names) <= 2
     axes.scatter(
-        *points[0], s=size * 3.6, marker="o", facecolors="white", edgecolors=INK, linewidths=1.6, zorder=2, gid="center"
-    )
+        points[0, 0], points[0, 1], s=size * 3.6, marker="o", facecolors="white", edgecolors=INK, linewidths=1.6,
+        zorder=2, gid="center",
+    )  # fmt: skip
     for i, label in enumerate(labels):
         style = class_style(int(label))
         axes.scatter(
-            *points[i], s=size * (1.5 if i == 0 else 1), marker=style.marker, color=style.color,
+            points[i, 0], points[i, 1], s=size * (1.5 if i == 0 else 1), marker=style.marker, color=style.color,
             edgecolors=INK if labeled[i] else "white", linewidths=1.2 if labeled[i] else 0.6, zorder=3, gid="node",
         )  # fmt: skip
         if short and label != UNKNOWN:
@@ -123,25 +126,32 @@ def _draw_numbers(axes: Axes, view: LocalView, points: Points) -> None:
     for (start, end), numbers in zip(points[view.ends], view.numbers):
         if not numbers:
             continue
-        middle = _free_place(start, end, taken)
-        step = _BADGE * (end - start) / np.linalg.norm(end - start)
-        places = middle + (np.arange(len(numbers)) - (len(numbers) - 1) / 2)[:, None] * step
+        places = _places(start, end, len(numbers), taken)
         taken = np.concatenate([taken, places])
         for place, number in zip(places, numbers):
             box = {"boxstyle": "round,pad=0.18", "fc": MATCH_COLORS[number - 1], "ec": "white", "lw": 0.6}
             axes.text(
-                *place, str(number), ha="center", va="center_baseline", fontsize=SMALL, fontweight="bold",
+                place[0], place[1], str(number), ha="center", va="center_baseline", fontsize=SMALL, fontweight="bold",
                 color="white", zorder=5, gid="number", bbox=box,
             )  # fmt: skip
 
 
-def _free_place(start: Points, end: Points, taken: Points) -> Points:
-    """The point on an edge's inner part that is farthest from nodes and other numbers, the middle if equal."""
-    shares = np.array([0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65])
-    places = start + shares[:, None] * (end - start)  # [7, 2]
-    room = np.linalg.norm(places[:, None] - taken[None], axis=2).min(axis=1)
-    best: Points = places[np.argmax(np.round(room, 2))]
-    return best
+def _places(start: Points, end: Points, count: int, taken: Points) -> Points:
+    """Where ``count`` numbers go [count, 2]: side by side on the edge, or beside it where it is too short for them."""
+    length = np.linalg.norm(end - start)
+    along = (end - start) / length
+    room = (count + 1) * _BADGE  # half a number's room to either end
+    if room > length:
+        across = np.array([-along[1], along[0]])
+        outward = 1 if across @ (start + end) > 0 else -1
+        middle = (start + end) / 2 + outward * _BADGE * across
+    else:
+        slack = (length - room) / 2
+        middles = (start + end) / 2 + np.array([0, -0.3, 0.3, -0.6, 0.6])[:, None] * slack * along
+        free = np.linalg.norm(middles[:, None] - taken[None], axis=2).min(axis=1)
+        middle = middles[np.argmax(np.round(free, 2))]  # the middle of the edge, if that is as free as any
+    places: Points = middle + (np.arange(count) - (count - 1) / 2)[:, None] * _BADGE * along
+    return places
 
 
 def _numbered_middles(
@@ -185,26 +195,28 @@ def _caption(view: LocalView) -> str:
 
 
 def _class_name(label: int, graph: AttributedGraph) -> str:
-    return f"‘{show(graph.class_names[label])}’" if label != UNKNOWN else "unknown"
+    return f"‘{show(graph.class_names[label], 16)}’" if label != UNKNOWN else "not known"
 
 
 def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
-    present = np.unique(graph.labels[np.concatenate([view.nodes for view in views])]).tolist()
 
-    def dot(label: int) -> Any:
-        style = class_style(label)
-        return lines.Line2D([], [], ls="", marker=style.marker, color=style.color, ms=7, mec="white")
+    def mark(color: str, marker: str, rim: str) -> Any:
+        return lines.Line2D([], [], linestyle="", marker=marker, color=color, markersize=7, markeredgecolor=rim)
 
-    handles = [dot(label) for label in present if label != UNKNOWN]
-    names = [show(graph.class_names[label]) for label in present if label != UNKNOWN]
-    if UNKNOWN in present:
-        handles.append(dot(UNKNOWN))
-        names.append("class not known")
-    handles.append(lines.Line2D([], [], ls="", marker="o", mfc=UNKNOWN_COLOR, mec=INK, mew=1.2, ms=7))
+    present, counts = np.unique(graph.labels[np.concatenate([view.nodes for view in views])], return_counts=True)
+    often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()
+    styles = {label: class_style(label) for label in often}
+    handles = [mark(style.color, style.marker, "white") for style in styles.values()]
+    names = [show(graph.class_names[label], 16) if label != UNKNOWN else "class not known" for label in often]
+    if len(present) > MOST_CLASSES:
+        handles.append(mark("none", "", "none"))
+        names.append(f"and {len(present) - MOST_CLASSES} more classes")
+    handles.append(mark(UNKNOWN_COLOR, "o", INK))
     names.append("dark rim: labeled, can vote")
-    figure.text(0.5, 0.085, READING, ha="center", va="center", fontsize=SMALL, color=INK)
+    matched = any(numbers for view in views for numbers in view.numbers)
+    figure.text(0.5, 0.13, READING if matched else NOTHING_MATCHED, ha="center", fontsize=SMALL, color=INK)
     figure.legend(
-        handles, names, loc="lower center", bbox_to_anchor=(0.5, 0.0), ncols=8, frameon=False, fontsize=SMALL,
-        handletextpad=0.2, columnspacing=1.2,
+        handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.125), ncols=7 if len(names) <= 14 else 8,
+        frameon=False, fontsize=SMALL, handletextpad=0.2, columnspacing=1.2, borderpad=0.2,
     )  # fmt: skip

@@ -22,7 +22,7 @@ class LocalView:
     """The shown part of one local graph; every node of it can be reached from the center.
 
     Shapes:
-        - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)`, from the center in the whole local graph
+        - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)` from the center, hidden edges counted
         - **edges:** :math:`(S, 2)` ids
         - **similarity:** :math:`(S,)`, NaN for an edge that nothing is matched with; **numbers:** one tuple an edge
     """
@@ -49,7 +49,7 @@ def target_view(explanation: Explanation, *, most_edges: int, numbered: int) -> 
     by_importance = sorted(edges, key=lambda edge: -np.nan_to_num(importance[edge], nan=-np.inf))  # equals: edge order
     toward = _edges_toward(explanation.node, by_importance)
     shown = _tied(by_importance, toward, most_edges)
-    numbers = {edge: (number,) for number, edge in enumerate(crucial, start=1)}
+    numbers: dict[Edge, tuple[int, ...]] = {edge: (number,) for number, edge in enumerate(crucial, start=1)}
     return _view(toward, shown, importance, numbers, hidden=len(edges) - len(shown))
 
 

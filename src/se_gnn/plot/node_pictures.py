@@ -36,7 +36,7 @@ def draw_node_pictures(figure: FigureBase, explanation: Explanation, graph: Attr
         label = int(graph.labels[node])
         _frame(axes, INK if i == 0 else class_style(label).color)
         if i == 0:
-            text = f"label ‘{show(graph.class_names[label])}’" if label != UNKNOWN else "label unknown"
+            text = f"label ‘{show(graph.class_names[label])}’" if label != UNKNOWN else "label not known"
             axes.set_title("to explain", fontsize=NORMAL, color=INK, pad=4)
         else:
             text = f"‘{show(graph.class_names[label], 10)}’  {percent(neighbors[i - 1].weight)}"

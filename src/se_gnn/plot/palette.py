@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from se_gnn.graph import UNKNOWN
 
-# Okabe and Ito, "Color Universal Design" (2008), without black, which marks
-CLASS_COLORS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
-CLASS_MARKERS = ("o", "s", "^", "D", "v", "P")  # beyond seven classes the shape tells them apart
+# Okabe and Ito, "Color Universal Design" (2008), without black, which marks; then three more, very dark or very light
+CLASS_COLORS = (
+    "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#882255", "#D9C9F0", "#332288",
+)  # fmt: skip
+CLASS_MARKERS = ("o", "s", "^", "D", "v", "P")  # beyond ten classes the shape tells them apart
 UNKNOWN_COLOR = "#BBBBBB"
 
-# Paul Tol's "muted" scheme, those dark enough for a white number
-MATCH_COLORS = ("#332288", "#CC3311", "#117733", "#AA4499", "#665500")
+# dark enough for a white number
+MATCH_COLORS = ("#5E2CA5", "#C04000", "#004D40", "#AA4499", "#4B0000")
 EDGE_COLOR = "#B0B0B0"
 
 INK = "#222222"

@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from se_gnn.errors import InputError
 from se_gnn.graph.store import replace_file, writing_to
-from se_gnn.optional import require
+from se_gnn.plot.settings import neutral
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # no date, and ids that do not depend on the run
 _METADATA: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-_SETTINGS = {"svg.hashsalt": "se-gnn", "svg.fonttype": "path", "pdf.fonttype": 42, "savefig.bbox": None}
 
 
 def save_figure(figure: Figure, path: str | Path, *, dots_per_inch: int = 150) -> None:
@@ -31,9 +30,9 @@ def figure_bytes(figure: Figure, kind: str, *, dots_per_inch: int = 150) -> byte
     kind = kind.lower()
     if kind not in _METADATA:
         raise InputError(f"a picture must end in .png, .svg or .pdf, got {f'.{kind}' if kind else 'no ending'}")
-    matplotlib: Any = require("matplotlib", extra="plot", feature="pictures")
     content = io.BytesIO()
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+    # fonts of type 42: journals refuse type 3
+    with neutral(svg__hashsalt="se-gnn", pdf__fonttype=42), warnings.catch_warnings():
         # a name in a script that the font does not have is drawn as boxes
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
         warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 NAME_LENGTH = 24
@@ -23,11 +24,13 @@ def show(name: str, limit: int = NAME_LENGTH) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut out the middle: names that begin alike often differ at the end."""
-    if len(text) <= limit:
+    """Cut out the middle: names that begin alike often differ at the end. A wide character counts as two."""
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text]
+    if sum(widths) <= limit:
         return text
-    head = limit // 2
-    return f"{text[:head]}…{text[head + 1 - limit :]}"
+    head = _how_many(widths, limit // 2)
+    tail = _how_many(widths[::-1], limit - limit // 2 - 1)
+    return f"{text[:head]}…{text[len(text) - tail :]}"
 
 
 def percent(share: float) -> str:
@@ -50,3 +53,8 @@ def _harmless(character: str) -> str:
     if category in _NOT_SHOWN:
         return " " if character in "\t\n\r\u2028\u2029" else "\ufffd"
     return character
+
+
+def _how_many(widths: list[int], room: int) -> int:
+    """How many of the first characters fit."""
+    return sum(total <= room for total in itertools.accumulate(widths))

@@ -46,7 +46,7 @@ def vote_height(explanation: Explanation) -> float:
 
 
 def draw_vote(figure: FigureBase, explanation: Explanation) -> None:
-    """Fill ``figure`` with the sum of the vote, a bar of weight a neighbor, and the terms of its similarity, Eq. (7)."""
+    """Fill ``figure`` with the sum of the vote, the weight of each neighbor, and the terms of its similarity."""
     bars = vote_bars(explanation)
     height = vote_height(explanation)
     bottom, top = 0.65 / height, 1 - 0.62 / height
@@ -84,6 +84,9 @@ def _draw_weights(axes: Axes, bars: list[Bar]) -> None:
     rows = np.arange(len(bars))
     shares = [bar.weight for bar in bars]
     drawn = axes.barh(rows, shares, height=0.74, color=[class_style(bar.label).color for bar in bars])
+    for bar, patch in zip(bars, drawn):
+        if bar.neighbor is None:
+            patch.set_alpha(0.45)
     axes.bar_label(drawn, [percent(share) for share in shares], padding=3, fontsize=SMALL, color=INK)
     axes.set(xlim=(0, max(shares) * 1.15), ylim=(len(bars) - 0.4, -0.6), xticks=[], yticks=rows)
     axes.set_yticklabels([bar.text for bar in bars], fontsize=SMALL, color=INK)

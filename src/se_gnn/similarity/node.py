@@ -13,12 +13,16 @@ EPS = 1e-12  # a shorter vector counts as this long
 def all_pairs(a: Tensor, b: Tensor, measure: Measure) -> Tensor:
     """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L].
 
-    Distances are taken from the differences, not from a matrix product: equal vectors have distance 0 exactly.
+    Both come from the differences, not from a matrix product: equal vectors have distance 0 exactly, and a pair has the
+    same bits alone and among others (a product sums in an order that depends on how many rows it has).
     """
+    if measure == "cosine":
+        a, b = (torch.nn.functional.normalize(vectors, dim=1, eps=EPS) for vectors in (a, b))
+    distance = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
     if measure == "distance":
-        return -torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
-    unit = torch.nn.functional.normalize
-    return unit(a, dim=1, eps=EPS) @ unit(b, dim=1, eps=EPS).T
+        return -distance
+    lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
+    return (lengths - distance.square()) / 2  # a.b
 
 
 def aligned(a: Tensor, b: Tensor, measure: Measure) -> Tensor:

@@ -11,7 +11,7 @@ from se_gnn.config import SimilarityConfig
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.node import all_pairs
-from se_gnn.similarity.structure import StructurePlan, structure_similarity
+from se_gnn.similarity.structure import EdgeMatching, StructurePlan, structure_similarity, structure_with_matches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,46 +30,68 @@ class Similarities:
 class ComparisonPlan:
     """What is compared: targets with labeled nodes, and back where both directions count."""
 
-    targets: IntArray
-    labeled: IntArray
+    edges: IntArray
+    targets: LocalGraphs
+    labeled: LocalGraphs
     forward: StructurePlan
     backward: StructurePlan | None  # labeled edges matched in the targets; None: not needed
-    symmetric: bool  # targets are the labeled nodes: the way back is the transpose
 
     @classmethod
     def build(
-        cls,
-        edges: IntArray,
-        targets: LocalGraphs,
-        labeled: LocalGraphs,
-        config: SimilarityConfig,
-        device: torch.device | str = "cpu",
+        cls, edges: IntArray, targets: LocalGraphs, labeled: LocalGraphs, config: SimilarityConfig
     ) -> ComparisonPlan:
         """Plan the comparison of ``targets`` with ``labeled``; the same object for both is recognized."""
-        forward = StructurePlan.build(edges, targets, labeled, device)
-        symmetric = targets is labeled
-        back = config.directions == "both" and not symmetric
-        backward = StructurePlan.build(edges, labeled, targets, device) if back else None
-        return cls(targets.nodes, labeled.nodes, forward, backward, symmetric)
+        forward = StructurePlan.build(edges, targets, labeled)
+        back = config.directions == "both" and targets is not labeled
+        return cls(edges, targets, labeled, forward, StructurePlan.build(edges, labeled, targets) if back else None)
+
+    @property
+    def symmetric(self) -> bool:
+        """Targets are the labeled nodes: the way back is the transpose."""
+        return self.targets is self.labeled
+
+    def block(self, low: int, high: int) -> ComparisonPlan:
+        """The same targets with the labeled nodes ``low`` to ``high`` alone."""
+        if low == 0 and high == len(self.labeled):
+            return self
+        labeled = self.labeled.select(torch.arange(low, high).numpy())
+        backward = StructurePlan.build(self.edges, labeled, self.targets) if self.backward is not None else None
+        return ComparisonPlan(self.edges, self.targets, labeled, self.forward.block(low, high), backward)
 
 
-def compare(h: Tensor, plan: ComparisonPlan, config: SimilarityConfig) -> Similarities:
+def compare(
+    h: Tensor, plan: ComparisonPlan, config: SimilarityConfig, *, max_memory: int | str | None = None
+) -> Similarities:
     """Eq. (2), (6) and (7) for all pairs of a plan, with gradients to ``h``."""
-    targets, labeled = (torch.tensor(nodes, device=h.device) for nodes in (plan.targets, plan.labeled))
+    structure = structure_similarity(h, plan.forward, config.measure, max_memory=max_memory)
+    return _combined(h, plan, structure, config, max_memory)
+
+
+def compare_with_matches(
+    h: Tensor, plan: ComparisonPlan, config: SimilarityConfig, *, max_memory: int | str | None = None
+) -> tuple[Similarities, EdgeMatching]:
+    """As :func:`compare`, with the best matches of the targets' edges kept; no gradients."""
+    structure, matching = structure_with_matches(h, plan.forward, config.measure)
+    return _combined(h.detach(), plan, structure, config, max_memory), matching
+
+
+def _combined(
+    h: Tensor, plan: ComparisonPlan, structure: Tensor, config: SimilarityConfig, max_memory: int | str | None
+) -> Similarities:
+    targets, labeled = (torch.tensor(local.nodes, device=h.device) for local in (plan.targets, plan.labeled))
     node = all_pairs(h[targets], h[labeled], config.measure)  # [T, L]
-    structure = structure_similarity(h, plan.forward, config.measure)
     if config.directions == "both":
         if plan.symmetric:
             back = structure.T
         else:
             assert plan.backward is not None
-            back = structure_similarity(h, plan.backward, config.measure).T
+            back = structure_similarity(h, plan.backward, config.measure, max_memory=max_memory).T
         structure = (structure + back) / 2
     return Similarities(node, structure, combine(node, structure, config.node_weight))
 
 
 def combine(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:
-    """lambda s^n + (1 - lambda) s^e, Eq. (7); s^n alone where there is no structure to compare."""
+    """Weigh node against structure: lambda s^n + (1 - lambda) s^e, Eq. (7); s^n alone where there is no structure."""
     defined = torch.isfinite(structure)
     safe = structure.masked_fill(~defined, 0)
     return torch.where(defined, node_weight * node + (1 - node_weight) * safe, node)

@@ -8,8 +8,8 @@ Shapes: T targets, L labeled nodes, Q distinct edges of the targets.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from typing import Any
 
 import numba
 import numpy as np
@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Measure
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.similarity.kernels.dispatch import has_triton, kernel_for
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.matching import match_edges
-
-CHUNK_BYTES = 1 << 26  # matches held at a time where no gradient is needed; results do not depend on it
+from se_gnn.similarity.memory import items_within, memory_budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,69 +39,126 @@ class StructurePlan:
 
     matching: MatchPlan
     ptr: IntArray
-    columns: IntArray
-    defined: Tensor  # [T, L], false where one of the two nodes has no edges
+    columns: Int32Array
+    labeled_sizes: IntArray  # [L], edges in each labeled node's local graph
+    _devices: dict[tuple[str, torch.device], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def build(
-        cls, edges: IntArray, targets: LocalGraphs, labeled: LocalGraphs, device: torch.device | str = "cpu"
-    ) -> StructurePlan:
+    def build(cls, edges: IntArray, targets: LocalGraphs, labeled: LocalGraphs) -> StructurePlan:
         """Plan the comparison of ``targets`` with ``labeled``."""
         queries = targets.union()
-        defined = (targets.sizes > 0)[:, None] & (labeled.sizes > 0)[None, :]
-        return cls(
-            MatchPlan.build(edges, queries, labeled),
-            targets.ptr,
-            np.searchsorted(queries, targets.edge_ids),
-            torch.from_numpy(defined).to(device),
-        )
+        matching = MatchPlan.build(edges, queries, labeled)
+        return cls(matching, targets.ptr, targets.positions(queries), labeled.sizes)
 
-    @cached_property
-    def mean(self) -> SparseMatrix:
-        """P, row-normalized membership, [T, Q]."""
-        sizes = np.diff(self.ptr)
-        weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
-        shape = (len(sizes), self.matching.num_queries)
-        return SparseMatrix.from_scipy(
-            sp.csr_array((weights, self.columns, self.ptr), shape=shape), self.defined.device
-        )
+    def block(self, low: int, high: int) -> StructurePlan:
+        """The same targets with the labeled nodes ``low`` to ``high`` alone."""
+        part = StructurePlan(self.matching.block(low, high), self.ptr, self.columns, self.labeled_sizes[low:high])
+        part._devices.update(self._devices)
+        return part
+
+    def defined(self, device: torch.device) -> Tensor:
+        """Where both nodes have edges, [T, L]."""
+        pairs = (np.diff(self.ptr) > 0)[:, None] & (self.labeled_sizes > 0)[None, :]
+        return torch.from_numpy(pairs).to(device)
+
+    def mean(self, device: torch.device) -> SparseMatrix:
+        """P, row-normalized membership, [T, Q], on a device; moved there once."""
+        if ("mean", device) not in self._devices:
+            sizes = np.diff(self.ptr)
+            weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
+            shape = (len(sizes), self.matching.num_queries)
+            matrix = sp.csr_array((weights, self.columns, self.ptr), shape=shape)
+            self._devices["mean", device] = SparseMatrix.from_scipy(matrix, device)
+        found: SparseMatrix = self._devices["mean", device]
+        return found
+
+    def rows(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """``ptr`` and ``columns`` on a device; moved there once."""
+        if ("rows", device) not in self._devices:
+            arrays = (self.ptr, self.columns)
+            self._devices["rows", device] = tuple(torch.tensor(array, device=device) for array in arrays)
+        found: tuple[Tensor, Tensor] = self._devices["rows", device]
+        return found
 
 
-def structure_similarity(h: Tensor, plan: StructurePlan, measure: Measure) -> Tensor:
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeMatching:
+    """Best matches of the distinct edges of all targets: what explanations are read from.
+
+    Shapes:
+        - **similarity**, **winners** (positions among ``plan.key_ids``): :math:`(Q, L)`
+    """
+
+    plan: MatchPlan
+    similarity: FloatArray
+    winners: Int32Array
+
+
+def structure_similarity(
+    h: Tensor, plan: StructurePlan, measure: Measure, *, max_memory: int | str | None = None
+) -> Tensor:
     """s^e(v_t, v_l), Eq. (6), [T, L]; -inf where one of the two nodes has no edges and so no structure."""
     if h.requires_grad and torch.is_grad_enabled():
         best, _ = match_edges(h, plan.matching, measure)  # [Q, L]
-        similarity = plan.mean @ best.masked_fill(torch.isneginf(best), 0)
-    elif h.device.type == "cpu":
-        similarity = _streamed(h, plan, measure)
+        similarity = plan.mean(h.device) @ best.masked_fill(torch.isneginf(best), 0)
     else:
-        best, _ = match_edges(h.detach(), plan.matching, measure)
-        similarity = plan.mean @ best.masked_fill(torch.isneginf(best), 0)
-    return similarity.masked_fill(~plan.defined, -torch.inf)
+        similarity = _streamed(h, plan, measure, memory_budget(max_memory, h.device))
+    return similarity.masked_fill(~plan.defined(h.device), -torch.inf)
 
 
-def _streamed(h: Tensor, plan: StructurePlan, measure: Measure) -> Tensor:
-    """P M, a chunk of the queries at a time, each sum in the order of the edge ids."""
+def structure_with_matches(h: Tensor, plan: StructurePlan, measure: Measure) -> tuple[Tensor, EdgeMatching]:
+    """As :func:`structure_similarity`, with all best matches kept."""
+    best, winners = kernel_for(h).match_edges(h.detach(), plan.matching, measure)
+    similarity = _mean_of_edges(best, plan).masked_fill(~plan.defined(h.device), -torch.inf)
+    return similarity, EdgeMatching(plan.matching, best.cpu().numpy(), winners.cpu().numpy())
+
+
+def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int) -> Tensor:
+    """P M with a part of M at a time: some queries on the CPU, some local graphs on a device. Sums keep their order."""
     num_queries, num_local = plan.matching.num_queries, plan.matching.num_local
+    if h.device.type != "cpu":
+        step = items_within(budget, 12 * max(1, num_queries), max(1, num_local))
+        plan.matching.on(h.device)  # so that the blocks share it
+        plan.rows(h.device)
+        parts = [plan.block(low, min(low + step, num_local)) for low in range(0, num_local, step)]
+        means = [_mean_of_edges(kernel_for(h).match_edges(h.detach(), p.matching, measure)[0], p) for p in parts]
+        return torch.cat(means, dim=1)
     sums = np.zeros((len(plan.ptr) - 1, num_local), np.float32)
     cursor = plan.ptr[:-1].copy()
-    step = max(1, CHUNK_BYTES // (8 * max(1, num_local)))
+    step = items_within(budget, 8 * max(1, num_local), max(1, num_queries))
     for low in range(0, num_queries, step):
         part = slice(low, low + step)
-        matching = dataclasses.replace(
+        queries = dataclasses.replace(
             plan.matching, query_ids=plan.matching.query_ids[part], query_ends=plan.matching.query_ends[part]
         )
-        best, _ = match_edges(h.detach(), matching, measure)
-        _add_members(best.cpu().numpy(), low, plan.columns, plan.ptr, cursor, sums)
-    sums /= np.maximum(np.diff(plan.ptr), 1).astype(np.float32)[:, None]
-    return torch.from_numpy(sums).to(h.device)
+        best, _ = kernel_for(h).match_edges(h.detach(), queries, measure)
+        _add_members(best.numpy(), low, plan.columns, plan.ptr, cursor, sums)
+    return torch.from_numpy(_divided(sums, plan.ptr))
+
+
+def _mean_of_edges(best: Tensor, plan: StructurePlan) -> Tensor:
+    """P M, [T, L]; what stands in columns without edges is masked by the caller."""
+    if best.device.type == "cpu":
+        sums = np.zeros((len(plan.ptr) - 1, best.shape[1]), np.float32)
+        _add_members(best.numpy(), 0, plan.columns, plan.ptr, plan.ptr[:-1].copy(), sums)
+        return torch.from_numpy(_divided(sums, plan.ptr))
+    if best.device.type == "cuda" and has_triton():
+        from se_gnn.similarity.kernels.triton_gpu import segment_mean  # there where Triton is
+
+        return segment_mean(best, *plan.rows(best.device))
+    return plan.mean(best.device) @ best.masked_fill(torch.isneginf(best), 0)
+
+
+def _divided(sums: FloatArray, ptr: IntArray) -> FloatArray:
+    sums /= np.maximum(np.diff(ptr), 1).astype(np.float32)[:, None]
+    return sums
 
 
 @numba.njit(parallel=True, cache=True)
 def _add_members(
-    best: FloatArray, low: int, columns: IntArray, ptr: IntArray, cursor: IntArray, sums: FloatArray
+    best: FloatArray, low: int, columns: Int32Array, ptr: IntArray, cursor: IntArray, sums: FloatArray
 ) -> None:
-    """Add to each target the rows of its edges that lie in this chunk."""
+    """Add to each target the rows of its edges that lie in this part."""
     high = low + len(best)
     for t in numba.prange(len(sums)):
         i = cursor[t]

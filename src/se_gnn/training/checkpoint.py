@@ -44,6 +44,7 @@ def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
     matrix: Any = graph.features
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
     for array in [*features, graph.edges, graph.labels, graph.train, graph.val, graph.test]:
+        digest.update(f"{array.dtype}{array.shape}".encode())  # where one ends: a node moved to the next part counts
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

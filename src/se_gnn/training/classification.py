@@ -45,7 +45,8 @@ def classification_loss(overall: Tensor, labels: IntArray, config: Config, *, ge
         chosen = near | _smallest(draw, other & ~near, config.training.num_negatives)
     scores = overall / config.similarity.temperature
     wanted = torch.from_numpy((same & other).any(axis=1)).to(overall.device)
-    return _share_loss(scores, chosen, chosen & same)[wanted].mean()
+    losses = _share_loss(scores, chosen, chosen & same)[wanted]
+    return losses.sum() / max(1, len(losses))  # 0 where every node is alone in its class
 
 
 def _share_loss(scores: Tensor, chosen: BoolArray, positive: BoolArray) -> Tensor:

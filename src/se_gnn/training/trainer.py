@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from pathlib import Path
@@ -15,9 +16,10 @@ from tqdm import tqdm
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.similarity.structure import StructurePlan
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.classification import classification_loss
@@ -34,6 +36,7 @@ def train(
     device: str = "cpu",
     progress: bool = False,
     folder: Path | None = None,
+    max_memory: int | str | None = None,
 ) -> TrainedModel:
     """Train a model; on the CPU the same seed gives the same bits.
 
@@ -43,6 +46,7 @@ def train(
         seed: of initialization and of every sample.
         device: ``cpu``, ``cuda`` or ``auto``.
         progress: show a bar with loss and validation accuracy.
+        max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on.
 
     Returns:
@@ -50,7 +54,7 @@ def train(
         validation nodes), with its metrics.
     """
     graph.check_trainable()
-    run = _Run(graph, config, seed=seed, device=resolve_device(device), folder=folder)
+    run = _Run(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
     bar = tqdm(total=config.training.epochs, initial=run.epoch, disable=not progress, unit="epoch", dynamic_ncols=True)
     with bar:
         while not run.finished:
@@ -65,7 +69,7 @@ def resolve_device(device: str) -> torch.device:
     present = torch.cuda.is_available()
     if device == "auto":
         return torch.device("cuda" if present else "cpu")
-    if device not in ("cpu", "cuda") and not device.startswith("cuda:"):
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise InputError(f"device must be auto, cpu or cuda, got {device!r}")
     if device != "cpu" and not present:
         raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; use cpu or auto")
@@ -76,10 +80,17 @@ class _Run:
     """One training run: its fixed parts, and the state that an epoch changes."""
 
     def __init__(
-        self, graph: AttributedGraph, config: Config, *, seed: int, device: torch.device, folder: Path | None
+        self,
+        graph: AttributedGraph,
+        config: Config,
+        *,
+        seed: int,
+        device: torch.device,
+        folder: Path | None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
-        self.voter = Voter(graph, config, device)
+        self.voter = Voter(graph, config, max_memory=max_memory)
         self.labels = graph.labels[graph.train]
         _warn_of_single_nodes(graph)
         self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
@@ -88,10 +99,8 @@ class _Run:
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        self.labeled_plan = ComparisonPlan.build(
-            graph.edges, self.voter.labeled, self.voter.labeled, config.similarity, device
-        )
-        self.val_plan = self.voter.plan(graph.val)
+        self.labeled_plan = self._plan_labeled(self.voter.labeled)
+        self.val_plan = self.voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
         self.history: list[dict[str, Any]] = []
         self.best_epoch = -1
         self.best_parameters: dict[str, Tensor] = {}
@@ -99,6 +108,14 @@ class _Run:
         self.last_checkpoint = time.monotonic()
         if folder is not None:
             self._resume(folder)
+
+    def _plan_labeled(self, targets: LocalGraphs) -> ComparisonPlan:
+        """Labeled nodes with each other; ``targets`` are their local graphs, or a sample of their edges."""
+        labeled, edges = self.voter.labeled, self.graph.edges
+        if targets is labeled:
+            return ComparisonPlan.build(edges, labeled, labeled, self.config.similarity)
+        # the means are over a sample, each best match over the whole: without bias. The way back is the transpose.
+        return ComparisonPlan(edges, labeled, labeled, StructurePlan.build(edges, targets, labeled), None)
 
     @property
     def epoch(self) -> int:
@@ -117,7 +134,11 @@ class _Run:
         self.model.train()
         self.optimizer.zero_grad()
         h = self.model(self.inputs)
-        overall = compare(h, self.labeled_plan, self.config.similarity).overall
+        plan = self.labeled_plan
+        if self.config.training.max_local_edges is not None:
+            most = self.config.training.max_local_edges
+            plan = self._plan_labeled(self.voter.labeled.sampled(most, generator=generator))
+        overall = compare(h, plan, self.config.similarity).overall
         class_loss = classification_loss(overall, self.labels, self.config, generator=generator)
         loss, node_loss, edge_loss = class_loss, 0.0, 0.0
         weights = self.config.contrast
@@ -148,7 +169,7 @@ class _Run:
         """The best model, tried once on the test nodes."""
         self.model.load_state_dict(self.best_parameters)
         self.model.eval()
-        trained = TrainedModel(self.model, self.graph)
+        trained = TrainedModel(self.model, self.graph, max_memory=self.voter.max_memory)
         test = trained.predict(self.graph.test)
         best = self.history[self.best_epoch]
         trained.metrics.update(
@@ -159,12 +180,11 @@ class _Run:
             test_accuracy=_number(test.accuracy(self.graph.labels)),
             val_accuracy=_number(best["val_accuracy"]),
             precision_at_5=_number(test.precision_at(5, self.graph.labels)),
+            max_local_edges=self.config.training.max_local_edges,
             epochs=self.epoch,
             best_epoch=self.best_epoch,
             seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),
         )
-        if self.folder is not None:
-            (self.folder / checkpoint.NAME).unlink(missing_ok=True)
         return trained
 
     def _validate(self) -> dict[str, float]:
@@ -193,7 +213,7 @@ class _Run:
         if self.folder is None:
             return
         with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write(_line(record))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
             state = TrainingState(
                 parameters=self.model.state_dict(),
@@ -212,8 +232,7 @@ class _Run:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
-        lines = "".join(json.dumps(record) + "\n" for record in self.history)
-        (folder / "metrics.jsonl").write_text(lines, encoding="utf-8")
+        (folder / "metrics.jsonl").write_text("".join(map(_line, self.history)), encoding="utf-8")
 
 
 def _warn_of_single_nodes(graph: AttributedGraph) -> None:
@@ -230,3 +249,8 @@ def _warn_of_single_nodes(graph: AttributedGraph) -> None:
 def _number(value: float) -> float | None:
     """NaN is not JSON: no nodes, no figure."""
     return None if np.isnan(value) else value
+
+
+def _line(record: dict[str, Any]) -> str:
+    """A record as a line of `metrics.jsonl`."""
+    return json.dumps({name: _number(value) for name, value in record.items()}) + "\n"

@@ -27,7 +27,7 @@ class Kernel(Protocol):
 
 
 def kernel_for(h: Tensor) -> Kernel:
-    """numba on the CPU, Triton on CUDA, plain PyTorch for the rest (other devices and other precisions)."""
+    """Numba on the CPU, Triton on CUDA, plain PyTorch for the rest (other devices and other precisions)."""
     if h.dtype == torch.float32:
         if h.device.type == "cpu":
             return cast(Kernel, numba_cpu)

@@ -6,6 +6,7 @@ go through memory. As vectors they stay in registers, on any processor that LLVM
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from llvmlite import binding, ir
@@ -63,7 +64,7 @@ def product_lanes(typingctx: Any, nodes: Any, row: Any, block: Any, out: Any) ->
             d = builder.phi(_I64)
             d.add_incoming(ir.Constant(_I64, 0), entry)
             sums = [[builder.phi(_FLOATS) for _ in range(_TILE)] for _ in range(ROWS)]
-            for total in sum(sums, []):
+            for total in itertools.chain.from_iterable(sums):
                 total.add_incoming(ir.Constant(_FLOATS, [0.0] * _WIDTH), entry)
             builder.cbranch(builder.icmp_signed("<", d, depth), body, done)
 
@@ -114,19 +115,30 @@ def score_lanes(typingctx: Any, product: Any, i: Any, j: Any, scale: Any, offset
 
 
 @intrinsic
-def argmax_lanes(typingctx: Any, scores: Any, members: Any, start: Any, end: Any, best: Any) -> Any:
-    """``best[:] = members[start:end][argmax(scores[members[start:end]], axis=0)]``, the first where equal; -1 if empty."""
-    signature = types.void(scores, members, types.int64, types.int64, best)
+def argmax_lanes(
+    typingctx: Any, scores: Any, base: Any, members: Any, start: Any, end: Any, best: Any, keys: Any, t: Any
+) -> Any:
+    """Raise ``best[t, :]`` and ``keys[t, :]`` by the keys ``members[start:end]``; of equals the earlier one stays.
+
+    The score of key k stands in ``scores[k - base, :]``.
+    """
+    signature = types.void(scores, types.int64, members, types.int64, types.int64, best, keys, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         rows = _data(context, builder, sig.args[0], args[0])
-        keys = _data(context, builder, sig.args[1], args[1])
-        first, last = args[2], args[3]
-        out = _data(context, builder, sig.args[4], args[4])
+        shift = args[1]
+        listed = _data(context, builder, sig.args[2], args[2])
+        first, last = args[3], args[4]
+        top = _data(context, builder, sig.args[5], args[5])
+        names = _data(context, builder, sig.args[6], args[6])
+        place = args[7]
         zero, lanes = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
-        lowest = ir.Constant(_FLOATS, [float("-inf")] * _WIDTH)
-        none = ir.Constant(_INTS, [-1] * _WIDTH)
 
+        def at(base: Any, v: int, kind: Any) -> Any:
+            return _address(builder, base, place, lanes, zero, v, kind)
+
+        before = [builder.load(at(top, v, _FLOATS), align=4) for v in range(_VECTORS)]
+        held = [builder.load(at(names, v, _INTS), align=4) for v in range(_VECTORS)]
         entry = builder.block
         head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
         builder.branch(head)
@@ -136,14 +148,14 @@ def argmax_lanes(typingctx: Any, scores: Any, members: Any, start: Any, end: Any
         m.add_incoming(first, entry)
         values = [builder.phi(_FLOATS) for _ in range(_VECTORS)]
         winners = [builder.phi(_INTS) for _ in range(_VECTORS)]
-        for value, winner in zip(values, winners):
-            value.add_incoming(lowest, entry)
-            winner.add_incoming(none, entry)
+        for v in range(_VECTORS):
+            values[v].add_incoming(before[v], entry)
+            winners[v].add_incoming(held[v], entry)
         builder.cbranch(builder.icmp_signed("<", m, last), body, done)
 
         builder.position_at_end(body)
-        key = builder.load(builder.gep(keys, [m]))
-        row = builder.sext(key, _I64)
+        key = builder.load(builder.gep(listed, [m]))
+        row = builder.sub(builder.sext(key, _I64), shift)
         name = _broadcast(builder, key, _INTS)
         for v in range(_VECTORS):
             score = builder.load(_address(builder, rows, row, lanes, zero, v, _FLOATS), align=4)
@@ -155,7 +167,8 @@ def argmax_lanes(typingctx: Any, scores: Any, members: Any, start: Any, end: Any
 
         builder.position_at_end(done)
         for v in range(_VECTORS):
-            builder.store(winners[v], _address(builder, out, zero, lanes, zero, v, _INTS), align=4)
+            builder.store(values[v], at(top, v, _FLOATS), align=4)
+            builder.store(winners[v], at(names, v, _INTS), align=4)
         return context.get_dummy_value()
 
     return signature, codegen

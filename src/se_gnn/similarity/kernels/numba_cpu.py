@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Measure
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.lanes import LANES, ROWS, argmax_lanes, product_lanes, score_lanes
-from se_gnn.similarity.kernels.plan import Int32Array, MatchPlan
+from se_gnn.similarity.kernels.plan import MatchPlan
 
+CHUNK = 3072  # keys whose scores one thread holds in its second-level cache
 TINY = np.float32(1e-12)  # a shorter vector counts as this long
 
 
@@ -40,7 +41,7 @@ def match_edges_backward(
 
 def _match(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[FloatArray, Int32Array]:
     queries = _midpoints(h, plan.query_ends)  # [Q, D]
-    center = h.mean(axis=0) if measure == "distance" else np.zeros(h.shape[1], np.float32)
+    center = _center(h) if measure == "distance" else np.zeros(h.shape[1], np.float32)
     winners = _search(queries - center, h[plan.key_nodes] - center, plan, measure)  # distances stay, rounding shrinks
     best = np.empty(winners.shape, np.float32)
     _score_winners(queries, _midpoints(h, plan.key_node_ends), winners, measure == "distance", best)
@@ -70,6 +71,14 @@ def _pull_back(
 
 def _midpoints(h: FloatArray, ends: IntArray) -> FloatArray:
     return (h[ends[:, 0]] + h[ends[:, 1]]) / np.float32(2)
+
+
+def _center(h: FloatArray) -> FloatArray:
+    """About the mean, in steps so coarse that it comes off small whole numbers without rounding: ties stay ties."""
+    largest = np.abs(h).max(initial=0)
+    step = np.float32(2.0 ** (np.floor(np.log2(largest)) - 4)) if largest > 0 else np.float32(1)
+    center: FloatArray = np.rint(h.mean(axis=0) / step) * step
+    return center
 
 
 def _norms(vectors: FloatArray) -> FloatArray:
@@ -115,14 +124,23 @@ def _segment_argmax(
         product = np.empty((len(nodes), LANES), np.float32)
         for row in range(0, len(nodes), ROWS):
             product_lanes(nodes, row, lanes, product)  # type: ignore[call-arg]
-        scores = np.empty((num_keys, LANES), np.float32)
-        for k in range(num_keys):
-            score_lanes(product, key_ends[k, 0], key_ends[k, 1], scale[k], offset[k], scores, k)  # type: ignore[call-arg]
-        best = np.empty(LANES, np.int32)
+        best = np.full((num_local, LANES), -np.inf, np.float32)
+        keys = np.full((num_local, LANES), -1, np.int32)
+        scores = np.empty((min(num_keys, CHUNK), LANES), np.float32)
+        cursor = ptr[:-1].copy()
+        for base in range(0, num_keys, CHUNK):  # members ascend: those of a chunk stand together in each local graph
+            top = min(base + CHUNK, num_keys)
+            for k in range(base, top):
+                score_lanes(product, key_ends[k, 0], key_ends[k, 1], scale[k], offset[k], scores, k - base)  # type: ignore[call-arg]
+            for t in range(num_local):
+                start = cursor[t]
+                end = start + np.searchsorted(members[start : ptr[t + 1]], top) if top < num_keys else ptr[t + 1]
+                if end > start:
+                    argmax_lanes(scores, base, members, start, end, best, keys, t)  # type: ignore[call-arg]
+                    cursor[t] = end
         for t in range(num_local):
-            argmax_lanes(scores, members, ptr[t], ptr[t + 1], best)  # type: ignore[call-arg]
             for q in range(count):
-                winners[low + q, t] = best[q]
+                winners[low + q, t] = keys[t, q]
 
 
 @numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})  # sums in vector lanes, always the same way

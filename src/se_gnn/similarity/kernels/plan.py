@@ -9,14 +9,11 @@ import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
-
-Int32Array = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +52,6 @@ class MatchPlan:
     def build(cls, edges: IntArray, query_ids: IntArray, local: LocalGraphs) -> MatchPlan:
         """Plan the matching of ``edges[query_ids]`` with the edges of ``local``."""
         key_ids = local.union()
-        position = np.empty(len(edges), np.int32)
-        position[key_ids] = np.arange(len(key_ids), dtype=np.int32)
         key_nodes, key_ends = np.unique(edges[key_ids], return_inverse=True)
         return cls(
             query_ids=query_ids,
@@ -65,7 +60,7 @@ class MatchPlan:
             key_ends=key_ends.reshape(-1, 2).astype(np.int64),
             key_nodes=key_nodes,
             ptr=local.ptr,
-            members=position[local.edge_ids],
+            members=local.positions(key_ids),
         )
 
     def on(self, device: torch.device) -> DeviceIndex:

@@ -8,7 +8,6 @@ maximum while it is in registers. The winners are scored again in float32, as th
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -17,7 +16,7 @@ from torch import Tensor
 from se_gnn.config import Measure
 from se_gnn.similarity.kernels.plan import MatchPlan
 
-QUERIES = 128  # in a tile
+QUERIES = 256  # in a tile
 GROUP = 8  # local graphs that one program takes its queries through
 SHORTEST = 1e-12  # a shorter vector counts as this long
 
@@ -93,7 +92,7 @@ def _midpoints(h: Tensor, ends: Tensor) -> Tensor:
 
 
 @triton.jit
-def _forward(  # noqa: D103
+def _forward(
     probes, targets, offset, queries, keys, ptr, members, best_out, win_out,
     num_queries, num_local, depth,
     DISTANCE: tl.constexpr, QUERIES: tl.constexpr, GROUP: tl.constexpr, MEMBERS: tl.constexpr, DEPTH: tl.constexpr,
@@ -128,8 +127,9 @@ def _forward(  # noqa: D103
         if DISTANCE:
             exact = -tl.sqrt(tl.sum((a - b) * (a - b), axis=1))
         else:
-            lengths = tl.maximum(tl.sqrt(tl.sum(a * a, axis=1)), 1e-12) * tl.maximum(tl.sqrt(tl.sum(b * b, axis=1)), 1e-12)
-            exact = tl.sum(a * b, axis=1) / lengths
+            a_length = tl.maximum(tl.sqrt(tl.sum(a * a, axis=1)), 1e-12)
+            b_length = tl.maximum(tl.sqrt(tl.sum(b * b, axis=1)), 1e-12)
+            exact = tl.sum(a * b, axis=1) / (a_length * b_length)
         exact = tl.where(found, exact, float("-inf"))
         place = t.to(tl.int64) * num_queries + rows
         tl.store(best_out + place, exact, mask=rows < num_queries)
@@ -137,7 +137,7 @@ def _forward(  # noqa: D103
 
 
 @triton.jit
-def _backward(  # noqa: D103
+def _backward(
     queries, keys, query_norms, key_norms, best, winners, grad, grad_queries,
     grad_keys, num_queries, num_local, depth,
     DISTANCE: tl.constexpr, DEPTH: tl.constexpr,
@@ -167,7 +167,7 @@ def _backward(  # noqa: D103
 
 
 @triton.jit
-def _segment_mean(values, ptr, columns, out, width, BLOCK: tl.constexpr):  # noqa: D103
+def _segment_mean(values, ptr, columns, out, width, BLOCK: tl.constexpr):
     t = tl.program_id(0).to(tl.int64)
     c = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     start = tl.load(ptr + t)

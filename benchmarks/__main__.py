@@ -1,0 +1,76 @@
+"""Measure (`python -m benchmarks [CASE ...]`), or turn results into a page (`python -m benchmarks render FILE`)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.cases import CASES
+from benchmarks.measure import RunSettings
+from benchmarks.page import render_page
+from benchmarks.results import read_results, run_cases, write_results
+from benchmarks.table import describe_cases, results_table
+from se_gnn.errors import did_you_mean
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 1 where a case failed."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["render"]:
+        return _render(given[1:])
+    return _measure(given)
+
+
+def _measure(given: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure speed and memory. `python -m benchmarks render FILE ...` turns results into a page.",
+    )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run; all where none is named")
+    parser.add_argument("--list", action="store_true", help="list the cases and what each must show")
+    parser.add_argument("--quick", action="store_true", help="only try that every case runs; measures nothing")
+    parser.add_argument("--seed", type=int, default=0, help="of graphs, splits, weights and samples (default: 0)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write (default: benchmarks/results/)")
+    options = parser.parse_args(given)
+    if options.list:
+        print(describe_cases(CASES))
+        return 0
+    by_name = {case.name: case for case in CASES}
+    for name in options.cases:
+        if name not in by_name:
+            parser.error(f"unknown case {name!r}{did_you_mean(name, by_name)}; known: {', '.join(by_name)}")
+    chosen = [by_name[name] for name in dict.fromkeys(options.cases)] or list(CASES)
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = options.json or RESULTS / f"{now}{'-quick' if options.quick else ''}.json"
+    settings = RunSettings(seed=options.seed, quick=options.quick)
+    results = run_cases(
+        chosen, settings, arguments=given, after_each=lambda so_far: write_results(so_far, path), progress=sys.stderr
+    )
+    print(results_table(results))
+    print(f"\nwritten to {path}", file=sys.stderr)
+    return int(any(case["status"] == "failed" for case in results["cases"]))
+
+
+def _render(given: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks render", description="Print a page on performance, in Markdown, made from results."
+    )
+    parser.add_argument(
+        "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later file replaces cases"
+    )
+    options = parser.parse_args(given)
+    try:
+        runs = [read_results(path) for path in options.results]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    sys.stdout.write(render_page(runs, CASES))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

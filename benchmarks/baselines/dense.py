@@ -1,0 +1,189 @@
+"""The authors' dense formulation: all local edges of a batch against all local edges of all labeled nodes.
+
+Every edge is repeated once per local graph it lies in, the matrix of their distances is formed whole, and reduced by
+scatter-max to the best match of each edge and by a mean to the similarity of two nodes, in both directions. Encoder,
+losses, optimizer and vote are ours, so that the formulation alone differs; the results are the same.
+
+Shapes: T targets, L labeled nodes, S and R edges in all their local graphs, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.baselines.pyg import pyg
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import SEGNN, Prediction
+from se_gnn.similarity import combine, nearest_labeled, vote, vote_weights
+from se_gnn.training.classification import classification_loss
+from se_gnn.training.contrast import contrast_loss
+
+BATCH = 16  # nodes compared at a time in validation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalEdges:
+    """Local graphs of some nodes, their edges copied one after the other.
+
+    Shapes:
+        - **nodes:** :math:`(T,)`, **edges:** :math:`(S, 2)`, **owner:** :math:`(S,)` position of the node in ``nodes``
+    """
+
+    nodes: IntArray
+    edges: Tensor
+    owner: Tensor
+
+    @property
+    def sizes(self) -> Tensor:
+        """Number of edges in each local graph, [T]."""
+        return torch.bincount(self.owner, minlength=len(self.nodes))
+
+
+def directed_edges(graph: AttributedGraph) -> Tensor:
+    """Both directions of every edge, [2, 2E], as PyTorch Geometric wants them."""
+    edges = torch.from_numpy(graph.edges.T.copy())
+    return torch.cat([edges, edges.flip(0)], dim=1)
+
+
+def local_edges(nodes: IntArray, edge_index: Tensor, hops: int, num_nodes: int) -> LocalEdges:
+    """Local graphs node by node, each undirected edge once in each."""
+    k_hop_subgraph = pyg("utils").k_hop_subgraph
+    parts, owners = [], []
+    for position, node in enumerate(nodes):
+        _, inside, _, _ = k_hop_subgraph(int(node), hops, edge_index, num_nodes=num_nodes)
+        edges = inside[:, inside[0] < inside[1]].T
+        parts.append(edges)
+        owners.append(torch.full((len(edges),), position, device=edges.device))
+    return LocalEdges(np.asarray(nodes), torch.cat(parts), torch.cat(owners))
+
+
+def overall_similarity(h: Tensor, targets: LocalEdges, labeled: LocalEdges, node_weight: float) -> Tensor:
+    """Lambda s^n + (1 - lambda) s^e with distances, Eq. (7), [T, L]."""
+    ours, theirs = (torch.tensor(local.nodes, device=h.device) for local in (targets, labeled))
+    node = -torch.cdist(h[ours], h[theirs])
+    return combine(node, structure_similarity(h, targets, labeled), node_weight)
+
+
+def structure_similarity(h: Tensor, targets: LocalEdges, labeled: LocalEdges) -> Tensor:
+    """s^e, Eq. (6), averaged over both directions, [T, L]; -inf where one of the two nodes has no edges."""
+    ours, theirs = _midpoints(h, targets.edges), _midpoints(h, labeled.edges)  # [S, D], [R, D]
+    similarity = -torch.cdist(ours, theirs)  # [S, R]
+    matched = _scatter_max(similarity, labeled, dim=1)  # [S, L]
+    matched_back = _scatter_max(similarity, targets, dim=0)  # [T, R]
+    there = _scatter_mean(matched, targets, dim=0)  # [T, L]
+    back = _scatter_mean(matched_back, labeled, dim=1)  # [T, L]
+    defined = (targets.sizes > 0)[:, None] & (labeled.sizes > 0)[None, :]
+    return ((there + back) / 2).masked_fill(~defined, -torch.inf)
+
+
+def _midpoints(h: Tensor, edges: Tensor) -> Tensor:
+    return (h[edges[:, 0]] + h[edges[:, 1]]) / 2
+
+
+def _scatter_max(values: Tensor, groups: LocalEdges, *, dim: int) -> Tensor:
+    """Maximum over the edges of each local graph along ``dim``; 0 for one without edges, which is masked later."""
+    shape = list(values.shape)
+    shape[dim] = len(groups.nodes)
+    index = groups.owner.unsqueeze(1 - dim).expand_as(values)
+    return values.new_zeros(shape).scatter_reduce(dim, index, values, "amax", include_self=False)
+
+
+def _scatter_mean(values: Tensor, groups: LocalEdges, *, dim: int) -> Tensor:
+    """Mean over the edges of each local graph along ``dim``."""
+    shape = list(values.shape)
+    shape[dim] = len(groups.nodes)
+    sums = values.new_zeros(shape).index_add(dim, groups.owner, values)
+    return sums / groups.sizes.clamp_min(1).unsqueeze(1 - dim)
+
+
+class DenseVoter:
+    """Compares nodes with the labeled nodes batch by batch."""
+
+    def __init__(self, graph: AttributedGraph, config: Config, device: torch.device | str = "cpu") -> None:
+        if (config.similarity.measure, config.similarity.directions) != ("distance", "both"):
+            raise ValueError("the dense formulation compares by distance in both directions: use the preset authors")
+        self.graph, self.config = graph, config
+        self.edge_index = directed_edges(graph).to(device)
+        self.labeled = self.local_edges(graph.train)
+        self.labels = torch.tensor(graph.labels[graph.train], device=device)  # [L]
+
+    def local_edges(self, nodes: IntArray) -> LocalEdges:
+        """Local graphs of some nodes."""
+        return local_edges(nodes, self.edge_index, self.config.similarity.hops, self.graph.num_nodes)
+
+    def batches(self, nodes: IntArray) -> list[LocalEdges]:
+        """Local graphs of many nodes, ready to be compared a batch at a time."""
+        return [self.local_edges(nodes[low : low + BATCH]) for low in range(0, len(nodes), BATCH)]
+
+    @torch.no_grad()
+    def probabilities(self, h: Tensor, batches: Sequence[LocalEdges]) -> Tensor:
+        """Class probabilities of the nodes of all batches, Eq. (8)-(9)."""
+        return torch.cat([self._vote(h, batch) for batch in batches])
+
+    @torch.no_grad()
+    def one_by_one(self, h: Tensor, nodes: IntArray) -> Tensor:
+        """Class probabilities of nodes, each with its local graph looked up and compared alone."""
+        return torch.cat([self._vote(h, self.local_edges(nodes[i : i + 1])) for i in range(len(nodes))])
+
+    def _vote(self, h: Tensor, targets: LocalEdges) -> Tensor:
+        settings = self.config.similarity
+        overall = overall_similarity(h, targets, self.labeled, settings.node_weight)
+        nearest = nearest_labeled(overall, settings.num_nearest)
+        weights = vote_weights(overall, nearest, settings.temperature)
+        return vote(weights, self.labels[nearest], self.graph.num_classes)
+
+
+class DenseTraining:
+    """Training with the dense formulation; local graphs of labeled and validation nodes are found beforehand."""
+
+    def __init__(
+        self, graph: AttributedGraph, config: Config, *, seed: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self.graph, self.config, self.seed, self.epoch = graph, config, seed, 0
+        self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.inputs = self.model.inputs(graph)
+        self.voter = DenseVoter(graph, config, device)
+        self.val_batches = self.voter.batches(graph.val)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=config.training.learning_rate, weight_decay=config.training.weight_decay
+        )
+
+    def step(self) -> dict[str, Any]:
+        """One epoch: Eq. (14) with all labeled nodes against each other, one step of Adam, validation."""
+        generator = np.random.default_rng([self.seed, self.epoch])
+        self.model.train()
+        self.optimizer.zero_grad()
+        h = self.model(self.inputs)
+        labeled, node_weight = self.voter.labeled, self.config.similarity.node_weight
+        overall = overall_similarity(h, labeled, labeled, node_weight)  # [L, L]
+        labels = self.graph.labels[self.graph.train]
+        class_loss = classification_loss(overall, labels, self.config, generator=generator)
+        on_nodes, on_edges = contrast_loss(self.model, self.inputs, self.graph.edges, generator=generator)
+        weights = self.config.contrast
+        loss = class_loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
+        loss.backward()
+        self.optimizer.step()
+        self.epoch += 1
+        return {"loss": float(loss.detach()), "class_loss": float(class_loss.detach()), **self._validate()}
+
+    @torch.no_grad()
+    def _validate(self) -> dict[str, float]:
+        self.model.eval()
+        probabilities = self.voter.probabilities(self.model(self.inputs), self.val_batches).cpu().numpy()
+        prediction = _as_prediction(self.graph.val, probabilities)
+        labels = self.graph.labels
+        return {"val_accuracy": prediction.accuracy(labels), "val_loss": prediction.loss(labels)}
+
+
+def _as_prediction(nodes: IntArray, probabilities: np.ndarray) -> Prediction:
+    nothing = np.empty((len(nodes), 0), np.float32)
+    votes = dict.fromkeys(("weights", "overall", "node", "structure"), nothing)
+    return Prediction(nodes=nodes, probabilities=probabilities, neighbors=nothing.astype(np.int64), **votes)

@@ -1,0 +1,174 @@
+"""What is measured, as data: each case names its workload, what it is compared with, and what it must show.
+
+Nothing heavy is imported here: a workload is a name, `module:function`, and is imported when its case runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Bound = Literal["at least", "at most"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number of a case and the bound it must keep."""
+
+    name: str
+    unit: str
+    bound: Bound
+    target: float
+    aim: float | None = None
+
+    def keeps(self, value: float, limit: float) -> bool:
+        """Whether a value is on the right side of a limit."""
+        return value >= limit if self.bound == "at least" else value <= limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One thing that is measured.
+
+    Args:
+        name: what selects it on the command line.
+        title: what it is, in the table.
+        workload: `module:function` that measures it.
+        dataset: the graph it runs on.
+        preset: settings of the model.
+        settings: what is changed in the preset, as `section.key=value`.
+        ours: what our side does.
+        baseline: what the other side does; None where the limit is a number.
+        figures: what comes out.
+        rounds: how often both sides are measured, in turn.
+    """
+
+    name: str
+    title: str
+    workload: str
+    dataset: str
+    preset: str = "best"
+    settings: tuple[str, ...] = ()
+    ours: str
+    baseline: str | None = None
+    figures: tuple[Figure, ...]
+    rounds: int = 5
+
+    def load_workload(self) -> Callable[..., Any]:
+        """The function that measures this case."""
+        module, _, function = self.workload.partition(":")
+        loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
+        return loaded
+
+
+def _speedup(target: float, aim: float | None = None) -> Figure:
+    return Figure(name="speedup", unit="x faster", bound="at least", target=target, aim=aim)
+
+
+def _of_its_time(target: float, aim: float) -> Figure:
+    return Figure(name="time", unit="x its time", bound="at most", target=target, aim=aim)
+
+
+def _limits(seconds: float, gigabytes: float) -> tuple[Figure, Figure]:
+    return (
+        Figure(name="time", unit="s", bound="at most", target=seconds),
+        Figure(name="peak memory", unit="GB", bound="at most", target=gigabytes),
+    )
+
+
+CASES: tuple[Case, ...] = (
+    Case(
+        name="cora-epoch",
+        title="Cora, training epoch with validation, against the dense formulation",
+        workload="benchmarks.workloads.training:against_dense",
+        dataset="cora",
+        preset="authors",
+        ours="one epoch: encoder, labeled x labeled similarities, losses, backward, Adam, validation",
+        baseline="the same epoch with dense distance matrices and scatter-max, validation in batches of 16",
+        figures=(_speedup(60, aim=100),),
+        rounds=3,
+    ),
+    Case(
+        name="cora-score",
+        title="Cora, scoring all 1,000 test nodes including local graphs, against the dense formulation node by node",
+        workload="benchmarks.workloads.scoring:against_dense",
+        dataset="cora",
+        preset="authors",
+        ours="embeddings, local graphs of the test nodes, similarities, vote",
+        baseline="the same with k_hop_subgraph and a dense distance matrix for each test node",
+        figures=(_speedup(150, aim=300),),
+        rounds=3,
+    ),
+    Case(
+        name="cora-explain",
+        title="Cora, full explanation of a node, amortized over all nodes, against GNNExplainer",
+        workload="benchmarks.workloads.explaining:against_gnn_explainer",
+        dataset="cora",
+        ours="K neighbors, matched edges and edge importance of every node; seconds a node",
+        baseline="PyG's GNNExplainer, 200 epochs on a trained 2-layer GCN; seconds a node",
+        figures=(_speedup(20_000),),
+    ),
+    Case(
+        name="cora-gcn",
+        title="Cora, training epoch with validation, against a PyG GCN epoch",
+        workload="benchmarks.workloads.training:against_gcn",
+        dataset="cora",
+        ours="one epoch: encoder, labeled x labeled similarities, losses, backward, Adam, validation",
+        baseline="one epoch of PyG's 2-layer GCN (64 hidden, dropout 0.5, normalized edges cached) with validation",
+        figures=(_of_its_time(12, aim=6),),
+        rounds=9,
+    ),
+    Case(
+        name="cora-roofline",
+        title="Cora, matching all edges in all labeled local graphs, against one product of the distinct edge pairs",
+        workload="benchmarks.workloads.matching:against_product",
+        dataset="cora",
+        ours="best match and its similarity of every edge in the local graph of every labeled node, one direction",
+        baseline="one float32 matrix product, all edges x distinct labeled edges, the faster of NumPy and PyTorch",
+        figures=(_of_its_time(2, aim=1),),
+        rounds=9,
+    ),
+    Case(
+        name="pubmed",
+        title="PubMed: train 200 epochs with validation, predict and explain every node",
+        workload="benchmarks.workloads.scale:everything",
+        dataset="pubmed",
+        settings=("training.epochs=200", "training.patience=none"),
+        ours="load, train, predict and explain every node, in a process of its own",
+        figures=_limits(180, 4),
+        rounds=3,
+    ),
+    Case(
+        name="amazon-photo",
+        title="Amazon-Photo, 20 labeled a class: train, predict and explain every node, exact inference",
+        workload="benchmarks.workloads.scale:everything",
+        dataset="amazon-photo",
+        ours="load, train, predict and explain every node, in a process of its own",
+        figures=_limits(20 * 60, 8),
+        rounds=1,
+    ),
+    Case(
+        name="coauthor-physics",
+        title="Coauthor-Physics, 20 labeled a class: train, predict and explain every node, exact inference",
+        workload="benchmarks.workloads.scale:everything",
+        dataset="coauthor-physics",
+        ours="load, train, predict and explain every node, in a process of its own",
+        figures=_limits(30 * 60, 12),
+        rounds=1,
+    ),
+    Case(
+        name="doubling",
+        title="Doubling nodes and edges at fixed degree and labeled set: scoring every node",
+        workload="benchmarks.workloads.scale:doubling",
+        dataset="generated",
+        ours="embeddings, local graphs, similarities and vote of all nodes of a graph with 2N nodes",
+        baseline="the same with N nodes; memory is what is taken beyond imports and compiled kernels",
+        figures=(
+            Figure(name="time", unit="x", bound="at most", target=2.2),
+            Figure(name="memory", unit="x", bound="at most", target=2.2),
+        ),
+        rounds=3,
+    ),
+)

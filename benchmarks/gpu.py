@@ -1,0 +1,148 @@
+"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json`. Ratios against a baseline in the same run.
+
+The generated graph has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
+2-hop local graphs, one direction. The sample is scored again by the float32 kernel of the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.baselines.dense import DenseTraining
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.model import Voter
+from se_gnn.similarity.kernels import numba_cpu, triton_gpu
+from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.training.trainer import _Run
+
+CUDA = torch.device("cuda")
+WIDTH = 64  # D
+
+
+def main(out: Path) -> None:
+    """Run every case and write the results after each, so that a run cut short keeps what it has."""
+    torch.backends.cuda.matmul.allow_tf32 = False  # the roofline is a float32 product
+    results: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": "python -m benchmarks.gpu",
+    }  # fmt: skip
+    for case in (agreement, roofline, cora_epoch, million):
+        start = time.perf_counter()
+        results[case.__name__] = case()
+        print(case.__name__, json.dumps(results[case.__name__]), f"{time.perf_counter() - start:.0f} s", flush=True)
+        out.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> AttributedGraph:
+    """Uniform random edges; the labels are never read."""
+    edges = np.random.default_rng(seed).integers(0, num_nodes, (num_edges, 2))
+    return AttributedGraph.build(features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2)
+
+
+def agreement() -> dict[str, Any]:
+    """The kernel of the device against the kernel of the CPU: values, winners, gradients."""
+    found: dict[str, Any] = {}
+    for measure in ("distance", "cosine"):
+        graph = random_graph(2_000, 5_000)
+        labeled = local_graphs(graph, np.arange(0, 2_000, 14), 2)
+        plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), labeled)
+        h = torch.randn(2_000, 128, generator=torch.Generator().manual_seed(0))
+        best, winners = numba_cpu.match_edges(h, plan, measure)
+        values, positions = triton_gpu.match_edges(h.cuda(), plan, measure)
+        known = torch.isfinite(best)
+        grad = torch.randn(best.shape, generator=torch.Generator().manual_seed(1)).masked_fill(~known, 0)
+        ours = triton_gpu.match_edges_backward(h.cuda(), plan, measure, values, winners.cuda(), grad.cuda()).cpu()
+        theirs = numba_cpu.match_edges_backward(h, plan, measure, best, winners, grad)
+        found[measure] = {
+            "largest_difference": float((best[known] - values.cpu()[known]).abs().max()),
+            "same_winner": float((winners == positions.cpu()).float().mean()),
+            "gradient_difference": float((ours - theirs).norm() / theirs.norm()),
+        }
+    return found
+
+
+def roofline() -> dict[str, Any]:
+    """Edge matching of a large case against one float32 product of the same distinct edge pairs."""
+    graph = random_graph(200_000, 2_000_000)
+    labeled = local_graphs(graph, np.arange(0, 200_000, 400), 2)
+    queries = np.arange(0, graph.num_edges, 10)
+    plan = MatchPlan.build(graph.edges, queries, labeled)
+    h = torch.randn(200_000, WIDTH, device=CUDA)
+    ours = milliseconds(lambda: triton_gpu.match_edges(h, plan, "distance"))
+    a, b = torch.randn(len(queries), WIDTH, device=CUDA), torch.randn(WIDTH, 20_000, device=CUDA)
+    room = torch.empty(len(queries), 20_000, device=CUDA)
+    parts = len(plan.key_ids) / 20_000  # the whole product does not fit: the same part, as often as it takes
+    product = milliseconds(lambda: torch.mm(a, b, out=room)) * parts
+    return {"ours_ms": ours, "product_ms": product, "share_of_roofline": product / ours,
+            "queries": len(queries), "distinct_keys": len(plan.key_ids), "memberships": len(plan.members)}  # fmt: skip
+
+
+def cora_epoch() -> dict[str, Any]:
+    """A training epoch with validation against the dense formulation on the same device."""
+    graph = load_dataset("cora")
+    config = Config.preset("authors", dataset="cora")
+    ours = _Run(graph, config, seed=0, device=CUDA, folder=None)
+    dense = DenseTraining(graph, config, seed=0, device=CUDA)
+    mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
+    return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}
+
+
+def million() -> dict[str, Any]:
+    """One million nodes, ten million edges, 10,000 labeled nodes: all nodes scored exactly."""
+    graph = random_graph(1_000_000, 10_000_000)
+    generator = np.random.default_rng(0)
+    graph = graph.with_split(train=np.sort(generator.choice(graph.num_nodes, 10_000, replace=False)))
+    config = Config.preset("paper").override(["similarity.measure=distance", "similarity.num_nearest=20"])
+    h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
+    start = time.perf_counter()
+    voter = Voter(graph, config)
+    plan = voter.plan(np.arange(graph.num_nodes))
+    planned = time.perf_counter()
+    prediction = voter.predict(h.to(CUDA), plan)
+    torch.cuda.synchronize()
+    end = time.perf_counter()
+    found = {
+        "edges": graph.num_edges, "local_graphs_seconds": planned - start, "scoring_seconds": end - planned,
+        "total_seconds": end - start, "gpu_peak_gib": torch.cuda.max_memory_allocated() / 2**30,
+        "mean_local_edges": float(plan.targets.sizes.mean()),
+    }  # fmt: skip
+    print(json.dumps(found), flush=True)
+    sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
+    same = checked = 0
+    largest = 0.0
+    for low in range(0, len(sample), 100):
+        if time.perf_counter() - end > 200:  # say how many were compared rather than be cut off
+            break
+        nodes = sample[low : low + 100]
+        exact = voter.predict(h, voter.plan(nodes))
+        same += int((exact.neighbors == prediction.neighbors[nodes]).all(axis=1).sum())
+        largest = max(largest, float(np.abs(exact.overall - prediction.overall[nodes]).max()))
+        checked += len(nodes)
+    return {**found, "sample": checked, "same_nearest": same, "largest_similarity_difference": largest}
+
+
+def milliseconds(run: Callable[[], Any], repeats: int = 9) -> float:
+    """Median time of a call after two warm ones, the device waited for."""
+    times = []
+    for turn in range(repeats + 2):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        if turn >= 2:
+            times.append(1e3 * (time.perf_counter() - start))
+    return median(times)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

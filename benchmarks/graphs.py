@@ -1,0 +1,125 @@
+"""The graphs that cases run on: data sets of the registry, published `.npz` files, and generated ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.measure import Unavailable
+from se_gnn.datasets import load_dataset
+from se_gnn.datasets.split import split_by_class
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+
+NPZ_FILES = {
+    "amazon-photo": "Amazon/Photo/raw/amazon_electronics_photo.npz",
+    "coauthor-physics": "Coauthor/Physics/raw/ms_academic_phy.npz",
+}
+NUM_CLASSES = 7  # of a generated graph
+MEAN_DEGREE = 10
+NUM_FEATURES = 32
+
+
+def load_graph(name: str, *, seed: int) -> AttributedGraph:
+    """The graph of a case; :class:`Unavailable` where its data is missing."""
+    if name == "tiny":
+        return generated_graph(160, seed=seed, labeled_a_class=5)
+    if name in NPZ_FILES:
+        return _load_npz(name, seed=seed)
+    try:
+        return load_dataset(name, seed=seed)
+    except InputError as error:
+        raise Unavailable(str(error)) from error
+
+
+def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> AttributedGraph:
+    """A random graph of fixed mean degree in which 4 of 5 edges join nodes of one class.
+
+    The labeled set does not grow with the graph: the same number of nodes a class, and local graphs of the same size.
+    """
+    generator = np.random.default_rng([seed, num_nodes])
+    labels = np.arange(num_nodes) % NUM_CLASSES
+    count = num_nodes * MEAN_DEGREE // 2
+    first = generator.integers(num_nodes, size=count)
+    any_node = generator.integers(num_nodes, size=count)
+    own_class = (first % NUM_CLASSES) + NUM_CLASSES * generator.integers(num_nodes // NUM_CLASSES, size=count)
+    second = np.where(generator.random(count) < 0.8, own_class, any_node)
+    centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
+    features = centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
+    split = split_by_class(labels, train=labeled_a_class, val=labeled_a_class, generator=generator)
+    return AttributedGraph.build(
+        name="generated",
+        features=features,
+        edges=np.stack([first, second], axis=1),
+        labels=labels,
+        train=split.train,
+        val=split.val,
+        test=split.test,
+    )
+
+
+def smaller(graph: AttributedGraph, size: int, *, seed: int) -> AttributedGraph:
+    """The graph among the labeled nodes, some validation nodes and enough others to make ``size``; for quick runs."""
+    if graph.num_nodes <= size:
+        return graph
+    generator = np.random.default_rng(seed)
+    wanted = [graph.train, graph.val[: size // 4]]
+    rest = np.setdiff1d(graph.test, np.concatenate(wanted))
+    wanted.append(generator.permutation(rest)[: max(10, size - sum(map(len, wanted)))])
+    nodes = np.sort(np.concatenate(wanted))
+    inside = np.isin(graph.edges, nodes).all(axis=1)
+
+    def renumbered(part: IntArray) -> IntArray:
+        return np.searchsorted(nodes, np.intersect1d(part, nodes))
+
+    return AttributedGraph.build(
+        name=graph.name,
+        features=graph.features[nodes],
+        edges=np.searchsorted(nodes, graph.edges[inside]),
+        labels=graph.labels[nodes],
+        class_names=graph.class_names,
+        train=renumbered(graph.train),
+        val=renumbered(graph.val),
+        test=renumbered(graph.test),
+    )
+
+
+def with_dense_features(graph: AttributedGraph) -> AttributedGraph:
+    """The same graph with its features as a plain matrix."""
+    if isinstance(graph.features, np.ndarray):
+        return graph
+    return dataclasses.replace(graph, features=graph.features.toarray())
+
+
+def _load_npz(name: str, *, seed: int) -> AttributedGraph:
+    """A gnn-benchmark file: adjacency and attributes in CSR pieces; 20 nodes a class labeled, 30 to validate."""
+    root = os.environ.get("SE_GNN_DATA")
+    if not root:
+        raise Unavailable(f"needs {NPZ_FILES[name]} in the data folder; name that folder by SE_GNN_DATA")
+    path = Path(root).expanduser() / NPZ_FILES[name]
+    if not path.is_file():
+        raise Unavailable(f"the data folder has no {NPZ_FILES[name]}")
+    with np.load(path, allow_pickle=False) as file:
+        adjacency, features = _csr(file, "adj").tocoo(), _csr(file, "attr")
+        labels = file["labels"].astype(np.int64)
+    split = split_by_class(labels, train=20, val=30, generator=np.random.default_rng(seed))
+    return AttributedGraph.build(
+        name=name,
+        features=features,
+        edges=np.stack([adjacency.row, adjacency.col], axis=1),
+        labels=labels,
+        train=split.train,
+        val=split.val,
+        test=split.test,
+    )
+
+
+def _csr(file: Any, part: str) -> sp.csr_array:
+    pieces = (file[f"{part}_data"], file[f"{part}_indices"], file[f"{part}_indptr"])
+    return sp.csr_array(pieces, shape=tuple(file[f"{part}_shape"]))

@@ -1,0 +1,82 @@
+"""Our side of the cases: the one place that says which calls of se-gnn are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from se_gnn.config import Config
+from se_gnn.explain import Explainer
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import SEGNN, Prediction, TrainedModel
+from se_gnn.training import train
+from se_gnn.training.trainer import _Run
+
+
+def config_for(graph: AttributedGraph, *, preset: str, settings: Sequence[str] = ()) -> Config:
+    """A preset for a graph with some settings changed; no more neighbors than a small graph has labeled nodes."""
+    config = Config.preset(preset, dataset=graph.name).override(settings)
+    nearest = min(config.similarity.num_nearest, len(graph.train) - 1)
+    return config.updated({"similarity": {"num_nearest": nearest}})
+
+
+def epochs(graph: AttributedGraph, config: Config, *, seed: int) -> Callable[[], dict[str, Any]]:
+    """A function that trains one more epoch, validation included, and returns its record."""
+    return _Run(graph, config, seed=seed, device=torch.device("cpu"), folder=None).step
+
+
+def trained_model(graph: AttributedGraph, config: Config, *, seed: int, num_epochs: int) -> TrainedModel:
+    """A model after some epochs."""
+    return train(graph, config.updated({"training": {"epochs": num_epochs}}), seed=seed)
+
+
+def untrained_model(graph: AttributedGraph, config: Config, *, seed: int) -> TrainedModel:
+    """A model with its first random weights; where only time and memory count."""
+    model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed))
+    return TrainedModel(model.eval(), graph)
+
+
+def scoring(trained: TrainedModel, nodes: IntArray) -> Callable[[], Prediction]:
+    """A function that predicts nodes from scratch: embeddings, their local graphs, similarities and vote.
+
+    The labeled nodes and the encoder's inputs are ready, as they are after training.
+    """
+    model, voter, inputs = trained.model, trained.voter, trained.model.inputs(trained.graph)
+
+    @torch.no_grad()
+    def score() -> Prediction:
+        return voter.predict(model(inputs), voter.plan(nodes))
+
+    return score
+
+
+@dataclass(slots=True)
+class ExplainedNodes:
+    """What was handed out, counted so that nothing is left undone."""
+
+    nodes: int = 0
+    neighbors: int = 0
+    matched_edges: int = 0
+    ranked_edges: int = 0
+
+
+def explain_nodes(trained: TrainedModel, nodes: IntArray | None = None) -> ExplainedNodes:
+    """Full explanations of some nodes, or of all; each is dropped once it is counted.
+
+    This is the place to switch to an explanation of all nodes in one pass.
+    """
+    explainer = Explainer(trained)
+    wanted = np.arange(trained.graph.num_nodes) if nodes is None else nodes
+    total = ExplainedNodes()
+    for explanation in (explainer.explain(int(node)) for node in wanted):
+        total.nodes += 1
+        total.neighbors += len(explanation.neighbors)
+        total.ranked_edges += len(explanation.importance)
+        for neighbor in explanation.neighbors:
+            total.matched_edges += sum(len(m) for m in (neighbor.matches, neighbor.matches_back) if m is not None)
+    return total

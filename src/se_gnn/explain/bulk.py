@@ -1,0 +1,85 @@
+"""Explanations of many nodes in one pass: arrays that hold all of it, and an object for each node when asked for.
+
+An edge is matched once per labeled node, whatever number of local graphs it lies in; the matched edges of a node and
+one of its neighbors are a column of that matching. Shapes: T nodes, K neighbors, Q distinct edges, L labeled nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from se_gnn.explain.explanation import EdgeMatches, Explanation
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.local import LocalGraphs
+from se_gnn.model import Prediction
+from se_gnn.similarity.structure import EdgeMatching
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanations:
+    r"""Evidence of many predictions.
+
+    ``importance[local.ptr[i]:local.ptr[i + 1]]`` is the importance, Eq. (10), of the edges ``local.row(i)`` of the
+    i-th node; NaN where no neighbor has edges.
+
+    Shapes:
+        - **columns** (positions of the nodes' edges in the matching), **importance:** :math:`(\sum_i |E_i|,)`
+        - **positions** (of the neighbors among the labeled nodes): :math:`(T, K)`
+    """
+
+    prediction: Prediction
+    local: LocalGraphs
+    matching: EdgeMatching
+    columns: Int32Array
+    positions: IntArray
+    importance: FloatArray
+    edges: IntArray
+    explain: Callable[[int], Explanation]
+
+    def __len__(self) -> int:
+        return len(self.prediction.nodes)
+
+    def __getitem__(self, i: int) -> Explanation:
+        """The explanation of the i-th node as one object."""
+        return self.explain(int(self.prediction.nodes[i]))
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[i] for i in range(len(self)))
+
+    def matches(self, i: int, rank: int) -> EdgeMatches:
+        """Edges of the i-th node matched in the local graph of its neighbor of that rank (0: the nearest), Eq. (5)."""
+        rows = self.columns[self.local.ptr[i] : self.local.ptr[i + 1]]
+        if not np.isfinite(self.prediction.structure[i, rank]):
+            rows = rows[:0]
+        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]))
+
+
+def edge_matches(matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int) -> EdgeMatches:
+    """Some edges of a matching with their matches in the local graph at ``position``."""
+    values, plan = matching.similarity[rows, position], matching.plan
+    known = np.isfinite(matching.similarity[rows])
+    average = np.where(known, matching.similarity[rows], 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    matched = plan.key_ids[matching.winners[rows, position]] if len(rows) else rows
+    return EdgeMatches(edges[plan.query_ids[rows]], edges[matched], values, values >= average)
+
+
+@numba.njit(parallel=True, cache=True)
+def edge_importance(
+    similarity: FloatArray, ptr: IntArray, columns: Int32Array, positions: IntArray, importance: FloatArray
+) -> None:
+    """Mean similarity of each edge with its matches in the neighbors that have edges, Eq. (10)."""
+    for i in numba.prange(len(ptr) - 1):
+        for m in range(ptr[i], ptr[i + 1]):
+            total, count = np.float32(0), 0
+            for k in range(positions.shape[1]):
+                position = positions[i, k]
+                if position >= 0:
+                    value = similarity[columns[m], position]
+                    if value > -np.inf:
+                        total += value
+                        count += 1
+            importance[m] = total / np.float32(count) if count else np.nan

@@ -1,0 +1,106 @@
+"""The vote of the nearest labeled nodes, for any nodes of one graph. Shapes: T targets, L labeled nodes, K nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.config import Config
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.local import LocalGraphs
+from se_gnn.model.prediction import Prediction
+from se_gnn.similarity import ComparisonPlan, Similarities, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity.memory import items_within, memory_budget
+from se_gnn.similarity.overall import compare_with_matches
+from se_gnn.similarity.structure import EdgeMatching
+
+
+class Voter:
+    """Compares nodes of one graph with its labeled nodes; what does not depend on the embeddings is kept."""
+
+    def __init__(self, graph: AttributedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
+        check_num_nearest(graph, config)
+        self.graph, self.config, self.max_memory = graph, config, max_memory
+        self.labeled: LocalGraphs = local_graphs(graph, graph.train, config.similarity.hops)
+        self.labels = graph.labels[graph.train]  # [L]
+
+    def plan(self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0) -> ComparisonPlan:
+        """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled."""
+        targets = local_graphs(self.graph, nodes, self.config.similarity.hops)
+        if most_edges is not None:
+            targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
+        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity)
+
+    @torch.no_grad()
+    def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:
+        """K nearest labeled nodes, weights and class probabilities of the targets of a plan, Eq. (8)-(9).
+
+        A labeled node does not vote for itself: it is left out of its own neighbors. Where targets x labeled nodes do
+        not fit the memory, the labeled nodes come in blocks, and the K nearest so far are kept.
+        """
+        num_labeled = len(plan.labeled)
+        budget = memory_budget(self.max_memory, h.device)
+        step = items_within(budget // 2, 16 * max(1, len(plan.targets)), num_labeled)
+        nearest: _Nearest | None = None
+        for low in range(0, num_labeled, step):
+            part = plan.block(low, min(low + step, num_labeled))
+            found = _Nearest.of(compare(h, part, self.config.similarity, max_memory=budget), part, low)
+            nearest = (found if nearest is None else nearest.joined(found)).cut(self.config.similarity.num_nearest)
+        assert nearest is not None
+        return self._vote(plan.targets.nodes, nearest)
+
+    @torch.no_grad()
+    def predict_with_matches(self, h: Tensor, plan: ComparisonPlan) -> tuple[Prediction, EdgeMatching]:
+        """As :meth:`predict`, with the best matches of the targets' edges kept: what explanations are read from."""
+        similarities, matching = compare_with_matches(h, plan, self.config.similarity, max_memory=self.max_memory)
+        nearest = _Nearest.of(similarities, plan, 0).cut(self.config.similarity.num_nearest)
+        return self._vote(plan.targets.nodes, nearest), matching
+
+    def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
+        everyone = torch.arange(nearest.overall.shape[1], device=nearest.overall.device).expand_as(nearest.overall)
+        weights = vote_weights(nearest.overall, everyone, self.config.similarity.temperature)
+        labels = torch.tensor(self.labels, device=weights.device)[nearest.positions]
+        return Prediction.from_tensors(
+            nodes=nodes,
+            probabilities=vote(weights, labels, self.graph.num_classes),
+            neighbors=torch.tensor(self.graph.train, device=weights.device)[nearest.positions],
+            weights=weights,
+            overall=nearest.overall,
+            node=nearest.node,
+            structure=nearest.structure,
+        )
+
+
+class _Nearest:
+    """Some labeled nodes of each target with their similarities, each [T, m]; positions among all labeled nodes."""
+
+    def __init__(self, positions: Tensor, overall: Tensor, node: Tensor, structure: Tensor) -> None:
+        self.positions, self.overall, self.node, self.structure = positions, overall, node, structure
+
+    @classmethod
+    def of(cls, similarities: Similarities, plan: ComparisonPlan, first: int) -> _Nearest:
+        device = similarities.overall.device
+        targets, labeled = (torch.tensor(local.nodes, device=device) for local in (plan.targets, plan.labeled))
+        overall = similarities.overall.masked_fill(targets[:, None] == labeled[None, :], -torch.inf)
+        positions = torch.arange(first, first + overall.shape[1], device=overall.device).expand_as(overall)
+        return cls(positions, overall, similarities.node, similarities.structure)
+
+    def joined(self, later: _Nearest) -> _Nearest:
+        """Side by side; those with the lower positions first, so that the tie rule holds."""
+        pairs = zip(vars(self).values(), vars(later).values())
+        return _Nearest(*(torch.cat([one, other], dim=1) for one, other in pairs))
+
+    def cut(self, count: int) -> _Nearest:
+        """The ``count`` most similar, most similar first."""
+        order = nearest_labeled(self.overall, count)
+        return _Nearest(*(values.gather(1, order) for values in vars(self).values()))
+
+
+def check_num_nearest(graph: AttributedGraph, config: Config) -> None:
+    """K labeled nodes must exist."""
+    wanted, labeled = config.similarity.num_nearest, len(graph.train)
+    if wanted > labeled:
+        raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")

@@ -1,0 +1,244 @@
+"""An explanation is the computation itself: it says what the prediction says, to the bit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.errors import InputError
+from se_gnn.explain import Explainer
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.model import TrainedModel
+from se_gnn.similarity import compare
+from strategies import models, random_graph, small_config, untrained
+
+few = settings(max_examples=30)
+
+
+def any_node(data, trained):
+    return data.draw(st.integers(0, trained.graph.num_nodes - 1), label="node")
+
+
+def edge_similarities(trained):
+    """sim of every two edges of the graph, in float64, [E, E]."""
+    h = trained.embeddings.double().numpy()
+    edges = h[trained.graph.edges].mean(axis=1)
+    if trained.config.similarity.measure == "distance":
+        return -np.linalg.norm(edges[:, None] - edges[None], axis=-1)
+    unit = edges / np.linalg.norm(edges, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_one_explanation_and_the_prediction_of_all_nodes_agree_to_the_bit(trained, data):
+    node = any_node(data, trained)
+    explanation, prediction = Explainer(trained).explain(node), trained.predict()
+    voting = prediction.weights[node] > 0
+    assert [n.node for n in explanation.neighbors] == prediction.neighbors[node][: len(explanation.neighbors)].tolist()
+    assert len(explanation.neighbors) >= voting.sum()
+    for rank, neighbor in enumerate(explanation.neighbors):
+        assert neighbor.weight == prediction.weights[node, rank]
+        assert neighbor.similarity == prediction.overall[node, rank]
+        assert neighbor.node_similarity == prediction.node[node, rank]
+        if neighbor.structure_similarity is None:
+            assert np.isneginf(prediction.structure[node, rank])
+        else:
+            assert neighbor.structure_similarity == prediction.structure[node, rank]
+    np.testing.assert_array_equal(np.float32(explanation.probabilities), prediction.probabilities[node])
+    assert explanation.predicted == prediction.classes[node]
+
+
+@pytest.mark.parametrize("num_labeled", [4, 8, 9, 16, 17])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_a_labeled_node_with_all_others_voting_agrees_with_the_prediction_to_the_bit(num_labeled, measure):
+    graph = random_graph(3, num_nodes=24, num_edges=50, num_labeled=num_labeled)
+    trained = untrained(graph, small_config(similarity={"num_nearest": num_labeled, "measure": measure}))
+    prediction = trained.predict()
+    for node in range(graph.num_nodes):
+        explanation = Explainer(trained).explain(node)
+        assert len(explanation.neighbors) == num_labeled - (node < num_labeled)
+        assert explanation.left_out == (node < num_labeled)
+        assert node not in [neighbor.node for neighbor in explanation.neighbors]
+        np.testing.assert_array_equal(np.float32(explanation.probabilities), prediction.probabilities[node])
+        weights = [neighbor.weight for neighbor in explanation.neighbors]
+        np.testing.assert_array_equal(np.float32(weights), prediction.weights[node][: len(weights)])
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_weights_by_class_add_up_to_the_probabilities(trained, data):
+    explanation = Explainer(trained).explain(any_node(data, trained))
+    for c, probability in enumerate(explanation.probabilities):
+        shares = [neighbor.weight for neighbor in explanation.neighbors if neighbor.label == c]
+        assert sum(shares) == pytest.approx(probability, abs=1e-6)
+    assert sum(explanation.probabilities) == pytest.approx(1, abs=1e-6)
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_the_two_terms_add_up_to_the_similarity(trained, data):
+    for neighbor in Explainer(trained).explain(any_node(data, trained)).neighbors:
+        assert neighbor.node_term + neighbor.structure_term == pytest.approx(neighbor.similarity, abs=1e-6)
+        if neighbor.structure_similarity is None:
+            assert neighbor.node_term == neighbor.node_similarity
+            assert neighbor.structure_term == 0
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_the_same_node_gets_the_same_explanation(trained, data):
+    node = any_node(data, trained)
+    first = Explainer(trained).explain(node).to_json()
+    assert Explainer(trained).explain(node).to_json() == first
+    fresh = TrainedModel(trained.model, trained.graph)
+    assert Explainer(fresh).explain(node).to_json() == first
+
+
+@few
+@given(trained=models(min_nodes=5), data=st.data())
+def test_without_says_what_the_prediction_becomes_when_a_neighbor_is_not_labeled(trained, data):
+    node = any_node(data, trained)
+    graph, config = trained.graph, trained.config
+    for neighbor in Explainer(trained).explain(node).neighbors:
+        rest = graph.train[graph.train != neighbor.node]
+        if len(rest) - (node in rest) == 0:
+            assert sum(neighbor.without) == 0  # nobody left to vote
+            continue
+        k = min(config.similarity.num_nearest, len(rest))
+        trained.model.config = config.updated({"similarity": {"num_nearest": k}})
+        expected = TrainedModel(trained.model, graph.with_split(train=rest)).predict([node])
+        trained.model.config = config
+        np.testing.assert_allclose(neighbor.without, expected.probabilities[0], atol=1e-6)
+
+
+@few
+@given(trained=models(min_nodes=5), data=st.data())
+def test_a_labeled_node_that_is_no_neighbor_changes_nothing(trained, data):
+    node = any_node(data, trained)
+    graph = trained.graph
+    explanation = Explainer(trained).explain(node)
+    neighbors = {neighbor.node for neighbor in explanation.neighbors}
+    for other in set(graph.train.tolist()) - neighbors - {node}:
+        without = graph.with_split(train=graph.train[graph.train != other])
+        found = TrainedModel(trained.model, without).predict([node])
+        np.testing.assert_array_equal(found.probabilities[0], np.float32(explanation.probabilities))
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(trained, data):
+    node = any_node(data, trained)
+    graph, hops = trained.graph, trained.config.similarity.hops
+    local = local_graphs(graph, np.arange(graph.num_nodes), hops)
+    exact = edge_similarities(trained)
+    ids = {tuple(edge): i for i, edge in enumerate(graph.edges.tolist())}
+    both = trained.config.similarity.directions == "both"
+    for neighbor in Explainer(trained).explain(node).neighbors:
+        if neighbor.structure_similarity is None:
+            assert neighbor.matches is None
+            assert neighbor.matches_back is None
+            continue
+        assert (neighbor.matches_back is not None) == both
+        means = []
+        sides = [(neighbor.matches, node, neighbor.node), (neighbor.matches_back, neighbor.node, node)]
+        for matches, mine, other in sides[: 1 + both]:
+            assert [ids[tuple(edge)] for edge in matches.edges.tolist()] == local.row(mine).tolist()
+            for edge, matched, value in zip(matches.edges.tolist(), matches.matched.tolist(), matches.similarity):
+                row = exact[ids[tuple(edge)]]
+                assert ids[tuple(matched)] in local.row(other)
+                assert row[ids[tuple(matched)]] == pytest.approx(row[local.row(other)].max(), abs=1e-5)
+                assert value == pytest.approx(row[ids[tuple(matched)]], abs=1e-5)
+            means.append(float(np.mean(matches.similarity.astype(np.float64))))
+        assert np.mean(means) == pytest.approx(neighbor.structure_similarity, abs=1e-5)
+
+
+@few
+@given(trained=models(), data=st.data())
+def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(trained, data):
+    node = any_node(data, trained)
+    graph = trained.graph
+    local = local_graphs(graph, np.arange(graph.num_nodes), trained.config.similarity.hops)
+    exact = edge_similarities(trained)
+    explanation = Explainer(trained).explain(node)
+    np.testing.assert_array_equal(explanation.edges, graph.edges[local.row(node)])
+    expected = []
+    for edge in local.row(node):
+        rows = [local.row(neighbor.node) for neighbor in explanation.neighbors]
+        best = [exact[edge, row].max() for row in rows if len(row)]
+        expected.append(np.mean(best) if best else np.nan)
+    np.testing.assert_allclose(explanation.importance, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_edge_is_matched_well_where_labeled_nodes_match_it_worse_on_average():
+    graph = random_graph(1, isolated=(2,))
+    trained = untrained(graph, small_config())
+    node = 12
+    local = local_graphs(graph, np.arange(graph.num_nodes), 2)
+    exact = edge_similarities(trained)
+    with_edges = [int(one) for one in graph.train if len(local.row(one))]
+    assert len(with_edges) == 5
+    matched = [neighbor for neighbor in Explainer(trained).explain(node).neighbors if neighbor.matches is not None]
+    assert matched
+    for neighbor in matched:
+        for edge, well, value in zip(local.row(node), neighbor.matches.well, neighbor.matches.similarity):
+            average = np.mean([exact[edge, local.row(one)].max() for one in with_edges])
+            if abs(average - value) > 1e-5:
+                assert well == (value >= average)
+
+
+def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
+    trained = untrained(random_graph(1), small_config(similarity={"num_nearest": 4, "directions": "both"}))
+    whole, short = Explainer(trained).explain(12), Explainer(trained).explain(12, k=2)
+    assert [neighbor.matches is not None for neighbor in short.neighbors] == [True, True, False, False]
+    assert [neighbor.matches_back is not None for neighbor in short.neighbors] == [True, True, False, False]
+    assert short.probabilities == whole.probabilities
+    assert [neighbor.without for neighbor in short.neighbors] == [neighbor.without for neighbor in whole.neighbors]
+    np.testing.assert_array_equal(short.importance, whole.importance)
+    assert short.sentence() == whole.sentence()
+
+
+@pytest.mark.parametrize(
+    ("node", "k", "text"),
+    [
+        (16, None, "node must be between 0 and 15, got 16"),
+        (-1, None, "node must be between 0 and 15, got -1"),
+        (0, 0, "k must be at least 1, got 0"),
+    ],
+)
+def test_a_node_or_k_that_does_not_exist_is_an_error(node, k, text):
+    explainer = Explainer(untrained(random_graph(1), small_config()))
+    with pytest.raises(InputError, match=text):
+        explainer.explain(node, k)
+
+
+def test_removing_a_labeled_node_lets_the_next_one_step_in():
+    # similarities fall with the distance on a line; no edges, so nodes alone are compared
+    graph = AttributedGraph.build(
+        features=[[0.0], [1.0], [2.0], [3.0], [4.0]], edges=[], labels=[0, 0, 0, 1, 1], train=[1, 2, 3, 4]
+    )
+    trained = untrained(graph, small_config(similarity={"num_nearest": 2, "measure": "distance"}))
+    overall = compare(trained.embeddings, trained.voter.plan(np.array([0])), trained.config.similarity).overall[0]
+    order = np.argsort(-overall.numpy(), kind="stable")
+    explanation = Explainer(trained).explain(0)
+    assert [neighbor.node for neighbor in explanation.neighbors] == graph.train[order[:2]].tolist()
+    for rank, neighbor in enumerate(explanation.neighbors):
+        left = [order[1 - rank], order[2]]
+        shares = np.exp(overall.numpy()[left].astype(np.float64))
+        expected = np.zeros(2)
+        np.add.at(expected, graph.labels[graph.train[left]], shares / shares.sum())
+        np.testing.assert_allclose(neighbor.without, expected, atol=1e-6)
+
+
+def test_all_nodes_that_are_mentioned_have_their_names():
+    names = tuple(f"paper {i}" for i in range(16))
+    trained = untrained(random_graph(1, node_names=names), small_config(similarity={"directions": "both"}))
+    explanation = Explainer(trained).explain(12)
+    assert explanation.name == "paper 12"
+    assert all(explanation.node_names[node] == names[node] for node in explanation.node_names)
+    mentioned = json.dumps(explanation.to_dict()["neighbors"])
+    assert "paper" in mentioned

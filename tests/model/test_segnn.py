@@ -1,0 +1,183 @@
+"""Predictions: the vote of Eq. (8)-(9) on whole graphs, and their symmetries."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.similarity import match_edges, structure
+from se_gnn.similarity.kernels.plan import MatchPlan
+from strategies import models, random_graph, small_config, untrained
+
+
+def moved(graph, new_id):
+    """The same graph with node i renamed to new_id[i]."""
+    old_id = np.argsort(new_id)
+    return AttributedGraph.build(
+        features=graph.features[old_id], edges=new_id[graph.edges], labels=graph.labels[old_id],
+        train=new_id[graph.train], class_names=graph.class_names,
+    )  # fmt: skip
+
+
+@settings(max_examples=30)
+@given(trained=models())
+def test_probabilities_are_the_weights_of_the_neighbors_by_class_and_add_up_to_one(trained):
+    prediction = trained.predict()
+    labels = trained.graph.labels[prediction.neighbors]
+    for c in range(trained.graph.num_classes):
+        contributed = np.where(labels == c, prediction.weights.astype(np.float64), 0).sum(axis=1)
+        np.testing.assert_allclose(prediction.probabilities[:, c], contributed, atol=1e-6)
+    np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1, atol=1e-6)
+
+
+@settings(max_examples=30)
+@given(trained=models())
+def test_neighbors_are_labeled_others_most_similar_first(trained):
+    prediction, graph = trained.predict(), trained.graph
+    assert np.isin(prediction.neighbors, graph.train).all()
+    assert (np.diff(prediction.overall, axis=1) <= 0).all()
+    for node, neighbors, weights in zip(prediction.nodes, prediction.neighbors, prediction.weights):
+        assert len(set(neighbors)) == len(neighbors)
+        assert (weights[neighbors == node] == 0).all()  # a labeled node does not vote for itself
+
+
+@settings(max_examples=30)
+@given(trained=models(), data=st.data())
+def test_permuting_the_nodes_permutes_the_prediction(trained, data):
+    graph = trained.graph
+    new_id = np.array(data.draw(st.permutations(range(graph.num_nodes))), dtype=np.int64)
+    before = trained.predict()
+    after = TrainedModel(trained.model, moved(graph, new_id)).predict(new_id)
+    np.testing.assert_allclose(after.probabilities, before.probabilities, atol=1e-5)
+    for t in range(graph.num_nodes):
+        voters = dict(zip(new_id[before.neighbors[t]], before.weights[t]))
+        assert dict(zip(after.neighbors[t], after.weights[t])) == pytest.approx(voters, abs=1e-5)
+
+
+@settings(max_examples=30)
+@given(trained=models(), data=st.data())
+def test_the_order_and_direction_of_the_edges_given_do_not_change_a_bit(trained, data):
+    graph = trained.graph
+    order = np.array(data.draw(st.permutations(range(graph.num_edges))), dtype=np.int64)
+    turned = np.array(data.draw(st.lists(st.booleans(), min_size=graph.num_edges, max_size=graph.num_edges)), dtype=bool)
+    edges = np.where(turned[:, None], graph.edges[:, ::-1], graph.edges)[order].reshape(-1, 2)
+    before, after = trained.predict(), TrainedModel(trained.model, graph.with_edges(edges)).predict()
+    np.testing.assert_array_equal(before.probabilities, after.probabilities)
+    np.testing.assert_array_equal(before.neighbors, after.neighbors)
+
+
+@settings(max_examples=30)
+@given(trained=models(), data=st.data())
+def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
+    graph, hops = trained.graph, trained.config.similarity.hops
+    new_id = np.array(data.draw(st.permutations(range(graph.num_nodes))), dtype=np.int64)
+    other = moved(graph, new_id)
+
+    def matches(graph, h, nodes):
+        """(edge, position of the labeled node) to (matched edge, similarity)."""
+        plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, nodes, hops))
+        best, winners = match_edges(h, plan, "cosine")
+        return {
+            (tuple(graph.edges[q]), t): (tuple(graph.edges[plan.key_ids[winners[q, t]]]), float(best[q, t]))
+            for q in range(plan.num_queries)
+            for t in range(plan.num_local)
+            if winners[q, t] >= 0
+        }
+
+    h = trained.embeddings
+    before = matches(graph, h, graph.train)
+    after = matches(other, h[torch.from_numpy(np.argsort(new_id))], new_id[graph.train])
+    assert len(before) == len(after)
+    for (edge, t), (matched, similarity) in before.items():
+        there, again = after[tuple(sorted(new_id[list(edge)])), t]
+        assert there == tuple(sorted(new_id[list(matched)]))
+        assert again == pytest.approx(similarity, abs=1e-6)
+
+
+@settings(max_examples=30)
+@given(trained=models(), data=st.data())
+def test_a_node_is_predicted_alike_alone_and_among_others_to_the_bit(trained, data):
+    node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
+    alone, together = trained.predict(np.array([node])), trained.predict()
+    for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+        np.testing.assert_array_equal(getattr(alone, name)[0], getattr(together, name)[node])
+
+
+def test_neither_chunk_size_nor_threads_change_a_bit_of_a_prediction(monkeypatch):
+    graph = random_graph(4, num_nodes=60, num_edges=150, num_labeled=12, isolated=(3, 40))
+    for measure in ("cosine", "distance"):
+        config = small_config(similarity={"measure": measure, "directions": "both", "num_nearest": 9})
+        expected = untrained(graph, config).predict()
+        before = numba.get_num_threads()
+        try:
+            for chunk_bytes in (64, 1 << 13):
+                for threads in range(1, min(2, numba.config.NUMBA_NUM_THREADS) + 1):
+                    numba.set_num_threads(threads)
+                    with monkeypatch.context() as patch:
+                        patch.setattr(structure, "CHUNK_BYTES", chunk_bytes)
+                        found = untrained(graph, config).predict()
+                    np.testing.assert_array_equal(found.probabilities, expected.probabilities)
+                    np.testing.assert_array_equal(found.neighbors, expected.neighbors)
+        finally:
+            numba.set_num_threads(before)
+
+
+def test_a_node_without_edges_is_predicted_by_node_similarity_alone():
+    graph = random_graph(1, isolated=(2, 10))
+    prediction = untrained(graph, small_config(similarity={"num_nearest": 6})).predict()
+    assert np.isneginf(prediction.structure[10]).all()
+    np.testing.assert_array_equal(prediction.overall[10], prediction.node[10])
+    of_isolated = prediction.neighbors[12] == 2
+    assert of_isolated.sum() == 1
+    assert np.isneginf(prediction.structure[12][of_isolated]).all()
+    assert np.isfinite(prediction.structure[12][~of_isolated]).all()
+
+
+def test_a_labeled_node_is_predicted_by_the_others():
+    graph = random_graph(1)
+    config = small_config(similarity={"num_nearest": 6})  # all labeled nodes: five can vote
+    prediction = untrained(graph, config).predict(graph.train)
+    np.testing.assert_array_equal(prediction.neighbors[:, -1], graph.train)
+    assert (prediction.weights[:, -1] == 0).all()
+    np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1, atol=1e-6)
+    without_first = untrained(graph.with_split(train=graph.train[1:]), small_config(similarity={"num_nearest": 5}))
+    np.testing.assert_allclose(without_first.predict([0]).probabilities[0], prediction.probabilities[0], atol=1e-6)
+
+
+def test_sparse_features_predict_as_dense_ones():
+    graph = random_graph(2)
+    sparse = random_graph(2, features=sp.csr_array(graph.features))
+    found, expected = (untrained(g, small_config()).predict() for g in (sparse, graph))
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
+
+
+def test_no_nodes_give_an_empty_prediction():
+    prediction = untrained(random_graph(0), small_config()).predict(np.empty(0, np.int64))
+    assert prediction.probabilities.shape == (0, 2)
+    assert prediction.neighbors.shape == (0, 3)
+
+
+def test_more_nearest_than_labeled_nodes_is_an_error():
+    with pytest.raises(InputError, match="num_nearest must be between 1 and the 6 labeled nodes, got 7"):
+        Voter(random_graph(0), small_config(similarity={"num_nearest": 7}))
+
+
+def test_a_graph_with_other_features_is_an_error():
+    model = SEGNN(4, small_config())
+    with pytest.raises(InputError, match="the model reads 4 features a node, graph has 5"):
+        model.embed(random_graph(0))
+
+
+def test_the_same_generator_seed_gives_the_same_parameters():
+    one, same, other = (SEGNN(5, small_config(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    for name, tensor in one.state_dict().items():
+        assert torch.equal(tensor, same.state_dict()[name])
+    assert any(not torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())

@@ -1,0 +1,206 @@
+"""Pictures by their artists: texts, numbers, colors, widths; never by their pixels."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from se_gnn.errors import InputError
+from se_gnn.plot import explanation_figure
+from se_gnn.plot.local_view import neighbor_view, target_view
+from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style
+from se_gnn.plot.save import figure_bytes
+from se_gnn.plot.text import percent
+from se_gnn.plot.vote import vote_bars
+
+HUB, ISOLATED, UNLABELED, LABELED = 0, 58, 45, 5
+
+
+def texts(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def panels(figure) -> list:
+    return [axes for axes in all_axes(figure) if axes.findobj(lambda artist: artist.get_gid() == "center")]
+
+
+def all_axes(figure) -> list:
+    return [axes for part in figure.subfigs for axes in part.axes]
+
+
+def titled(figure, title: str):
+    return next(axes for axes in all_axes(figure) if title in (axes.get_title(), axes.get_title(loc="left")))
+
+
+def drawn_numbers(axes) -> list[tuple[int, str]]:
+    found = axes.findobj(lambda artist: artist.get_gid() == "number")
+    return sorted((int(text.get_text()), to_hex(text.get_bbox_patch().get_facecolor())) for text in found)
+
+
+@pytest.fixture(scope="module")
+def unlabeled(hub):
+    return hub.explain(UNLABELED)
+
+
+@pytest.fixture(scope="module")
+def figure(hub, unlabeled):
+    return explanation_figure(unlabeled, hub.trained.graph)
+
+
+def test_there_is_a_panel_for_the_node_and_for_each_of_its_three_nearest(figure):
+    assert len(panels(figure)) == 4
+
+
+def test_a_number_has_the_same_color_in_every_panel(figure):
+    for axes in panels(figure):
+        numbers = drawn_numbers(axes)
+        assert numbers, "every panel of a node with edges has matches"
+        assert all(color == MATCH_COLORS[number - 1].lower() for number, color in numbers)
+
+
+def test_each_numbered_edge_of_the_node_appears_in_each_neighbor(figure):
+    own, *others = [{number for number, _ in drawn_numbers(axes)} for axes in panels(figure)]
+    assert own == set(range(1, len(own) + 1))
+    assert all(numbers == own for numbers in others)
+
+
+def test_numbered_edges_are_bolder_than_all_others(figure):
+    for axes in panels(figure):
+        (lines,) = axes.findobj(LineCollection)
+        colors = np.array([to_hex(color) for color in lines.get_colors()])
+        plain = colors == EDGE_COLOR.lower()
+        widths = np.array(lines.get_linewidths())
+        assert set(colors[~plain]) <= {color.lower() for color in MATCH_COLORS}
+        assert widths[~plain].min() > widths[plain].max(initial=0)
+
+
+def test_a_more_similar_edge_is_drawn_wider(hub, unlabeled, figure):
+    view = target_view(unlabeled, most_edges=30, numbered=len(MATCH_COLORS))
+    (lines,) = panels(figure)[0].findobj(LineCollection)
+    plain = np.array([not numbers for numbers in view.numbers])
+    widths = np.array(lines.get_linewidths())[plain]  # an edge of the node has one number at most, so one line
+    order = np.argsort(view.similarity[plain], kind="stable")
+    assert (np.diff(widths[order]) >= 0).all()
+
+
+def test_nodes_have_the_color_of_their_class_and_grey_where_it_is_not_known(hub, unlabeled, figure):
+    graph = hub.trained.graph
+    target = target_view(unlabeled, most_edges=30, numbered=len(MATCH_COLORS))
+    views = [target] + [neighbor_view(one, unlabeled, graph, target, most_edges=30) for one in unlabeled.neighbors[:3]]
+    for axes, view in zip(panels(figure), views):
+        nodes = axes.findobj(lambda artist: artist.get_gid() == "node" and isinstance(artist, PathCollection))
+        drawn = [to_hex(node.get_facecolor()[0]) for node in nodes]
+        assert drawn == [class_style(int(graph.labels[node])).color.lower() for node in view.nodes]
+    assert graph.labels[UNLABELED] == -1
+    first = panels(figure)[0].findobj(lambda artist: artist.get_gid() == "node")[0]
+    assert to_hex(first.get_facecolor()[0]) == UNKNOWN_COLOR.lower()
+    assert "class not known" in texts(figure)
+    assert "its label is not known" in texts(figure)
+
+
+def test_the_vote_has_a_bar_of_each_neighbor_in_the_color_of_its_class(unlabeled, figure):
+    bars = titled(figure, "weight in the vote").patches
+    assert [bar.get_width() for bar in bars] == [one.weight for one in unlabeled.neighbors]
+    assert [to_hex(bar.get_facecolor()) for bar in bars] == [
+        class_style(one.label).color.lower() for one in unlabeled.neighbors
+    ]
+    assert all(percent(one.weight) in texts(figure) for one in unlabeled.neighbors)
+
+
+def test_the_two_terms_reach_to_the_similarity(unlabeled, figure):
+    axes = titled(figure, "similarity = node term + structure term")
+    node, structure = np.split(np.array([bar.get_width() for bar in axes.patches]), 2)
+    np.testing.assert_allclose(node + structure, [one.similarity for one in unlabeled.neighbors], rtol=1e-5)
+    ends = [bar.get_x() + bar.get_width() for bar in axes.patches[len(node) :]]
+    np.testing.assert_allclose(ends, node + structure, rtol=1e-5)
+
+
+def test_the_probabilities_fill_their_strip(unlabeled, figure):
+    strip = next(axes for axes in all_axes(figure) if axes.get_xlim() == (0, 1) and axes.get_ylim() == (-0.5, 0.5))
+    widths = sorted(bar.get_width() for bar in strip.patches)
+    np.testing.assert_allclose(widths, sorted(p for p in unlabeled.probabilities if p > 0), rtol=1e-6)
+
+
+def test_many_neighbors_are_summed_up_by_class_and_still_add_up_to_one(hub, unlabeled):
+    many = replace(unlabeled, neighbors=tuple(replace(one, weight=one.weight / 10) for one in unlabeled.neighbors) * 10)
+    bars = vote_bars(many, most=7)
+    assert len(bars) <= 7 + 3
+    assert sum(bar.weight for bar in bars) == pytest.approx(1, abs=1e-6)
+    assert sum(int(bar.text.split()[1]) for bar in bars[7:]) == 50 - 7
+    assert len(titled(explanation_figure(many, hub.trained.graph), "weight in the vote").patches) == len(
+        vote_bars(many)
+    )
+
+
+def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
+    explanation = hub.explain(HUB)
+    figure = explanation_figure(explanation, hub.trained.graph)
+    (lines,) = panels(figure)[0].findobj(LineCollection)
+    shown = len(lines.get_segments())
+    assert shown <= 30 < len(explanation.edges)
+    assert f"{shown} edges, and {len(explanation.edges) - shown} more" in texts(figure)
+
+
+def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
+    figure = explanation_figure(hub.explain(ISOLATED), hub.trained.graph)
+    assert not any(drawn_numbers(axes) for axes in panels(figure))
+    assert "no edges: compared by\nits own attributes alone" in texts(figure)
+    assert any("There are no edges to match" in text for text in texts(figure))
+    _, structure = np.split(
+        np.array([bar.get_width() for bar in titled(figure, "similarity = node term + structure term").patches]), 2
+    )
+    assert (structure == 0).all()
+
+
+def test_one_neighbor_is_enough_for_a_picture(hub):
+    explanation = hub.explain(UNLABELED)
+    alone = replace(explanation, neighbors=explanation.neighbors[:1])
+    assert len(panels(explanation_figure(alone, hub.trained.graph))) == 2
+
+
+def test_neighbors_without_their_matches_are_drawn_without_numbers(hub):
+    figure = explanation_figure(hub.explain(UNLABELED, k=1), hub.trained.graph)
+    first, second, *rest = panels(figure)
+    assert drawn_numbers(first)
+    assert drawn_numbers(second)
+    assert not any(drawn_numbers(axes) for axes in rest)
+
+
+def test_a_labeled_node_is_said_to_be_left_out_of_its_own_vote(hub):
+    figure = explanation_figure(hub.explain(LABELED), hub.trained.graph)
+    assert any("its own label was left out" in text for text in texts(figure))
+
+
+def test_digits_are_shown_with_label_and_weight(digits):
+    graph = digits.trained.graph
+    explanation = digits.explain(int(graph.test[0]))
+    figure = explanation_figure(explanation, graph)
+    pictures = [axes for axes in all_axes(figure) if axes.images]
+    assert len(pictures) == 1 + 10
+    for axes, node in zip(pictures, [explanation.node, *(one.node for one in explanation.neighbors)]):
+        assert (axes.images[0].get_array() == graph.features[node].reshape(8, 8)).all()
+    for axes, neighbor in zip(pictures[1:], explanation.neighbors):
+        assert axes.get_xlabel() == f"‘{neighbor.label_name}’  {percent(neighbor.weight)}"
+        assert to_hex(axes.spines["left"].get_edgecolor()) == class_style(neighbor.label).color.lower()
+    assert "and 2 more" in texts(figure)
+
+
+def test_a_person_s_own_style_does_not_change_the_picture(hub, unlabeled, figure):
+    own = {"text.usetex": True, "text.parse_math": False, "axes.facecolor": "black", "savefig.facecolor": "black",
+           "axes.grid": True, "savefig.bbox": "tight", "svg.fonttype": "none"}  # fmt: skip
+    with matplotlib.rc_context(own):
+        styled = figure_bytes(explanation_figure(unlabeled, hub.trained.graph), "svg")
+    assert styled == figure_bytes(figure, "svg")
+
+
+def test_without_matplotlib_the_error_says_what_to_install(hub, unlabeled, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pictures need the package 'matplotlib': pip install 'se-gnn\[plot\]'"):
+        explanation_figure(unlabeled, hub.trained.graph)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from se_gnn.errors import InputError
+from se_gnn.plot import explanation_figure, save_figure
+from se_gnn.plot.save import figure_bytes
+
+UNLABELED, ISOLATED = 45, 58
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.fixture(scope="module")
+def hostile(hub):
+    """A figure that shows every hostile name at least once."""
+    graph = hub.trained.graph
+    explanation = hub.explain(UNLABELED)
+    named = [
+        replace(explanation.neighbors[i % 3], name=name, label_name=name)
+        for i, name in enumerate(graph.node_names[1:9])
+    ]
+    return explanation_figure(replace(explanation, name=graph.node_names[1], neighbors=tuple(named)), graph)
+
+
+@pytest.fixture(scope="module")
+def lonely(hub):
+    return explanation_figure(hub.explain(ISOLATED, k=1), hub.trained.graph)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_the_same_explanation_gives_the_same_bytes(hub, kind, tmp_path):
+    for name in ("one", "two"):
+        save_figure(explanation_figure(hub.explain(UNLABELED), hub.trained.graph), tmp_path / f"{name}.{kind}")
+    content = (tmp_path / f"one.{kind}").read_bytes()
+    assert content == (tmp_path / f"two.{kind}").read_bytes()
+    assert content.startswith(BEGINNINGS[kind])
+    assert not re.search(rb"CreationDate|<dc:date>", content)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_no_name_can_break_a_picture(hostile, kind):
+    # warnings are errors here: a glyph that the font does not have must not raise one
+    assert figure_bytes(hostile, kind, dots_per_inch=40)
+
+
+def test_markup_in_a_name_is_not_markup_in_the_picture(hostile):
+    content = figure_bytes(hostile, "svg")
+    assert b"<script" not in content
+    assert b"<b>" not in content
+
+
+def test_a_file_that_is_there_is_replaced_and_nothing_else_is_left(lonely, tmp_path):
+    path = tmp_path / "new" / "picture.PNG"
+    save_figure(lonely, path)
+    save_figure(lonely, str(path))
+    assert [file.name for file in path.parent.iterdir()] == ["picture.PNG"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("picture.jpg", r"\.jpg"), ("picture", "no ending")])
+def test_an_unknown_ending_is_refused(lonely, tmp_path, name, said):
+    with pytest.raises(InputError, match=rf"must end in \.png, \.svg or \.pdf, got {said}"):
+        save_figure(lonely, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(lonely, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="cannot write to"):
+        save_figure(lonely, tmp_path / "file" / "picture.png")

@@ -1,0 +1,116 @@
+"""Overall similarity, Eq. (7), in one direction and in both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.config import SimilarityConfig
+from se_gnn.graph import local_graphs
+from se_gnn.similarity import ComparisonPlan, combine, compare
+from se_gnn.similarity.kernels.reference import similarity
+from strategies import continuous, graphs, measures, random_graph, seeds
+
+hops = st.integers(1, 3)
+
+
+def one_way(h, edges, mine, others, measure):
+    """Eq. (6) by loops: mean over my edges of the best of the other's."""
+    if not len(mine) or not len(others):
+        return -np.inf
+    vectors = [(h[u] + h[v]) / 2 for u, v in edges.tolist()]
+    return np.mean([max(float(similarity(vectors[e], vectors[o], measure)) for o in others) for e in mine])
+
+
+def planned(graph, targets, config):
+    return ComparisonPlan.build(
+        graph.edges, local_graphs(graph, targets, config.hops), local_graphs(graph, graph.train, config.hops), config
+    )
+
+
+@settings(max_examples=30)
+@given(graph=graphs(max_nodes=7), seed=seeds, hops=hops, measure=measures)
+def test_both_directions_are_the_average_of_one_way_and_the_other(graph, seed, hops, measure):
+    h = continuous(seed, graph.num_nodes, 3)
+    config = SimilarityConfig(directions="both", measure=measure, hops=hops)
+    found = compare(h, planned(graph, np.arange(graph.num_nodes), config), config).structure
+    local = local_graphs(graph, np.arange(graph.num_nodes), hops)
+    for t in range(graph.num_nodes):
+        for column, one in enumerate(graph.train):
+            there = one_way(h, graph.edges, local.row(t), local.row(one), measure)
+            back = one_way(h, graph.edges, local.row(one), local.row(t), measure)
+            np.testing.assert_allclose(found[t, column], (there + back) / 2, rtol=1e-5, atol=2e-6)
+
+
+@settings(max_examples=30)
+@given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
+def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
+    config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
+    labeled = local_graphs(graph, graph.train, hops)
+    shortcut = ComparisonPlan.build(graph.edges, labeled, labeled, config)
+    assert shortcut.symmetric
+    for h in (continuous(seed, graph.num_nodes, 3), continuous(seed, graph.num_nodes, 3).requires_grad_()):
+        short, general = compare(h, shortcut, config), compare(h, planned(graph, graph.train, config), config)
+        for name in ("node", "structure", "overall"):
+            torch.testing.assert_close(getattr(short, name), getattr(general, name), rtol=1e-6, atol=1e-6)
+
+
+def test_the_shortcut_has_the_gradients_of_the_general_path():
+    graph = random_graph(2, isolated=(1, 8))
+    config = SimilarityConfig(directions="both", measure="distance")
+    labeled = local_graphs(graph, graph.train, 2)
+    weights, pulls = continuous(9, 6, 6), []
+    for plan in (ComparisonPlan.build(graph.edges, labeled, labeled, config), planned(graph, graph.train, config)):
+        h = continuous(5, graph.num_nodes, 4).requires_grad_()
+        (compare(h, plan, config).overall * weights).sum().backward()
+        pulls.append(h.grad)
+    assert pulls[0].abs().max() > 0
+    torch.testing.assert_close(*pulls, rtol=1e-4, atol=1e-5)
+
+
+def test_both_directions_are_symmetric_and_one_direction_is_not():
+    graph = random_graph(2)
+    h = continuous(5, graph.num_nodes, 4)
+    labeled = local_graphs(graph, graph.train, 1)
+    for directions, symmetric in (("both", True), ("one", False)):
+        config = SimilarityConfig(directions=directions, hops=1)
+        found = compare(h, ComparisonPlan.build(graph.edges, labeled, labeled, config), config).structure
+        assert torch.allclose(found, found.T) == symmetric
+
+
+@settings(max_examples=30)
+@given(graph=graphs(), seed=seeds, measure=measures, weight=st.floats(0, 1), directions=st.sampled_from(["one", "both"]))
+def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_structure(
+    graph, seed, measure, weight, directions
+):
+    config = SimilarityConfig(node_weight=weight, measure=measure, directions=directions)
+    h = continuous(seed, graph.num_nodes, 3)
+    found = compare(h, planned(graph, np.arange(graph.num_nodes), config), config)
+    without = (graph.degrees == 0)[:, None] | (graph.degrees == 0)[graph.train][None, :]
+    np.testing.assert_array_equal(found.overall[without], found.node[without])
+    some = ~without
+    expected = weight * found.node[some].double() + (1 - weight) * found.structure[some].double()
+    np.testing.assert_allclose(found.overall[some], expected, atol=1e-6)
+    assert torch.isfinite(found.overall).all()
+
+
+def test_combining_sends_no_gradient_to_a_structure_that_is_not_there():
+    node = torch.tensor([[0.5, 0.25]], requires_grad=True)
+    structure = torch.tensor([[-torch.inf, 0.75]], requires_grad=True)
+    overall = combine(node, structure, 0.2)
+    overall.sum().backward()
+    torch.testing.assert_close(overall.detach(), torch.tensor([[0.5, 0.65]]))
+    torch.testing.assert_close(node.grad, torch.tensor([[1.0, 0.2]]))
+    torch.testing.assert_close(structure.grad, torch.tensor([[0.0, 0.8]]))
+
+
+@pytest.mark.parametrize("directions", ["one", "both"])
+def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
+    graph = random_graph(2, isolated=(0, 1, 8))
+    config = SimilarityConfig(directions=directions)
+    h = continuous(5, graph.num_nodes, 4).requires_grad_()
+    compare(h, planned(graph, np.arange(graph.num_nodes), config), config).overall.sum().backward()
+    assert torch.isfinite(h.grad).all()

@@ -1,0 +1,116 @@
+"""Classification loss, Eq. (11), by loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.training.classification import classification_loss
+from strategies import continuous, seeds, small_config
+
+
+def settings_of(references="support", num_nearest=2, num_negatives=3, support_size=4, temperature=1.0):
+    return small_config(
+        similarity={"num_nearest": num_nearest, "temperature": temperature},
+        training={"references": references, "num_negatives": num_negatives, "support_size": support_size},
+    )
+
+
+def by_loops(overall, labels, config, draw):
+    """Eq. (11) node by node; of those allowed, the ones with the smallest draws are sampled."""
+    scores = overall.double().numpy()
+    k, tau = config.similarity.num_nearest, config.similarity.temperature
+    losses = []
+    for t in range(len(labels)):
+        others = [i for i in range(len(labels)) if i != t]
+        same = [i for i in others if labels[i] == labels[t]]
+        if not same:
+            continue
+        by_draw, by_score = (lambda i: draw[t, i]), (lambda i: (-scores[t, i], i))  # noqa: B023 (used in this turn)
+        if config.training.references == "support":
+            support = sorted(same, key=by_draw)[: config.training.support_size]
+            positives = sorted(support, key=by_score)[:k]
+            unlike = [i for i in others if labels[i] != labels[t]]
+            negatives = sorted(unlike, key=by_draw)[: config.training.num_negatives]
+        else:
+            near = sorted(others, key=by_score)[: k - 1]
+            rest = sorted(set(others) - set(near), key=by_draw)[: config.training.num_negatives]
+            positives = [i for i in near + rest if labels[i] == labels[t]]
+            negatives = [i for i in near + rest if labels[i] != labels[t]]
+        share = np.exp(scores[t] / tau)
+        losses.append(-np.log(max(share[positives].sum() / share[positives + negatives].sum(), 1e-8)))
+    return np.mean(losses)
+
+
+@settings(max_examples=80)
+@given(
+    seed=seeds, num_labeled=st.integers(4, 9), num_classes=st.integers(2, 3), k=st.integers(1, 6), q=st.integers(1, 9),
+    n=st.integers(1, 5), references=st.sampled_from(["support", "nearest"]), tau=st.sampled_from([0.3, 1.0, 2.0]),
+)  # fmt: skip
+def test_it_is_the_log_share_of_the_positives_among_positives_and_negatives(
+    seed, num_labeled, num_classes, k, q, n, references, tau
+):
+    labels = np.sort(np.arange(num_labeled) % num_classes)
+    overall = continuous(seed, num_labeled, num_labeled)
+    config = settings_of(references, k, q, n, tau)
+    draw = np.random.default_rng(seed).random((num_labeled, num_labeled))
+    found = classification_loss(overall, labels, config, generator=np.random.default_rng(seed))
+    assert float(found) == pytest.approx(by_loops(overall, labels, config, draw), rel=1e-4, abs=1e-6)
+
+
+def test_with_everyone_sampled_chance_plays_no_part():
+    labels, overall = np.array([0, 0, 0, 1, 1, 1]), continuous(1, 6, 6)
+    config = settings_of("support", num_nearest=2, num_negatives=3, support_size=2)
+    found = {
+        float(classification_loss(overall, labels, config, generator=np.random.default_rng(seed))) for seed in range(5)
+    }
+    assert len(found) == 1
+    few = settings_of("support", num_nearest=1, num_negatives=1, support_size=1)
+    assert len({float(classification_loss(overall, labels, few, generator=np.random.default_rng(s))) for s in (0, 1)}) == 2
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_a_node_alone_in_its_class_is_skipped(references):
+    labels, overall = np.array([0, 0, 1, 1, 2]), continuous(1, 5, 5).requires_grad_()
+    config = settings_of(references, num_nearest=2, num_negatives=4)
+    loss = classification_loss(overall, labels, config, generator=np.random.default_rng(0))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(overall.grad).all()
+    assert not overall.grad[4].any()
+    assert overall.grad[0].any()
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_where_every_node_is_alone_in_its_class_the_loss_is_zero(references):
+    overall = continuous(1, 3, 3).requires_grad_()
+    loss = classification_loss(
+        overall, np.array([0, 1, 2]), settings_of(references, num_nearest=1), generator=np.random.default_rng(0)
+    )
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert not overall.grad.any()
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_no_node_is_its_own_reference(references):
+    labels = np.array([0, 0, 1, 1])
+    overall = continuous(1, 4, 4)
+    config = settings_of(references, num_nearest=4, num_negatives=9, support_size=9)
+    raised = overall + 50 * torch.eye(4)
+    plain, same = (
+        classification_loss(values, labels, config, generator=np.random.default_rng(0)) for values in (overall, raised)
+    )
+    assert float(plain) == float(same)
+
+
+def test_its_gradient_makes_same_class_nodes_more_similar_and_others_less():
+    labels, overall = np.array([0, 0, 0, 1, 1, 1]), continuous(1, 6, 6).requires_grad_()
+    config = settings_of(num_nearest=2, num_negatives=9, support_size=9)
+    classification_loss(overall, labels, config, generator=np.random.default_rng(0)).backward()
+    same = (labels[:, None] == labels[None]) & ~np.eye(6, dtype=bool)
+    assert (overall.grad[torch.from_numpy(same)] <= 0).all()
+    assert (overall.grad[torch.from_numpy(labels[:, None] != labels[None])] >= 0).all()

@@ -1,0 +1,269 @@
+"""Algorithm 1: same seed, same bits; the best epoch; small classes; devices."""
+
+from __future__ import annotations
+
+import json
+
+import numba
+import numpy as np
+import pytest
+import torch
+
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph
+from se_gnn.training import resolve_device, train, trainer
+from strategies import random_graph, small_config
+
+GRAPH = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, isolated=(2, 20))
+
+
+def records(folder):
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line, parse_constant=pytest.fail) for line in lines]
+
+
+def without_time(values):
+    return {key: value for key, value in values.items() if not key.startswith("seconds")}
+
+
+def assert_same_bits(one, other):
+    for name, tensor in one.model.state_dict().items():
+        assert torch.equal(tensor, other.model.state_dict()[name]), name
+    assert without_time(one.metrics) == without_time(other.metrics)
+
+
+@pytest.mark.parametrize(("measure", "references"), [("cosine", "support"), ("distance", "nearest")])
+def test_the_same_seed_gives_the_same_bits(measure, references, tmp_path):
+    config = small_config(
+        similarity={"measure": measure, "directions": "both"}, training={"references": references},
+    )  # fmt: skip
+    torch.manual_seed(1)
+    np.random.seed(1)  # noqa: NPY002 (the global generator is what must not matter)
+    one = train(GRAPH, config, seed=7, folder=tmp_path / "one")
+    torch.manual_seed(2)
+    np.random.seed(2)  # noqa: NPY002
+    other = train(GRAPH, config, seed=7, folder=tmp_path / "other")
+    assert_same_bits(one, other)
+    assert list(map(without_time, records(tmp_path / "one"))) == list(map(without_time, records(tmp_path / "other")))
+
+
+def test_another_seed_gives_other_bits():
+    one, other = (train(GRAPH, small_config(training={"epochs": 1}), seed=seed) for seed in (0, 1))
+    assert any(
+        not torch.equal(tensor, other.model.state_dict()[name]) for name, tensor in one.model.state_dict().items()
+    )
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+def test_the_number_of_threads_does_not_change_a_bit_of_training():
+    before, results = numba.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            numba.set_num_threads(threads)
+            results.append(train(GRAPH, small_config(), seed=3))
+    finally:
+        numba.set_num_threads(before)
+    assert_same_bits(*results)
+
+
+def test_training_learns_what_the_attributes_tell(tmp_path):
+    labels = np.arange(40) % 2
+    features = np.random.default_rng(0).normal(size=(40, 4)) + 6 * labels[:, None]
+    same = np.random.default_rng(1).integers(0, 20, (60, 2)) * 2
+    graph = random_graph(
+        0, num_nodes=40, num_labeled=10, features=features, edges=np.concatenate([same, same + 1]), labels=labels
+    )
+    trained = train(graph, small_config(training={"epochs": 20}), folder=tmp_path)
+    assert trained.metrics["test_accuracy"] == 1.0
+    history = records(tmp_path)
+    assert history[-1]["class_loss"] < history[0]["class_loss"]
+
+
+def test_the_loss_is_the_weighted_sum_of_its_parts(tmp_path):
+    config = small_config(contrast={"node_loss_weight": 0.5, "edge_loss_weight": 2.0}, training={"epochs": 2})
+    train(GRAPH, config, folder=tmp_path)
+    for record in records(tmp_path):
+        total = record["class_loss"] + 0.5 * record["node_loss"] + 2.0 * record["edge_loss"]
+        assert record["loss"] == pytest.approx(total, rel=1e-5)
+
+
+def test_without_contrastive_weights_no_views_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "contrast_loss", lambda *_, **__: pytest.fail("views were made"))
+    train(GRAPH, small_config(contrast={"node_loss_weight": 0, "edge_loss_weight": 0}), folder=tmp_path)
+    assert all(record["loss"] == record["class_loss"] for record in records(tmp_path))
+
+
+def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes_first(tmp_path):
+    config = small_config(training={"epochs": 15, "learning_rate": 0.05, "patience": None})
+    trained = train(GRAPH, config, seed=2, folder=tmp_path)
+    history = records(tmp_path)
+    best = min(range(15), key=lambda i: (-history[i]["val_accuracy"], history[i]["val_loss"], i))
+    assert trained.metrics["best_epoch"] == best
+    assert trained.metrics["val_accuracy"] == history[best]["val_accuracy"]
+    accuracies = [record["val_accuracy"] for record in history]
+    assert accuracies.count(max(accuracies)) > 1  # else ties would not be tried
+    prediction = trained.predict(GRAPH.val)
+    assert prediction.accuracy(GRAPH.labels) == history[best]["val_accuracy"]
+    assert prediction.loss(GRAPH.labels) == pytest.approx(history[best]["val_loss"], abs=1e-6)
+
+
+def test_the_parameters_are_those_of_the_best_epoch():
+    config = small_config(training={"epochs": 15, "learning_rate": 0.05, "patience": None})
+    whole = train(GRAPH, config, seed=2)
+    shorter = train(GRAPH, config.updated({"training": {"epochs": whole.metrics["best_epoch"] + 1}}), seed=2)
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, shorter.model.state_dict()[name])
+
+
+def test_training_stops_after_so_many_epochs_without_a_better_one(tmp_path):
+    config = small_config(training={"epochs": 200, "patience": 3, "learning_rate": 0.05})
+    trained = train(GRAPH, config, seed=2, folder=tmp_path)
+    assert trained.metrics["epochs"] == trained.metrics["best_epoch"] + 1 + 3 < 200
+    assert len(records(tmp_path)) == trained.metrics["epochs"]
+
+
+def test_without_patience_training_runs_to_the_end():
+    config = small_config(training={"epochs": 12, "patience": None, "learning_rate": 0.5})
+    assert train(GRAPH, config).metrics["epochs"] == 12
+
+
+def test_without_validation_nodes_the_last_epoch_counts_and_nothing_stops_it_early(tmp_path):
+    graph = GRAPH.with_split(train=GRAPH.train, test=GRAPH.test)
+    config = small_config(training={"epochs": 8, "patience": 2})
+    trained = train(graph, config, folder=tmp_path)
+    assert (trained.metrics["epochs"], trained.metrics["best_epoch"]) == (8, 7)
+    assert trained.metrics["val_accuracy"] is None
+    assert [record["val_accuracy"] for record in records(tmp_path)] == [None] * 8  # NaN would not be JSON
+
+
+def test_without_test_nodes_there_is_no_test_accuracy():
+    graph = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
+    metrics = train(graph, small_config(training={"epochs": 1})).metrics
+    assert metrics["test_accuracy"] is None
+    assert metrics["precision_at_5"] is None
+    json.dumps(metrics, allow_nan=False)
+
+
+def test_metrics_are_those_of_the_test_nodes():
+    trained = train(GRAPH, small_config(), seed=4)
+    prediction = trained.predict(GRAPH.test)
+    expected = {
+        "test_accuracy": prediction.accuracy(GRAPH.labels), "precision_at_5": prediction.precision_at(5, GRAPH.labels),
+        "epochs": 5, "seed": 4, "preset": "custom", "dataset": "graph", "device": "cpu",
+    }  # fmt: skip
+    assert expected.items() <= trained.metrics.items()
+    assert trained.metrics["seconds_per_epoch"] > 0
+    assert not trained.model.training
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_a_class_with_one_labeled_node_is_left_out_with_a_warning(references):
+    labels = GRAPH.labels.copy()
+    labels[0] = 2
+    graph = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, labels=labels, class_names=("a", "b", "rare"))
+    config = small_config(training={"references": references})
+    with pytest.warns(UserWarning, match="classes with one labeled node .* are left out of the loss: rare$"):
+        trained = train(graph, config)
+    assert trained.predict().probabilities.shape == (30, 3)
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+@pytest.mark.parametrize("contrast", [0.0, 0.1])
+def test_one_labeled_node_in_every_class_does_not_fail(references, contrast):
+    graph = random_graph(1, num_labeled=2)
+    config = small_config(
+        similarity={"num_nearest": 2}, contrast={"node_loss_weight": contrast, "edge_loss_weight": contrast},
+        training={"references": references},
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="left out of the loss: 0, 1"):
+        trained = train(graph, config)
+    assert np.isfinite(trained.predict().probabilities).all()
+
+
+@pytest.mark.parametrize("aggregation", ["gcn", "mean"])
+def test_a_graph_without_edges_trains(aggregation):
+    graph = random_graph(1, num_edges=0)
+    trained = train(graph, small_config(encoder={"aggregation": aggregation}, similarity={"directions": "both"}))
+    assert np.isfinite(trained.predict().probabilities).all()
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_nodes_with_equal_attributes_train_without_nan(measure):
+    graph = random_graph(1, features=np.ones((16, 3)))
+    trained = train(graph, small_config(similarity={"measure": measure, "directions": "both"}))
+    assert np.isfinite(trained.predict().probabilities).all()
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_a_node_without_any_attribute_trains_without_nan(measure):
+    features = np.random.default_rng(0).normal(size=(16, 3))
+    features[[0, 8]] = 0
+    graph = random_graph(1, features=features, isolated=(0, 8))
+    trained = train(graph, small_config(similarity={"measure": measure}))
+    assert np.isfinite(trained.predict().probabilities).all()
+
+
+def test_one_epoch_is_one_step_of_adam_with_weight_decay():
+    """The first step of Adam moves every parameter by the learning rate, against the sign of its gradient."""
+    config = small_config(training={"epochs": 1, "learning_rate": 1e-3})
+    trained = train(GRAPH, config, seed=5)
+    start = trainer.SEGNN(GRAPH.num_features, config, generator=torch.Generator().manual_seed(5))
+    for name, tensor in trained.model.state_dict().items():
+        moved = (tensor - start.state_dict()[name]).abs()
+        assert moved.max() <= 1e-3 * 1.001
+        assert moved.median() > 0.99e-3
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (AttributedGraph.build(features=np.ones((3, 2)), edges=[], labels=[-1, -1, -1]), "has no labeled node"),
+        (AttributedGraph.build(features=np.ones((3, 2)), edges=[], labels=[0, 0, 0]), "at least two classes, all 3 are '0'"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_nothing_can_be_learned_from_is_an_error(graph, text):
+    with pytest.raises(InputError, match=text):
+        train(graph, small_config())
+
+
+def test_more_nearest_than_labeled_nodes_is_an_error_before_training():
+    with pytest.raises(InputError, match="num_nearest must be between 1 and the 10 labeled nodes, got 20"):
+        train(GRAPH, small_config(similarity={"num_nearest": 20}))
+
+
+def test_the_progress_bar_shows_loss_and_validation_accuracy(capsys):
+    train(GRAPH, small_config(training={"epochs": 2}), progress=True)
+    shown = capsys.readouterr().err
+    assert "loss=" in shown
+    assert "val=" in shown
+    assert "2/2" in shown
+    train(GRAPH, small_config(training={"epochs": 2}))
+    assert capsys.readouterr() == ("", "")
+
+
+# --- devices
+
+
+def test_cuda_asked_for_and_absent_is_an_error(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for device in ("cuda", "cuda:0"):
+        with pytest.raises(InputError, match=f"device '{device}' was asked for, but PyTorch sees no CUDA device here"):
+            resolve_device(device)
+    with pytest.raises(InputError, match="use cpu or auto"):
+        train(GRAPH, small_config(), device="cuda")
+
+
+def test_auto_takes_cuda_where_it_is(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert resolve_device("auto") == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto") == torch.device("cuda")
+    assert resolve_device("cuda") == torch.device("cuda")
+    assert resolve_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize("device", ["gpu", "", "tpu", "cuda0", "cuda:x"])
+def test_an_unknown_device_is_an_error(device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(InputError, match=f"device must be auto, cpu or cuda, got '{device}'"):
+        resolve_device(device)
