@@ -48,8 +48,9 @@ def _measure(given: list[str]) -> int:
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = options.json or RESULTS / f"{now}{'-quick' if options.quick else ''}.json"
     settings = RunSettings(seed=options.seed, quick=options.quick)
+    repeat = [*options.cases, *(["--quick"] if options.quick else []), "--seed", str(options.seed)]
     results = run_cases(
-        chosen, settings, arguments=given, after_each=lambda so_far: write_results(so_far, path), progress=sys.stderr
+        chosen, settings, arguments=repeat, after_each=lambda so_far: write_results(so_far, path), progress=sys.stderr
     )
     print(results_table(results))
     print(f"\nwritten to {path}", file=sys.stderr)
@@ -65,10 +66,10 @@ def _render(given: list[str]) -> int:
     )
     options = parser.parse_args(given)
     try:
-        runs = [read_results(path) for path in options.results]
+        page = render_page([read_results(path) for path in options.results], CASES)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    sys.stdout.write(render_page(runs, CASES))
+    sys.stdout.write(page)
     return 0
 
 

@@ -46,7 +46,9 @@ def main(out: Path) -> None:
 def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> AttributedGraph:
     """Uniform random edges; the labels are never read."""
     edges = np.random.default_rng(seed).integers(0, num_nodes, (num_edges, 2))
-    return AttributedGraph.build(features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2)
+    return AttributedGraph.build(
+        features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2
+    )
 
 
 def agreement() -> dict[str, Any]:

@@ -69,10 +69,11 @@ def smaller(graph: AttributedGraph, size: int, *, seed: int) -> AttributedGraph:
     if graph.num_nodes <= size:
         return graph
     generator = np.random.default_rng(seed)
-    wanted = [graph.train, graph.val[: size // 4]]
-    rest = np.setdiff1d(graph.test, np.concatenate(wanted))
-    wanted.append(generator.permutation(rest)[: max(10, size - sum(map(len, wanted)))])
-    nodes = np.sort(np.concatenate(wanted))
+    kept = np.concatenate([graph.train, graph.val[: size // 4]])
+    others = generator.permutation(np.setdiff1d(np.arange(graph.num_nodes), kept))
+    at_labeled = np.unique(graph.edges[np.isin(graph.edges, graph.train).any(axis=1)])
+    others = others[np.argsort(~np.isin(others, at_labeled), kind="stable")]  # neighbors of labeled nodes first
+    nodes = np.sort(np.concatenate([kept, others[: max(10, size - len(kept))]]))
     inside = np.isin(graph.edges, nodes).all(axis=1)
 
     def renumbered(part: IntArray) -> IntArray:

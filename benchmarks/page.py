@@ -143,12 +143,14 @@ def _runs(runs: Sequence[dict[str, Any]]) -> str:
         packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items() if version)
         threads = ", ".join(f"{count} of {name}" for name, count in machine["threads"].items())
         memory = f", {number(machine['memory_gb'])} GB memory" if machine["memory_gb"] else ""
+        gpu = f", {machine['gpu']}" if machine["gpu"] else ""
         lines += [
             f"### Run {position}",
             "",
             f"- Command: `{run['command']}`",
             f"- Started {run['started']}, commit {run['commit'] or 'unknown'}, seed {run['seed']}",
-            f"- Machine: {machine['cpu']}, {machine['cores']} cores{memory}, {machine['system']}; threads: {threads}",
+            f"- Machine: {machine['cpu']}, {machine['cores']} cores{memory}{gpu}, {machine['system']}",
+            f"- Threads: {threads}",
             f"- Python {machine['python']}, {packages}",
             "",
         ]

@@ -79,7 +79,8 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, nodes: Any = None) -> npt.NDArray[np.str_]:
         """Names of the predicted classes of some nodes (ids or names; None: all)."""
-        return np.asarray(self.classes_[self.predict_proba(nodes).argmax(axis=1)])
+        check_is_fitted(self)
+        return self._classes_of(self._nodes(nodes))
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node, given by id or name; ``k`` neighbors come with their matched edges (None: all)."""
@@ -92,10 +93,15 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         ids = self.graph_.test if nodes is None else self._nodes(nodes)
         if ids is None or not len(ids):
             raise InputError("score needs nodes: the graph has no test nodes, give their ids or names")
-        truth = np.asarray(y) if y is not None else self._known_classes(ids)
+        truth: npt.NDArray[Any] = np.asarray(y) if y is not None else self._known_classes(ids)
         if truth.dtype.kind in "iu":
+            if ((truth < 0) | (truth >= len(self.classes_))).any():
+                raise InputError(f"y must hold class names, or class indices from 0 to {len(self.classes_) - 1}")
             truth = self.classes_[truth]
-        return float(np.average(self.predict(ids) == truth, weights=sample_weight))
+        return float(np.average(self._classes_of(ids) == truth, weights=sample_weight))
+
+    def _classes_of(self, ids: IntArray | None) -> npt.NDArray[np.str_]:
+        return np.asarray(self.classes_[self.trained_.predict(ids).classes])
 
     def _known_classes(self, ids: IntArray) -> npt.NDArray[np.str_]:
         labels = self.graph_.labels[ids]
@@ -120,6 +126,8 @@ def _as_graph(graph: Any) -> AttributedGraph:
 
 def _relabeled(graph: AttributedGraph, labels: Any) -> AttributedGraph:
     known = np.asarray(labels) != UNKNOWN
+    if known.shape != (graph.num_nodes,):
+        raise InputError(f"y must have one entry a node ({graph.num_nodes}), got shape {known.shape}")
     keep = {
         part: nodes[known[nodes]] for part, nodes in (("train", graph.train), ("val", graph.val), ("test", graph.test))
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -77,8 +75,6 @@ def test_dense_formulation_refuses_settings_it_does_not_compute(graph):
 
 
 def test_every_edge_of_a_local_graph_is_counted_once_in_each_local_graph_it_lies_in():
-    path = AttributedGraph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
-    path = dataclasses.replace(path, name="path")
     edge_index = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
     local = local_edges(np.array([0, 3]), edge_index, hops=2, num_nodes=4)
     assert local.edges.tolist() == [[0, 1], [1, 2], [1, 2], [2, 3]]

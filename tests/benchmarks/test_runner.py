@@ -8,11 +8,15 @@ import json
 import pytest
 from benchmarks.__main__ import main
 from benchmarks.cases import CASES, Case, Figure
+from benchmarks.graphs import generated_graph, load_graph, smaller
 from benchmarks.measure import Outcome, RunSettings, Side, Spread, alternate
 from benchmarks.memory import run_apart
 from benchmarks.page import render_page
 from benchmarks.results import read_results, run_cases, write_results
 from benchmarks.table import results_table
+
+from benchmarks import ours
+from se_gnn.graph import local_graphs
 
 BY_NAME = {case.name: case for case in CASES}
 SPEEDUP = Figure(name="speedup", unit="x faster", bound="at least", target=10, aim=20)
@@ -60,7 +64,7 @@ def test_whole_run_and_its_peak_memory_are_measured_in_a_process_of_its_own():
 
 
 def test_job_does_not_inherit_the_peak_of_the_process_that_started_it():
-    ballast = b"x" * 1_500_000_000
+    ballast = b"x" * 300_000_000
     report = run_apart("json:loads", {"s": "{}"})
     assert len(ballast) > report.peak
 
@@ -90,6 +94,18 @@ def test_a_case_that_fails_is_reported(monkeypatch):
     results = run_cases([case_of(monkeypatch, "bad", broken)], RunSettings())
     assert results["cases"][0]["reason"] == "RuntimeError: no luck"
     assert "failed" in results_table(results)
+
+
+def test_explanations_in_bulk_hand_out_as_much_as_one_node_after_the_other():
+    graph = load_graph("tiny", seed=0)
+    trained = ours.untrained_model(graph, ours.config_for(graph, preset="best"), seed=0)
+    explained = ours.explain_nodes(trained)
+    objects = [ours.explain_one(trained, node) for node in range(graph.num_nodes)]
+    neighbors = [neighbor for explanation in objects for neighbor in explanation.neighbors]
+    assert explained.nodes == len(objects)
+    assert explained.neighbors == len(neighbors)
+    assert explained.ranked_edges == sum(len(explanation.importance) for explanation in objects)
+    assert explained.matched_edges == sum(len(neighbor.matches) for neighbor in neighbors if neighbor.matches)
 
 
 def test_sides_are_measured_in_turn():
@@ -124,9 +140,18 @@ def test_quick_results_are_never_rendered(monkeypatch):
         render_page([results], CASES)
 
 
+def test_smaller_graph_of_a_quick_run_keeps_the_labeled_nodes_and_has_local_graphs():
+    graph = generated_graph(2_000, seed=0)
+    small = smaller(graph, 400, seed=0)
+    assert small.num_nodes == 400
+    assert len(small.train) == len(graph.train)
+    assert (local_graphs(small, small.train, 2).sizes > 0).mean() > 0.5
+
+
 def test_command_lists_cases_and_names_the_nearest_for_a_wrong_one(capsys):
     assert main(["--list"]) == 0
-    assert all(name in capsys.readouterr().out for name in BY_NAME)
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in BY_NAME)
     with pytest.raises(SystemExit):
         main(["cora-epoc"])
     assert "did you mean 'cora-epoch'" in capsys.readouterr().err

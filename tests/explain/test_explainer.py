@@ -16,7 +16,7 @@ from se_gnn.model import TrainedModel
 from se_gnn.similarity import compare
 from strategies import models, random_graph, small_config, untrained
 
-few = settings(max_examples=30)
+few = settings(max_examples=50)
 
 
 def any_node(data, trained):
@@ -242,3 +242,32 @@ def test_all_nodes_that_are_mentioned_have_their_names():
     assert all(explanation.node_names[node] == names[node] for node in explanation.node_names)
     mentioned = json.dumps(explanation.to_dict()["neighbors"])
     assert "paper" in mentioned
+
+
+@few
+@given(trained=models())
+def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
+    explainer = Explainer(trained)
+    every = explainer.explain_all()
+    assert len(every) == trained.graph.num_nodes
+    prediction = trained.predict()
+    for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+        np.testing.assert_array_equal(getattr(every.prediction, name), getattr(prediction, name))
+    for i in range(len(every)):
+        one = explainer.explain(i)
+        np.testing.assert_array_equal(every.edges[every.local.row(i)], one.edges)
+        np.testing.assert_array_equal(every.importance[every.local.ptr[i] : every.local.ptr[i + 1]], one.importance)
+        for rank, neighbor in enumerate(one.neighbors):
+            found = every.matches(i, rank)
+            if neighbor.matches is None:
+                assert not len(found)
+                continue
+            for name in ("edges", "matched", "similarity", "well"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(neighbor.matches, name))
+
+
+def test_all_explanations_can_be_walked_through():
+    trained = untrained(random_graph(1), small_config())
+    some = Explainer(trained).explain_all([12, 3])
+    assert [explanation.node for explanation in some] == [12, 3]
+    assert some[1].to_json() == Explainer(trained).explain(3).to_json()

@@ -194,9 +194,7 @@ def test_the_sentence_names_the_neighbor_whose_absence_changes_the_class():
 
 
 def test_the_sentence_says_where_no_single_neighbor_decides():
-    graph = AttributedGraph.build(
-        features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3]
-    )
+    graph = AttributedGraph.build(features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3])
     text = explain(0, graph, num_nearest=2, measure="distance", temperature=0.05).sentence()
     assert "No single labeled node decides it" in text
 

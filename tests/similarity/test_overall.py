@@ -31,7 +31,7 @@ def planned(graph, targets, config):
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=50)
 @given(graph=graphs(max_nodes=7), seed=seeds, hops=hops, measure=measures)
 def test_both_directions_are_the_average_of_one_way_and_the_other(graph, seed, hops, measure):
     h = continuous(seed, graph.num_nodes, 3)
@@ -45,7 +45,7 @@ def test_both_directions_are_the_average_of_one_way_and_the_other(graph, seed, h
             np.testing.assert_allclose(found[t, column], (there + back) / 2, rtol=1e-5, atol=2e-6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
     config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
@@ -81,8 +81,10 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
         assert torch.allclose(found, found.T) == symmetric
 
 
-@settings(max_examples=30)
-@given(graph=graphs(), seed=seeds, measure=measures, weight=st.floats(0, 1), directions=st.sampled_from(["one", "both"]))
+@settings(max_examples=50)
+@given(
+    graph=graphs(), seed=seeds, measure=measures, weight=st.floats(0, 1), directions=st.sampled_from(["one", "both"])
+)
 def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_structure(
     graph, seed, measure, weight, directions
 ):

@@ -72,9 +72,10 @@ def train_until(patch, folder, owner, name, count, *, after):
             original(*args, **kwargs)
         raise Killed
 
-    with patch.context() as context, pytest.raises(Killed):
+    with patch.context() as context:
         context.setattr(owner, name, deadly)
-        train(GRAPH, CONFIG, seed=3, folder=folder)
+        with pytest.raises(Killed):
+            train(GRAPH, CONFIG, seed=3, folder=folder)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, EPOCHS])
@@ -230,7 +231,7 @@ def test_a_checkpoint_of_another_graph_is_refused(interrupted, what):
 def test_a_truncated_checkpoint_is_refused(interrupted, length):
     path = interrupted / checkpoint.NAME
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(InputError, match="cannot be read: .*; remove it to start again"):
+    with pytest.raises(InputError, match=r"cannot be read: .*; remove it to start again"):
         train(GRAPH, CONFIG, seed=3, folder=interrupted)
 
 

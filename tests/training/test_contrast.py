@@ -44,7 +44,13 @@ def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
     """Two nodes and one edge more: each node's only negative is the other, each edge's too."""
     config = small_config(
         similarity={"measure": measure},
-        contrast={"mask_rate": 0.0, "edge_noise": 0.0, "node_negatives": 4, "edge_negatives": 3, "negative_views": views},
+        contrast={
+            "mask_rate": 0.0,
+            "edge_noise": 0.0,
+            "node_negatives": 4,
+            "edge_negatives": 3,
+            "negative_views": views,
+        },
     )
     pair = AttributedGraph.build(features=[[1.0, 0.0], [0.3, 2.0]], edges=[[0, 1]], labels=[0, 1])
     (node_loss, _), model = losses(pair, config)
@@ -52,7 +58,9 @@ def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
     cross, itself = (np.exp(value) for value in (sim(h[0], h[1], measure), 1.0 if measure == "cosine" else 0.0))
     assert node_loss.item() == pytest.approx(-np.log(itself / (itself + 4 * cross)), abs=1e-5)
 
-    path = AttributedGraph.build(features=[[1.0, 0.0], [0.3, 2.0], [1.0, 1.0]], edges=[[0, 1], [1, 2]], labels=[0, 1, 0])
+    path = AttributedGraph.build(
+        features=[[1.0, 0.0], [0.3, 2.0], [1.0, 1.0]], edges=[[0, 1], [1, 2]], labels=[0, 1, 0]
+    )
     (_, edge_loss), model = losses(path, config)
     h = model.embed(path).double().numpy()
     edges = (h[:-1] + h[1:]) / 2

@@ -62,13 +62,15 @@ def propagation(
     A node without neighbors hears itself (``gcn``) or nothing (``mean``).
     """
     u, v = edges[:, 0], edges[:, 1]
-    degrees = np.bincount(edges.ravel(), minlength=num_nodes).astype(np.float64)
-    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+    degrees = np.bincount(edges.ravel(), minlength=num_nodes)
+    loops = np.arange(num_nodes) if aggregation == "gcn" else np.empty(0, np.int64)
+    rows, columns = np.concatenate([u, v, loops]), np.concatenate([v, u, loops])
+    pattern = sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(num_nodes, num_nodes))
+    rows = np.repeat(np.arange(num_nodes), np.diff(pattern.indptr))
     if aggregation == "gcn":
-        loops = np.arange(num_nodes)
-        rows, columns = np.concatenate([rows, loops]), np.concatenate([columns, loops])
         root = 1 / np.sqrt(degrees + 1)
-        values = root[rows] * root[columns]
+        values = flipped = root[rows] * root[pattern.indices]
     else:
-        values = 1 / degrees[rows]
-    return SparseMatrix.from_scipy(sp.coo_array((values, (rows, columns)), shape=(num_nodes, num_nodes)), device)
+        share = 1 / np.maximum(degrees, 1)
+        values, flipped = share[rows], share[pattern.indices]
+    return SparseMatrix.symmetric(pattern, values, flipped, device)

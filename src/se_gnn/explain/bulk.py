@@ -55,14 +55,17 @@ class Explanations:
         rows = self.columns[self.local.ptr[i] : self.local.ptr[i + 1]]
         if not np.isfinite(self.prediction.structure[i, rank]):
             rows = rows[:0]
-        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]))
+        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]), self.positions[i])
 
 
-def edge_matches(matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int) -> EdgeMatches:
-    """Some edges of a matching with their matches in the local graph at ``position``."""
+def edge_matches(
+    matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int, voters: IntArray
+) -> EdgeMatches:
+    """Some edges of a matching with their matches in the local graph at ``position``, measured by all ``voters``."""
     values, plan = matching.similarity[rows, position], matching.plan
-    known = np.isfinite(matching.similarity[rows])
-    average = np.where(known, matching.similarity[rows], 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    of_voters = matching.similarity[np.ix_(rows, voters[voters >= 0])]
+    known = np.isfinite(of_voters)
+    average = np.where(known, of_voters, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     matched = plan.key_ids[matching.winners[rows, position]] if len(rows) else rows
     return EdgeMatches(edges[plan.query_ids[rows]], edges[matched], values, values >= average)
 

@@ -151,7 +151,8 @@ class _Evidence:
 
     def _matches(self, position: int) -> EdgeMatches:
         rows = np.arange(self.matching.plan.num_queries)
-        return edge_matches(self.matching, self.trained.graph.edges, rows, position)
+        voters = self.nearest.cpu().numpy()
+        return edge_matches(self.matching, self.trained.graph.edges, rows, position, voters)
 
     def _matches_back(self, position: int) -> EdgeMatches | None:
         """Edges of the labeled node, out of those of all labeled nodes, matched in the one local graph there is."""

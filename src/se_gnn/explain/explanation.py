@@ -20,7 +20,8 @@ from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 class EdgeMatches:
     """Edges of one local graph, each with its best match in another, Eq. (5).
 
-    ``well`` marks the edges that are matched at least as well as labeled nodes match them on average.
+    ``well`` marks the edges that are matched at least as well as the K nearest labeled nodes match them on average; on
+    the way back, at least as well as the edges of all labeled nodes are on average.
 
     Shapes:
         - **edges**, **matched:** :math:`(M, 2)` node ids; **similarity**, **well:** :math:`(M,)`

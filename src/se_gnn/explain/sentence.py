@@ -40,7 +40,7 @@ def _closest(closest: Neighbor) -> str:
     noun = "relation" if all_edges == 1 else "relations"
     return (
         f"The closest, {closest.name} ({closest.label_name!r}), matches {well} of {all_edges} {noun} "
-        "at least as well as labeled nodes do on average."
+        "at least as well as its nearest labeled nodes do on average."
     )
 
 

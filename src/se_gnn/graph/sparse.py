@@ -36,6 +36,17 @@ class SparseMatrix:
         values = rows.values()[order]
         return cls(rows, _csr(flipped.indptr, flipped.indices, values, flipped.shape, device), order)
 
+    @classmethod
+    def symmetric(
+        cls, pattern: sp.csr_array, values: Any, flipped: Any, device: torch.device | str = "cpu"
+    ) -> SparseMatrix:
+        """A matrix whose pattern is its own transpose: values of the matrix and of its transpose, row by row."""
+        matrices = [
+            _csr(pattern.indptr, pattern.indices, torch.tensor(data, dtype=torch.float32), pattern.shape, device)
+            for data in (values, flipped)
+        ]
+        return cls(matrices[0], matrices[1], torch.empty(0, dtype=torch.int64))
+
     @property
     def values(self) -> Tensor:
         """Stored values, row by row."""

@@ -1,4 +1,4 @@
-"""matplotlib's settings while a picture is made: its own defaults, whatever style a person works in; their fonts stay."""
+"""matplotlib's settings while a picture is made: its defaults, whatever style a person works in; their fonts stay."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.attributed import IntArray
 
 SMALLEST = 1e-8  # probability below which the authors' loss is flat
 
@@ -32,34 +32,30 @@ def classification_loss(overall: Tensor, labels: IntArray, config: Config, *, ge
         config: K, Q, N, tau and the choice of references.
         generator: draws the samples.
     """
-    same = labels[:, None] == labels[None, :]
-    other = ~np.eye(len(labels), dtype=bool)
-    draw = generator.random(same.shape)
-    ranking = overall.detach().cpu().numpy()
+    classes = torch.tensor(labels, device=overall.device)
+    same = classes[:, None] == classes[None, :]
+    other = ~torch.eye(len(labels), dtype=torch.bool, device=overall.device)
+    draw = torch.from_numpy(generator.random(same.shape)).to(overall.device)
+    away = -overall.detach()
     nearest = config.similarity.num_nearest
     if config.training.references == "support":
         support = _smallest(draw, same & other, config.training.support_size)
-        chosen = _smallest(-ranking, support, nearest) | _smallest(draw, ~same, config.training.num_negatives)
+        chosen = _smallest(away, support, nearest) | _smallest(draw, ~same, config.training.num_negatives)
     else:
-        near = _smallest(-ranking, other, nearest - 1)
+        near = _smallest(away, other, nearest - 1)
         chosen = near | _smallest(draw, other & ~near, config.training.num_negatives)
-    scores = overall / config.similarity.temperature
-    wanted = torch.from_numpy((same & other).any(axis=1)).to(overall.device)
-    losses = _share_loss(scores, chosen, chosen & same)[wanted]
-    return losses.sum() / max(1, len(losses))  # 0 where every node is alone in its class
+    losses = _share_loss(overall / config.similarity.temperature, chosen, chosen & same)
+    wanted = (same & other).any(dim=1)
+    return losses.masked_fill(~wanted, 0).sum() / wanted.sum().clamp_min(1)  # 0 where every node is alone in its class
 
 
-def _share_loss(scores: Tensor, chosen: BoolArray, positive: BoolArray) -> Tensor:
+def _share_loss(scores: Tensor, chosen: Tensor, positive: Tensor) -> Tensor:
     """-log of the softmax share of the positives among the chosen, row by row, [L]."""
-    mask, wanted = (torch.from_numpy(array).to(scores.device) for array in (chosen, positive))
-    shares = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=1)
-    return -torch.log(shares.masked_fill(~wanted, 0).sum(dim=1).clamp_min(SMALLEST))
+    shares = torch.softmax(scores.masked_fill(~chosen, -torch.inf), dim=1)
+    return -torch.log(shares.masked_fill(~positive, 0).sum(dim=1).clamp_min(SMALLEST))
 
 
-def _smallest(keys: np.ndarray, allowed: BoolArray, count: int) -> BoolArray:
+def _smallest(keys: Tensor, allowed: Tensor, count: int) -> Tensor:
     """Mark the ``count`` allowed entries of each row with the smallest keys; fewer where fewer are allowed."""
-    chosen = np.zeros_like(allowed)
-    if count > 0:
-        order = np.argsort(np.where(allowed, keys, np.inf), axis=1, kind="stable")[:, :count]
-        np.put_along_axis(chosen, order, True, axis=1)
-    return chosen & allowed
+    order = keys.masked_fill(~allowed, torch.inf).topk(min(count, keys.shape[1]), dim=1, largest=False).indices
+    return torch.zeros_like(allowed).scatter_(1, order, True) & allowed

@@ -54,6 +54,10 @@ def train(
         int, typer.Option(min=0, metavar="N", help="Seed of everything random: split, initialization, samples.")
     ] = 0,
     device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="What a comparison may take, as 4GB.  [default: a quarter of what is free]"),
+    ] = None,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
@@ -68,6 +72,7 @@ def train(
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
     from se_gnn.model import check_num_nearest
+    from se_gnn.similarity.memory import memory_budget
     from se_gnn.training import resolve_device
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
@@ -75,6 +80,7 @@ def train(
     dataset = _dataset_name(data)
     chosen = _configure(preset, config, settings, dataset=dataset)
     where = resolve_device(device.value)
+    memory_budget(max_memory)
     if dataset is None:
         graph = load_graph(data)
         chosen = _configure(preset, config, settings, dataset=graph.name)  # presets know some graphs by name
@@ -85,7 +91,9 @@ def train(
     prepare_output_folder(out, overwrite=overwrite)
     if not quiet:
         typer.echo(_describe(graph, chosen, seed, str(where)))
-    metrics = _train_and_save(graph, chosen, out, seed=seed, device=device.value, progress=not quiet)
+    metrics = _train_and_save(
+        graph, chosen, out, seed=seed, device=device.value, max_memory=max_memory, progress=not quiet
+    )
     if not quiet:
         typer.echo(_report(metrics))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
@@ -126,7 +134,7 @@ def _configure(preset: Preset | None, file: Path | None, settings: list[str] | N
 
 
 def _train_and_save(
-    graph: AttributedGraph, config: Config, out: Path, *, seed: int, device: str, progress: bool
+    graph: AttributedGraph, config: Config, out: Path, *, progress: bool, **options: Any
 ) -> dict[str, Any]:
     from se_gnn import training
     from se_gnn.graph.store import writing_to
@@ -135,7 +143,7 @@ def _train_and_save(
 
     try:
         with writing_to(out):
-            trained = training.train(graph, config, seed=seed, device=device, progress=progress, folder=out)
+            trained = training.train(graph, config, progress=progress, folder=out, **options)
             save_model(trained, out)
             (out / CHECKPOINT).unlink(missing_ok=True)
     except KeyboardInterrupt as interrupt:

@@ -16,7 +16,7 @@ from torch import Tensor
 from se_gnn.config import Measure
 from se_gnn.similarity.kernels.plan import MatchPlan
 
-QUERIES = 256  # in a tile
+TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
 GROUP = 8  # local graphs that one program takes its queries through
 SHORTEST = 1e-12  # a shorter vector counts as this long
 
@@ -38,14 +38,16 @@ def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, T
     winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=h.device)
     if num_queries and num_local:
         depth = h.shape[1]
+        width = max(16, triton.next_power_of_2(depth))
+        tile = min(256, max(16, TILE // width))
         typical = float(plan.ptr[-1] - plan.ptr[0]) / num_local
-        grid = (triton.cdiv(num_queries, QUERIES), triton.cdiv(num_local, GROUP))
+        grid = (triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))
         _forward[grid](
             probes, targets, offset, queries, keys, index.ptr, index.members, best, winners,
             num_queries, num_local, depth,
-            DISTANCE=measure == "distance", QUERIES=QUERIES, GROUP=GROUP,
+            DISTANCE=measure == "distance", QUERIES=tile, GROUP=GROUP,
             MEMBERS=64 if typical > 48 else 32 if typical > 16 else 16,
-            DEPTH=max(16, triton.next_power_of_2(depth)), num_warps=8 if typical > 48 else 4,
+            DEPTH=width, num_warps=8 if tile >= 128 else 4,
         )  # fmt: skip
     return best.T, winners.T
 
