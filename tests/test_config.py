@@ -262,7 +262,7 @@ def test_the_paper_preset_is_the_paper():
     config = Config.preset("paper")
     assert (config.encoder.aggregation, config.encoder.weight_init) == ("gcn", "xavier")
     assert config.similarity == SimilarityConfig(
-        num_nearest=config.similarity.num_nearest, node_weight=0.5, temperature=1.0, hops=2, measure="cosine",
+        num_nearest=config.similarity.num_nearest, node_weight=0.5, temperature=1.0, hops=2, measure="distance",
         directions="one",
     )  # fmt: skip
     assert (config.training.num_negatives, config.training.references) == (20, "support")

@@ -81,7 +81,7 @@ def test_a_config_file_goes_over_the_preset_and_single_settings_over_both(run, t
     assert result.exit_code == 0, result.output
     config = load_model(out).config
     assert (config.training.epochs, config.similarity.num_nearest, config.similarity.temperature) == (1, 2, 2.0)
-    assert (config.preset_name, config.similarity.measure) == ("paper", "cosine")
+    assert (config.preset_name, config.similarity.directions) == ("paper", "one")
 
 
 @pytest.mark.usefixtures("no_training")

@@ -174,16 +174,15 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
     np.testing.assert_allclose(explanation.importance, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_an_edge_is_matched_well_where_labeled_nodes_match_it_worse_on_average():
+def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_on_average():
     graph = random_graph(1, isolated=(2,))
     trained = untrained(graph, small_config())
     node = 12
     local = local_graphs(graph, np.arange(graph.num_nodes), 2)
     exact = edge_similarities(trained)
-    with_edges = [int(one) for one in graph.train if len(local.row(one))]
-    assert len(with_edges) == 5
     matched = [neighbor for neighbor in Explainer(trained).explain(node).neighbors if neighbor.matches is not None]
-    assert matched
+    with_edges = [neighbor.node for neighbor in matched]  # the voters; one without edges has no matches
+    assert len(with_edges) > 1
     for neighbor in matched:
         for edge, well, value in zip(local.row(node), neighbor.matches.well, neighbor.matches.similarity):
             average = np.mean([exact[edge, local.row(one)].max() for one in with_edges])

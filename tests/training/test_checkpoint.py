@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -154,7 +153,7 @@ train(
 """,
         encoding="utf-8",
     )
-    process = subprocess.Popen([sys.executable, str(child)], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    process = subprocess.Popen([sys.executable, str(child)])
     try:
         deadline = time.monotonic() + 120
         while not (folder / checkpoint.NAME).exists() or len(records(folder)) < 3:

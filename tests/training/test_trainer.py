@@ -11,6 +11,7 @@ import torch
 
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
+from se_gnn.model import Prediction
 from se_gnn.training import resolve_device, train, trainer
 from strategies import random_graph, small_config
 
@@ -105,6 +106,21 @@ def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes
     prediction = trained.predict(GRAPH.val)
     assert prediction.accuracy(GRAPH.labels) == history[best]["val_accuracy"]
     assert prediction.loss(GRAPH.labels) == pytest.approx(history[best]["val_loss"], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "losses", "best"),
+    [
+        ([0.5, 0.7, 0.6], [1.0, 0.9, 0.1], 1),  # accuracy before loss
+        ([0.7, 0.7, 0.7], [0.9, 0.8, 0.95], 1),  # of equal accuracy the lower loss
+        ([0.7, 0.7, 0.7], [0.9, 0.8, 0.8], 1),  # of equals in both the first
+    ],
+)
+def test_the_best_epoch_of_scripted_figures(accuracies, losses, best, monkeypatch):
+    told = {"accuracy": iter([*accuracies, 0.0]), "loss": iter(losses)}  # the last accuracy is that of the test nodes
+    for name, values in told.items():
+        monkeypatch.setattr(Prediction, name, lambda *_, values=values: next(values))
+    assert train(GRAPH, small_config(training={"epochs": 3})).metrics["best_epoch"] == best
 
 
 def test_the_parameters_are_those_of_the_best_epoch():

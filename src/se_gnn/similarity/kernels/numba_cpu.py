@@ -52,7 +52,7 @@ def _pull_back(
     h: FloatArray, plan: MatchPlan, measure: Measure, best: FloatArray, winners: Int32Array, grad: FloatArray
 ) -> FloatArray:
     queries, keys = _midpoints(h, plan.query_ends), _midpoints(h, plan.key_node_ends)
-    query_norms, key_norms = _norms(queries), _norms(keys)
+    query_norms, key_norms = _lengths(queries), _lengths(keys)
     distance = measure == "distance"
     cross = np.empty_like(grad)  # weight of the partner's vector
     own_query = np.empty_like(grad)  # weight of the query's own vector
@@ -81,18 +81,13 @@ def _center(h: FloatArray) -> FloatArray:
     return center
 
 
-def _norms(vectors: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.maximum(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)), TINY)
-    return lengths
-
-
 def _search(queries: FloatArray, nodes: FloatArray, plan: MatchPlan, measure: Measure) -> Int32Array:
     """Position of the best key of each query in each local graph, [Q, L]; -1 where the local graph is empty."""
     keys = _midpoints(nodes, plan.key_ends)  # [K, D]
     if measure == "distance":  # the nearest key b has the largest 2 r.b - |b|^2
         scale, offset = np.ones(len(keys), np.float32), -np.einsum("kd,kd->k", keys, keys)
     else:  # r.b / |b|; the length of r changes no order
-        scale, offset = np.float32(1) / _norms(keys), np.zeros(len(keys), np.float32)
+        scale, offset = np.float32(1) / _lengths(keys), np.zeros(len(keys), np.float32)
     padding = -len(nodes) % ROWS  # the product runs whole tiles
     nodes = np.concatenate([nodes, np.zeros((padding, nodes.shape[1]), np.float32)])
     winners = np.empty((len(queries), plan.num_local), np.int32)
@@ -138,36 +133,57 @@ def _segment_argmax(
                 if end > start:
                     argmax_lanes(scores, base, members, start, end, best, keys, t)  # type: ignore[call-arg]
                     cursor[t] = end
-        for t in range(num_local):
-            for q in range(count):
+        for q in range(count):
+            for t in range(num_local):
                 winners[low + q, t] = keys[t, q]
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})  # sums in vector lanes, always the same way
+@numba.njit(parallel=True, cache=True)
 def _score_winners(
     queries: FloatArray, keys: FloatArray, winners: Int32Array, distance: bool, best: FloatArray
 ) -> None:
-    for q in numba.prange(len(queries)):
-        length = np.float32(0)
-        for d in range(queries.shape[1]):
-            length += queries[q, d] * queries[q, d]
-        length = max(np.sqrt(length), TINY)
-        for t in range(winners.shape[1]):
-            key = winners[q, t]
-            if key < 0:
-                best[q, t] = -np.inf
-                continue
-            total, squared = np.float32(0), np.float32(0)
-            if distance:
-                for d in range(queries.shape[1]):
-                    difference = queries[q, d] - keys[key, d]
-                    total += difference * difference
-                best[q, t] = -np.sqrt(total)
-            else:
-                for d in range(queries.shape[1]):
-                    total += queries[q, d] * keys[key, d]
-                    squared += keys[key, d] * keys[key, d]
-                best[q, t] = total / (length * max(np.sqrt(squared), TINY))
+    """Similarity of each query with its winners; a key that wins in many local graphs is scored once."""
+    query_norms, key_norms = _lengths(queries), _lengths(keys)
+    for block in numba.prange((len(queries) + LANES - 1) // LANES):
+        scored = np.full(len(keys), -1, np.int64)  # by which query
+        values = np.empty(len(keys), np.float32)
+        for q in range(block * LANES, min((block + 1) * LANES, len(queries))):
+            for t in range(winners.shape[1]):
+                key = winners[q, t]
+                if key < 0:
+                    best[q, t] = -np.inf
+                    continue
+                if scored[key] != q:
+                    scored[key] = q
+                    if distance:
+                        values[key] = -_distance(queries[q], keys[key])
+                    else:
+                        values[key] = _dot(queries[q], keys[key]) / (query_norms[q] * key_norms[key])
+                best[q, t] = values[key]
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # sums in vector lanes, always the same way
+def _distance(a: FloatArray, b: FloatArray) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(a)):
+        total += (a[d] - b[d]) * (a[d] - b[d])
+    return np.float32(np.sqrt(total))
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def _dot(a: FloatArray, b: FloatArray) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(a)):
+        total += a[d] * b[d]
+    return total
+
+
+@numba.njit(cache=True)
+def _lengths(vectors: FloatArray) -> FloatArray:
+    lengths = np.empty(len(vectors), np.float32)
+    for i in range(len(vectors)):
+        lengths[i] = max(np.sqrt(_dot(vectors[i], vectors[i])), TINY)
+    return lengths
 
 
 @numba.njit(parallel=True, cache=True)
