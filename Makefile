@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
+export OMP_WAIT_POLICY ?= PASSIVE
 
 # What each target installs: extras of pyproject.toml.
 EXTRAS_demo := plot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
 
 __version__ = "0.1.0"
+
+# Threads of PyTorch and numba that wait for each other must not spin: beside another busy process, an epoch on two
+# cores takes ten times as long if they do. Read when PyTorch is first loaded; a setting of the user's own stays.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 __all__ = ["AttributedGraph", "Config", "Explanation", "SEGNNClassifier", "load_dataset"]
 
 _HOME = {
