@@ -162,20 +162,43 @@ def _score_winners(
                 best[q, t] = values[key]
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # sums in vector lanes, always the same way
+# Eight running sums that the compiler turns into one vector. Not fastmath, which leaves the order of a sum to the
+# compiler: a function is compiled into each of its callers, and which of the copies a process runs depends on which
+# caller it loads first.
+@numba.njit(cache=True)
 def _distance(a: FloatArray, b: FloatArray) -> np.float32:
-    total = np.float32(0)
-    for d in range(len(a)):
-        total += (a[d] - b[d]) * (a[d] - b[d])
-    return np.float32(np.sqrt(total))
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
+    whole = len(a) // 8 * 8
+    for d in range(0, whole, 8):
+        s0 += (a[d] - b[d]) * (a[d] - b[d])
+        s1 += (a[d + 1] - b[d + 1]) * (a[d + 1] - b[d + 1])
+        s2 += (a[d + 2] - b[d + 2]) * (a[d + 2] - b[d + 2])
+        s3 += (a[d + 3] - b[d + 3]) * (a[d + 3] - b[d + 3])
+        s4 += (a[d + 4] - b[d + 4]) * (a[d + 4] - b[d + 4])
+        s5 += (a[d + 5] - b[d + 5]) * (a[d + 5] - b[d + 5])
+        s6 += (a[d + 6] - b[d + 6]) * (a[d + 6] - b[d + 6])
+        s7 += (a[d + 7] - b[d + 7]) * (a[d + 7] - b[d + 7])
+    for d in range(whole, len(a)):
+        s0 += (a[d] - b[d]) * (a[d] - b[d])
+    return np.float32(np.sqrt(((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))))
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@numba.njit(cache=True)
 def _dot(a: FloatArray, b: FloatArray) -> np.float32:
-    total = np.float32(0)
-    for d in range(len(a)):
-        total += a[d] * b[d]
-    return total
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
+    whole = len(a) // 8 * 8
+    for d in range(0, whole, 8):
+        s0 += a[d] * b[d]
+        s1 += a[d + 1] * b[d + 1]
+        s2 += a[d + 2] * b[d + 2]
+        s3 += a[d + 3] * b[d + 3]
+        s4 += a[d + 4] * b[d + 4]
+        s5 += a[d + 5] * b[d + 5]
+        s6 += a[d + 6] * b[d + 6]
+        s7 += a[d + 7] * b[d + 7]
+    for d in range(whole, len(a)):
+        s0 += a[d] * b[d]
+    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 
 
 @numba.njit(cache=True)

@@ -1,0 +1,33 @@
+"""What the presets reach on real data; minutes, so marked slow. The figures of the README come from `reproduce/`."""
+
+import numpy as np
+import pytest
+
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.training import train
+
+pytestmark = pytest.mark.slow
+
+
+def mean_of_seeds(dataset, preset, seeds, data_dir=None):
+    runs = [
+        train(load_dataset(dataset, seed=seed, data_dir=data_dir), Config.preset(preset, dataset=dataset), seed=seed)
+        for seed in range(seeds)
+    ]
+    return [float(np.mean([run.metrics[key] for run in runs])) for key in ("test_accuracy", "precision_at_5")]
+
+
+def test_authors_preset_on_cora(data_dir):
+    accuracy, precision = mean_of_seeds("cora", "authors", 5, data_dir)
+    assert accuracy >= 0.795
+    assert precision >= 0.77
+
+
+def test_paper_preset_on_cora(data_dir):
+    assert mean_of_seeds("cora", "paper", 5, data_dir)[0] >= 0.775
+
+
+@pytest.mark.parametrize("dataset", ["digits", "ba-shapes"])
+def test_best_preset_on_embedded_data(dataset):
+    assert mean_of_seeds(dataset, "best", 2)[0] >= 0.95
