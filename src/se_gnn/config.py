@@ -82,7 +82,7 @@ class TrainingConfig:
     """Classification loss, Eq. (11), and optimization, Algorithm 1."""
 
     epochs: int = 200
-    patience: int | None = 50  # epochs without a better validation accuracy before training stops; None: never
+    patience: int | None = 50  # epochs after the best one before training stops; None: never
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
     references: Literal["support", "nearest"] = "support"  # positives: from a same-label support, or K nearest of all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         preset: str = "best",
-        settings: Iterable[str] = (),
+        settings: Sequence[str] = (),
         seed: int = 0,
         device: str = "cpu",
         progress: bool = False,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -307,3 +311,36 @@ def test_the_torch_kernel_does_not_depend_on_its_block_size(wide, measure, block
     blocks = (*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights))
     torch.testing.assert_close(blocks, whole)
     assert torch.equal(blocks[1], whole[1])
+
+
+FRESH_PROCESS = """
+import hashlib, sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+from se_gnn.graph import local_graphs
+from se_gnn.similarity import match_edges
+from se_gnn.similarity.kernels.plan import MatchPlan
+from strategies import continuous, random_graph
+
+graph = random_graph(1, num_nodes=24, num_edges=40, num_labeled=8)
+plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
+digests = {{}}
+for measure in {order!r}:
+    h = continuous(0, 24, 6).requires_grad_()
+    best, winners = match_edges(h, plan, measure)
+    best.sum().backward()
+    digests[measure] = hashlib.sha256(best.detach().numpy().tobytes() + h.grad.numpy().tobytes()).hexdigest()
+print(sorted(digests.items()))
+"""
+
+
+def test_what_a_process_ran_before_does_not_change_a_bit():
+    """Compiled functions are loaded in the order of their first call."""
+    tests = str(Path(__file__).parents[1])
+    orders = (["cosine", "distance"], ["distance", "cosine"])
+    scripts = [FRESH_PROCESS.format(tests=tests, order=order) for order in orders]
+    one, other = (
+        subprocess.run([sys.executable, "-c", s], capture_output=True, text=True, check=True) for s in scripts
+    )
+    assert one.stdout == other.stdout
+    assert "cosine" in one.stdout

@@ -44,7 +44,8 @@ def _match(h: FloatArray, plan: MatchPlan, measure: Measure) -> tuple[FloatArray
     center = _center(h) if measure == "distance" else np.zeros(h.shape[1], np.float32)
     winners = _search(queries - center, h[plan.key_nodes] - center, plan, measure)  # distances stay, rounding shrinks
     best = np.empty(winners.shape, np.float32)
-    _score_winners(queries, _midpoints(h, plan.key_node_ends), winners, measure == "distance", best)
+    keys = _midpoints(h, plan.key_node_ends)
+    _score_winners(queries, keys, _lengths(queries), _lengths(keys), winners, measure == "distance", best)
     return best, winners
 
 
@@ -138,16 +139,25 @@ def _segment_argmax(
                 winners[low + q, t] = keys[t, q]
 
 
-@numba.njit(parallel=True, cache=True)
+# fastmath: a sum runs in vector lanes, in an order that the compiler chooses. Functions that do so call none that other
+# compiled functions call too: each caller would hold a copy of it with an order of its own, and which copy a process
+# runs depends on which caller it loads first.
+@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
 def _score_winners(
-    queries: FloatArray, keys: FloatArray, winners: Int32Array, distance: bool, best: FloatArray
+    queries: FloatArray,
+    keys: FloatArray,
+    query_norms: FloatArray,
+    key_norms: FloatArray,
+    winners: Int32Array,
+    distance: bool,
+    best: FloatArray,
 ) -> None:
     """Similarity of each query with its winners; a key that wins in many local graphs is scored once."""
-    query_norms, key_norms = _lengths(queries), _lengths(keys)
     for block in numba.prange((len(queries) + LANES - 1) // LANES):
         scored = np.full(len(keys), -1, np.int64)  # by which query
         values = np.empty(len(keys), np.float32)
         for q in range(block * LANES, min((block + 1) * LANES, len(queries))):
+            a = queries[q]
             for t in range(winners.shape[1]):
                 key = winners[q, t]
                 if key < 0:
@@ -155,57 +165,28 @@ def _score_winners(
                     continue
                 if scored[key] != q:
                     scored[key] = q
+                    b = keys[key]
+                    total = np.float32(0)
                     if distance:
-                        values[key] = -_distance(queries[q], keys[key])
+                        for d in range(len(a)):
+                            total += (a[d] - b[d]) * (a[d] - b[d])
+                        values[key] = -np.sqrt(total)
                     else:
-                        values[key] = _dot(queries[q], keys[key]) / (query_norms[q] * key_norms[key])
+                        for d in range(len(a)):
+                            total += a[d] * b[d]
+                        values[key] = total / (query_norms[q] * key_norms[key])
                 best[q, t] = values[key]
 
 
-# Eight running sums that the compiler turns into one vector. Not fastmath, which leaves the order of a sum to the
-# compiler: a function is compiled into each of its callers, and which of the copies a process runs depends on which
-# caller it loads first.
-@numba.njit(cache=True)
-def _distance(a: FloatArray, b: FloatArray) -> np.float32:
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
-    whole = len(a) // 8 * 8
-    for d in range(0, whole, 8):
-        s0 += (a[d] - b[d]) * (a[d] - b[d])
-        s1 += (a[d + 1] - b[d + 1]) * (a[d + 1] - b[d + 1])
-        s2 += (a[d + 2] - b[d + 2]) * (a[d + 2] - b[d + 2])
-        s3 += (a[d + 3] - b[d + 3]) * (a[d + 3] - b[d + 3])
-        s4 += (a[d + 4] - b[d + 4]) * (a[d + 4] - b[d + 4])
-        s5 += (a[d + 5] - b[d + 5]) * (a[d + 5] - b[d + 5])
-        s6 += (a[d + 6] - b[d + 6]) * (a[d + 6] - b[d + 6])
-        s7 += (a[d + 7] - b[d + 7]) * (a[d + 7] - b[d + 7])
-    for d in range(whole, len(a)):
-        s0 += (a[d] - b[d]) * (a[d] - b[d])
-    return np.float32(np.sqrt(((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))))
-
-
-@numba.njit(cache=True)
-def _dot(a: FloatArray, b: FloatArray) -> np.float32:
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
-    whole = len(a) // 8 * 8
-    for d in range(0, whole, 8):
-        s0 += a[d] * b[d]
-        s1 += a[d + 1] * b[d + 1]
-        s2 += a[d + 2] * b[d + 2]
-        s3 += a[d + 3] * b[d + 3]
-        s4 += a[d + 4] * b[d + 4]
-        s5 += a[d + 5] * b[d + 5]
-        s6 += a[d + 6] * b[d + 6]
-        s7 += a[d + 7] * b[d + 7]
-    for d in range(whole, len(a)):
-        s0 += a[d] * b[d]
-    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
-
-
-@numba.njit(cache=True)
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
 def _lengths(vectors: FloatArray) -> FloatArray:
+    """Length of each vector; not to be called by compiled code, see above."""
     lengths = np.empty(len(vectors), np.float32)
     for i in range(len(vectors)):
-        lengths[i] = max(np.sqrt(_dot(vectors[i], vectors[i])), TINY)
+        total = np.float32(0)
+        for d in range(vectors.shape[1]):
+            total += vectors[i, d] * vectors[i, d]
+        lengths[i] = max(np.sqrt(total), TINY)
     return lengths
 
 
