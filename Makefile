@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
-export OMP_WAIT_POLICY ?= PASSIVE
+export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
 EXTRAS_demo := plot
