@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.cases import CASES
+from benchmarks.gpu_page import render_gpu
 from benchmarks.measure import RunSettings
 from benchmarks.page import render_page
 from benchmarks.results import read_results, run_cases, write_results
@@ -64,9 +66,12 @@ def _render(given: list[str]) -> int:
     parser.add_argument(
         "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later file replaces cases"
     )
+    parser.add_argument("--gpu", type=Path, metavar="FILE", help="results of `python -m benchmarks.gpu`")
     options = parser.parse_args(given)
     try:
         page = render_page([read_results(path) for path in options.results], CASES)
+        if options.gpu is not None:
+            page += "\n" + render_gpu(json.loads(options.gpu.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         parser.error(str(error))
     sys.stdout.write(page)

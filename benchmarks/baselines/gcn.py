@@ -12,7 +12,10 @@ from se_gnn.graph import AttributedGraph
 
 
 class GCN(nn.Module):
-    """Two GCN layers with dropout; the normalized edges are computed once and kept."""
+    """Two GCN layers with dropout between them; the normalized edges are computed once and kept.
+
+    No dropout on the attributes: drawn for a dense matrix, it would take longer than all the rest.
+    """
 
     def __init__(self, num_features: int, hidden: int, num_classes: int) -> None:
         super().__init__()
@@ -22,7 +25,6 @@ class GCN(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Class scores of all nodes, [N, C]."""
-        x = functional.dropout(x, 0.5, training=self.training)
         x = self.first(x, edge_index).relu()
         x = functional.dropout(x, 0.5, training=self.training)
         scores: Tensor = self.second(x, edge_index)

@@ -26,6 +26,8 @@ from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.matching import match_edges
 from se_gnn.similarity.memory import items_within, memory_budget
 
+CHUNK_BYTES = 1 << 27  # matches held at a time on the CPU: more would only cost memory
+
 
 @dataclass(frozen=True, eq=False)
 class StructurePlan:
@@ -125,7 +127,7 @@ def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int) -> 
         return torch.cat(means, dim=1)
     sums = np.zeros((len(plan.ptr) - 1, num_local), np.float32)
     cursor = plan.ptr[:-1].copy()
-    step = items_within(budget, 8 * max(1, num_local), max(1, num_queries))
+    step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
     for low in range(0, num_queries, step):
         part = slice(low, low + step)
         queries = dataclasses.replace(

@@ -92,8 +92,40 @@ def _search(queries: FloatArray, nodes: FloatArray, plan: MatchPlan, measure: Me
     padding = -len(nodes) % ROWS  # the product runs whole tiles
     nodes = np.concatenate([nodes, np.zeros((padding, nodes.shape[1]), np.float32)])
     winners = np.empty((len(queries), plan.num_local), np.int32)
-    _segment_argmax(queries, nodes, plan.key_ends, scale, offset, plan.ptr, plan.members, winners)
+    chunk_ptr, runs = _runs(plan.ptr, plan.members, len(keys))
+    _segment_argmax(queries, nodes, plan.key_ends, scale, offset, chunk_ptr, runs, plan.members, winners)
     return winners
+
+
+@numba.njit(cache=True)
+def _runs(ptr: IntArray, members: Int32Array, num_keys: int) -> tuple[IntArray, IntArray]:
+    """Where the members of each local graph lie in each chunk of keys: rows (local graph, start, end), by chunk.
+
+    Members ascend, so those of a chunk stand together; a local graph that has none there takes no row, which keeps the
+    work at the number of members, however many chunks and local graphs there are.
+    """
+    num_chunks = (num_keys + CHUNK - 1) // CHUNK
+    counts = np.zeros(num_chunks + 1, np.int64)
+    for t in range(len(ptr) - 1):
+        previous = -1
+        for m in range(ptr[t], ptr[t + 1]):
+            chunk = members[m] // CHUNK
+            if chunk != previous:
+                counts[chunk + 1] += 1
+                previous = chunk
+    chunk_ptr = np.cumsum(counts)
+    runs = np.empty((chunk_ptr[-1], 3), np.int64)
+    slot = chunk_ptr[:-1].copy()
+    for t in range(len(ptr) - 1):
+        start = ptr[t]
+        for m in range(ptr[t], ptr[t + 1]):
+            chunk = members[m] // CHUNK
+            if m + 1 == ptr[t + 1] or members[m + 1] // CHUNK != chunk:
+                row = slot[chunk]
+                runs[row, 0], runs[row, 1], runs[row, 2] = t, start, m + 1
+                slot[chunk] += 1
+                start = m + 1
+    return chunk_ptr, runs
 
 
 @numba.njit(parallel=True, cache=True)  # no fastmath: -inf must survive
@@ -103,13 +135,14 @@ def _segment_argmax(
     key_ends: IntArray,
     scale: FloatArray,
     offset: FloatArray,
-    ptr: IntArray,
+    chunk_ptr: IntArray,
+    runs: IntArray,
     members: Int32Array,
     winners: Int32Array,
 ) -> None:
     """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
     num_queries, depth = queries.shape
-    num_keys, num_local = len(key_ends), len(ptr) - 1
+    num_keys, num_local = len(key_ends), winners.shape[1]
     for block in numba.prange((num_queries + LANES - 1) // LANES):
         low = block * LANES
         count = min(LANES, num_queries - low)
@@ -123,17 +156,12 @@ def _segment_argmax(
         best = np.full((num_local, LANES), -np.inf, np.float32)
         keys = np.full((num_local, LANES), -1, np.int32)
         scores = np.empty((min(num_keys, CHUNK), LANES), np.float32)
-        cursor = ptr[:-1].copy()
-        for base in range(0, num_keys, CHUNK):  # members ascend: those of a chunk stand together in each local graph
-            top = min(base + CHUNK, num_keys)
-            for k in range(base, top):
+        for chunk in range(len(chunk_ptr) - 1):
+            base = chunk * CHUNK
+            for k in range(base, min(base + CHUNK, num_keys)):
                 score_lanes(product, key_ends[k, 0], key_ends[k, 1], scale[k], offset[k], scores, k - base)  # type: ignore[call-arg]
-            for t in range(num_local):
-                start = cursor[t]
-                end = start + np.searchsorted(members[start : ptr[t + 1]], top) if top < num_keys else ptr[t + 1]
-                if end > start:
-                    argmax_lanes(scores, base, members, start, end, best, keys, t)  # type: ignore[call-arg]
-                    cursor[t] = end
+            for r in range(chunk_ptr[chunk], chunk_ptr[chunk + 1]):
+                argmax_lanes(scores, base, members, runs[r, 1], runs[r, 2], best, keys, runs[r, 0])  # type: ignore[call-arg]
         for q in range(count):
             for t in range(num_local):
                 winners[low + q, t] = keys[t, q]
