@@ -42,8 +42,8 @@ def render_gpu(result: dict[str, Any]) -> str:
     lines += [
         "",
         f"Of the large graph, local graphs take {number(million['local_graphs_seconds'])} s on the host (2 hops, "
-        f"{number(million['mean_local_edges'])} edges on average) and scoring {number(million['scoring_seconds'])} s. The "
-        f"kernel agrees with the CPU's: largest difference {agreement['largest_difference']:.1e}, gradients within "
+        f"{number(million['mean_local_edges'])} edges on average) and scoring {number(million['scoring_seconds'])} s. "
+        f"The kernel agrees with the CPU's: largest difference {agreement['largest_difference']:.1e}, gradients within "
         f"{agreement['gradient_difference']:.1e}. An epoch on Cora is bound by what the host does between launches "
         "(sampling, masking, some hundred small launches), not by the device: that is the next bottleneck there.",
         "",
