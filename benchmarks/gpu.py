@@ -27,7 +27,7 @@ from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled
 from se_gnn.similarity.kernels import numba_cpu, triton_gpu
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.node import all_pairs
-from se_gnn.training.trainer import _Run
+from se_gnn.training import TrainingRun
 
 CUDA = torch.device("cuda")
 WIDTH = 64  # D
@@ -96,7 +96,7 @@ def cora_epoch() -> dict[str, Any]:
     """A training epoch with validation against the dense formulation on the same device."""
     graph = load_dataset("cora")
     config = Config.preset("authors", dataset="cora")
-    ours = _Run(graph, config, seed=0, device=CUDA, folder=None)
+    ours = TrainingRun(graph, config, seed=0, device=CUDA, folder=None)
     dense = DenseTraining(graph, config, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}

@@ -15,8 +15,7 @@ from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
-from se_gnn.training import train
-from se_gnn.training.trainer import _Run
+from se_gnn.training import TrainingRun, train
 
 
 def config_for(graph: AttributedGraph, *, preset: str, settings: Sequence[str] = ()) -> Config:
@@ -28,7 +27,7 @@ def config_for(graph: AttributedGraph, *, preset: str, settings: Sequence[str] =
 
 def epochs(graph: AttributedGraph, config: Config, *, seed: int) -> Callable[[], dict[str, Any]]:
     """A function that trains one more epoch, validation included, and returns its record."""
-    return _Run(graph, config, seed=seed, device=torch.device("cpu"), folder=None).step
+    return TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=None).step
 
 
 def trained_model(graph: AttributedGraph, config: Config, *, seed: int, num_epochs: int) -> TrainedModel:

@@ -225,7 +225,7 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
     settings = ("--device", "cpu", "--quiet", *QUICK, "--set", "training.epochs=4")
     assert run("train", toy, "--out", tmp_path / "whole", *settings).exit_code == 0
 
-    real = trainer._Run.step
+    real = trainer.TrainingRun.step
 
     def stop_after_two(self):
         if self.epoch == 2:
@@ -233,11 +233,11 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
         return real(self)
 
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(trainer._Run, "step", stop_after_two)
+    monkeypatch.setattr(trainer.TrainingRun, "step", stop_after_two)
     assert run("train", toy, "--out", out, *settings).exit_code == 130
     assert (out / "checkpoint.safetensors").exists()
     refused(run("train", toy, "--out", out, "--resume", *settings, "--seed", "1"), "checkpoint")  # not the same run
-    monkeypatch.setattr(trainer._Run, "step", real)
+    monkeypatch.setattr(trainer.TrainingRun, "step", real)
     assert run("train", toy, "--out", out, "--resume", *settings).exit_code == 0
     assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
     assert not (out / "checkpoint.safetensors").exists()

@@ -54,7 +54,7 @@ def train(
         validation nodes), with its metrics.
     """
     graph.check_trainable()
-    run = _Run(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
+    run = TrainingRun(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
     bar = tqdm(total=config.training.epochs, initial=run.epoch, disable=not progress, unit="epoch", dynamic_ncols=True)
     with bar:
         while not run.finished:
@@ -76,7 +76,7 @@ def resolve_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-class _Run:
+class TrainingRun:
     """One training run: its fixed parts, and the state that an epoch changes."""
 
     def __init__(
@@ -119,10 +119,12 @@ class _Run:
 
     @property
     def epoch(self) -> int:
+        """How many epochs are done."""
         return len(self.history)
 
     @property
     def finished(self) -> bool:
+        """All epochs are done, or the best one lies too far back."""
         settings = self.config.training
         stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
         return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.val) > 0)
