@@ -253,14 +253,23 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     arguments = ["train", str(toy), "--out", str(out), "--device", "cpu", *QUICK]
     arguments += ["--set", "training.epochs=1000000", "--set", "training.patience=none"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "se_gnn", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "se_gnn", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # tests that run in the background of a shell inherit an ignored Ctrl-C, and so would the child
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 60
-    while not (out / "metrics.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    try:
+        deadline = time.monotonic() + 60
+        while not (out / "metrics.jsonl").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert "run the same command with --resume" in stderr
     assert "Traceback" not in stderr
