@@ -59,7 +59,7 @@ def _what_if(explanation: Explanation) -> str:
 
 
 def _percent(share: float) -> str:
-    """Whole percent, but never 0% or 100% for what is neither."""
+    """Whole percent, but never 0% or 100% for what is neither; weights add up to 1 but for their last bits."""
     if 0 < share < 0.005:
         return "under 1%"
-    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
+    return "over 99%" if 0.995 <= share < 1 - 1e-6 else f"{share:.0%}"
