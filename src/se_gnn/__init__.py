@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process, an epoch on
-# two cores takes ten times as long if they do. Read when PyTorch is first loaded; a setting of the user's own stays.
+# Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they keep
+# the ones they wait for from running. Read when PyTorch is first loaded; a setting of the user's own stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 __all__ = ["AttributedGraph", "Config", "Explanation", "SEGNNClassifier", "load_dataset"]
