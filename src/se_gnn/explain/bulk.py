@@ -55,19 +55,25 @@ class Explanations:
         rows = self.columns[self.local.ptr[i] : self.local.ptr[i + 1]]
         if not np.isfinite(self.prediction.structure[i, rank]):
             rows = rows[:0]
-        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]), self.positions[i])
+        usual = usual_similarity(self.matching, rows, self.positions[i])
+        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]), usual)
+
+
+def usual_similarity(matching: EdgeMatching, rows: Int32Array | IntArray, voters: IntArray) -> FloatArray:
+    """How well the voters that have edges match each of some edges, on average; a voter of -1 does not vote."""
+    similarity = matching.similarity[np.ix_(rows, voters[voters >= 0])]
+    known = np.isfinite(similarity)
+    mean: FloatArray = np.where(known, similarity, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return mean
 
 
 def edge_matches(
-    matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int, voters: IntArray
+    matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int, usual: FloatArray
 ) -> EdgeMatches:
-    """Some edges of a matching with their matches in the local graph at ``position``, measured by all ``voters``."""
+    """Some edges of a matching with their matches in the local graph at ``position``, measured by what is ``usual``."""
     values, plan = matching.similarity[rows, position], matching.plan
-    of_voters = matching.similarity[np.ix_(rows, voters[voters >= 0])]
-    known = np.isfinite(of_voters)
-    average = np.where(known, of_voters, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     matched = plan.key_ids[matching.winners[rows, position]] if len(rows) else rows
-    return EdgeMatches(edges[plan.query_ids[rows]], edges[matched], values, values >= average)
+    return EdgeMatches(edges[plan.query_ids[rows]], edges[matched], values, values >= usual)
 
 
 @numba.njit(parallel=True, cache=True)

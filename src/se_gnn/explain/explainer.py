@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from se_gnn.errors import InputError
-from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches
+from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
 from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.memory import memory_budget
-from se_gnn.similarity.overall import ComparisonPlan, Similarities, compare_with_matches
-from se_gnn.similarity.structure import EdgeMatching, structure_with_matches
+from se_gnn.similarity.overall import ComparisonPlan, Similarities, compare_with_matches_back
+from se_gnn.similarity.structure import EdgeMatching
 
 
 class Explainer:
@@ -96,10 +96,8 @@ class _Evidence:
         self.plan: ComparisonPlan = voter.plan(np.array([node]))
         self.similarities: Similarities
         self.matching: EdgeMatching
-        self.similarities, self.matching = compare_with_matches(h, self.plan, settings)
-        self.back: EdgeMatching | None = None
-        if self.plan.backward is not None:
-            self.back = structure_with_matches(h, self.plan.backward, settings.measure)[1]
+        self.back: EdgeMatching | None
+        self.similarities, self.matching, self.back = compare_with_matches_back(h, self.plan, settings)
         itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
         self.overall = self.similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
         # one more than K, to know who would step in for a neighbor
@@ -107,6 +105,8 @@ class _Evidence:
         # with a voter that is ruled out, as the prediction does it: a shorter softmax may round another way
         self.weights, self.probabilities = self.vote(ranked[: settings.num_nearest])
         self.ranked = ranked[torch.isfinite(self.overall[0, ranked])]
+        self.rows = np.arange(self.matching.plan.num_queries)
+        self.usual = usual_similarity(self.matching, self.rows, self.nearest.cpu().numpy())
 
     @property
     def nearest(self) -> Tensor:
@@ -145,14 +145,9 @@ class _Evidence:
             node_term=share * node_similarity,
             structure_term=(1 - share) * structure if compared else 0.0,
             without=tuple(without),
-            matches=self._matches(position) if shown else None,
+            matches=edge_matches(self.matching, graph.edges, self.rows, position, self.usual) if shown else None,
             matches_back=self._matches_back(position) if shown else None,
         )
-
-    def _matches(self, position: int) -> EdgeMatches:
-        rows = np.arange(self.matching.plan.num_queries)
-        voters = self.nearest.cpu().numpy()
-        return edge_matches(self.matching, self.trained.graph.edges, rows, position, voters)
 
     def _matches_back(self, position: int) -> EdgeMatches | None:
         """Edges of the labeled node, out of those of all labeled nodes, matched in the one local graph there is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -54,7 +55,7 @@ class ComparisonPlan:
         """The same targets with the labeled nodes ``low`` to ``high`` alone."""
         if low == 0 and high == len(self.labeled):
             return self
-        labeled = self.labeled.select(torch.arange(low, high).numpy())
+        labeled = self.labeled.select(np.arange(low, high))
         backward = StructurePlan.build(self.edges, labeled, self.targets) if self.backward is not None else None
         return ComparisonPlan(self.edges, self.targets, labeled, self.forward.block(low, high), backward)
 
@@ -63,30 +64,49 @@ def compare(
     h: Tensor, plan: ComparisonPlan, config: SimilarityConfig, *, max_memory: int | str | None = None
 ) -> Similarities:
     """Eq. (2), (6) and (7) for all pairs of a plan, with gradients to ``h``."""
-    structure = structure_similarity(h, plan.forward, config.measure, max_memory=max_memory)
-    return _combined(h, plan, structure, config, max_memory)
+    forward = structure_similarity(h, plan.forward, config.measure, max_memory=max_memory)
+    return _combined(h, plan, forward, _way_back(h, plan, forward, config, max_memory), config)
 
 
 def compare_with_matches(
     h: Tensor, plan: ComparisonPlan, config: SimilarityConfig, *, max_memory: int | str | None = None
 ) -> tuple[Similarities, EdgeMatching]:
     """As :func:`compare`, with the best matches of the targets' edges kept; no gradients."""
-    structure, matching = structure_with_matches(h, plan.forward, config.measure)
-    return _combined(h.detach(), plan, structure, config, max_memory), matching
+    h = h.detach()
+    forward, matching = structure_with_matches(h, plan.forward, config.measure)
+    return _combined(h, plan, forward, _way_back(h, plan, forward, config, max_memory), config), matching
+
+
+def compare_with_matches_back(
+    h: Tensor, plan: ComparisonPlan, config: SimilarityConfig
+) -> tuple[Similarities, EdgeMatching, EdgeMatching | None]:
+    """As :func:`compare_with_matches`, with those of the labeled nodes' edges as well, if both directions count."""
+    h = h.detach()
+    forward, matching = structure_with_matches(h, plan.forward, config.measure)
+    if plan.backward is None:
+        return _combined(h, plan, forward, _way_back(h, plan, forward, config, None), config), matching, None
+    back, matching_back = structure_with_matches(h, plan.backward, config.measure)
+    return _combined(h, plan, forward, back.T, config), matching, matching_back
+
+
+def _way_back(
+    h: Tensor, plan: ComparisonPlan, forward: Tensor, config: SimilarityConfig, max_memory: int | str | None
+) -> Tensor | None:
+    """Structure similarity of the labeled nodes with the targets, as [T, L]; None where one direction counts."""
+    if config.directions == "one":
+        return None
+    if plan.symmetric:
+        return forward.T
+    assert plan.backward is not None
+    return structure_similarity(h, plan.backward, config.measure, max_memory=max_memory).T
 
 
 def _combined(
-    h: Tensor, plan: ComparisonPlan, structure: Tensor, config: SimilarityConfig, max_memory: int | str | None
+    h: Tensor, plan: ComparisonPlan, forward: Tensor, back: Tensor | None, config: SimilarityConfig
 ) -> Similarities:
     targets, labeled = (torch.tensor(local.nodes, device=h.device) for local in (plan.targets, plan.labeled))
     node = all_pairs(h[targets], h[labeled], config.measure)  # [T, L]
-    if config.directions == "both":
-        if plan.symmetric:
-            back = structure.T
-        else:
-            assert plan.backward is not None
-            back = structure_similarity(h, plan.backward, config.measure, max_memory=max_memory).T
-        structure = (structure + back) / 2
+    structure = forward if back is None else (forward + back) / 2
     return Similarities(node, structure, combine(node, structure, config.node_weight))
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from se_gnn.config import Measure
 from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.node import aligned
 
 BLOCK_BYTES = 1 << 28  # size of a block of similarities
 
@@ -15,8 +16,9 @@ BLOCK_BYTES = 1 << 28  # size of a block of similarities
 def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
     """Similarity and position of the best match of each query in each local graph, [Q, L]; -inf and -1 where empty."""
     device = h.device
-    queries, keys = _midpoints(h, plan.query_ends), _midpoints(h, plan.key_node_ends)
-    members = torch.from_numpy(plan.members).to(device=device, dtype=torch.int64)
+    index = plan.on(device)
+    queries, keys = _midpoints(h, index.query_ends), _midpoints(h, index.key_node_ends)
+    members = index.members.long()
     sizes = np.diff(plan.ptr)
     best = torch.full((plan.num_queries, plan.num_local), -torch.inf, dtype=h.dtype, device=device)
     winners = torch.full((plan.num_queries, plan.num_local), -1, dtype=torch.int32, device=device)
@@ -38,8 +40,7 @@ def match_edges_backward(
 ) -> Tensor:
     """Gradient to the embeddings, [N, D], by scoring the winning pairs again, a block of queries at a time."""
     leaf = h.detach().requires_grad_()
-    query_ends = torch.from_numpy(plan.query_ends).to(h.device)
-    key_ends = torch.from_numpy(plan.key_node_ends).to(h.device)
+    index = plan.on(h.device)
     total = torch.zeros_like(h)
     step = max(1, BLOCK_BYTES // (16 * max(1, plan.num_local) * h.shape[1]))
     for low in range(0, plan.num_queries, step):
@@ -47,22 +48,16 @@ def match_edges_backward(
         if not len(rows):
             continue
         with torch.enable_grad():
-            ends = query_ends[low + rows]
-            others = key_ends[winners[low + rows, columns].long()]
-            a = (leaf[ends[:, 0]] + leaf[ends[:, 1]]) / 2
-            b = (leaf[others[:, 0]] + leaf[others[:, 1]]) / 2
-            if measure == "distance":
-                value = -torch.linalg.vector_norm(a - b, dim=1)
-            else:
-                value = torch.nn.functional.cosine_similarity(a, b, dim=1, eps=1e-12)
+            a = _midpoints(leaf, index.query_ends[low + rows])
+            b = _midpoints(leaf, index.key_node_ends[winners[low + rows, columns].long()])
+            value = aligned(a, b, measure)
             (part,) = torch.autograd.grad(value, leaf, grad[low + rows, columns])
         total += part
     return total
 
 
-def _midpoints(h: Tensor, ends: np.ndarray) -> Tensor:
-    index = torch.from_numpy(ends).to(h.device)
-    return (h[index[:, 0]] + h[index[:, 1]]) / 2
+def _midpoints(h: Tensor, ends: Tensor) -> Tensor:
+    return (h[ends[:, 0]] + h[ends[:, 1]]) / 2
 
 
 def _all_pairs(a: Tensor, b: Tensor, measure: Measure) -> Tensor:
