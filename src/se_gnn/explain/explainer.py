@@ -9,6 +9,7 @@ from torch import Tensor
 from se_gnn.errors import InputError
 from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
 from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
+from se_gnn.explain.shared_attributes import has_attribute_names, shared_attributes
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
@@ -29,7 +30,7 @@ class Explainer:
 
         Args:
             node: id of the node.
-            k: how many neighbors come with their matched edges, nearest first; None: all K.
+            k: how many neighbors come with their matched edges and shared attributes, nearest first; None: all K.
         """
         graph, settings = self.trained.graph, self.trained.config.similarity
         if not 0 <= node < graph.num_nodes:
@@ -91,7 +92,8 @@ class _Evidence:
     """All that is known of one node: similarities with every labeled node, and the matching behind them."""
 
     def __init__(self, trained: TrainedModel, node: int) -> None:
-        self.trained = trained
+        self.trained, self.node = trained, node
+        self.named = has_attribute_names(trained.graph)
         h, voter, settings = trained.embeddings, trained.voter, trained.config.similarity
         self.plan: ComparisonPlan = voter.plan(np.array([node]))
         self.similarities: Similarities
@@ -147,6 +149,7 @@ class _Evidence:
             without=tuple(without),
             matches=edge_matches(self.matching, graph.edges, self.rows, position, self.usual) if shown else None,
             matches_back=self._matches_back(position) if shown else None,
+            shared_attributes=shared_attributes(self.trained, self.node, node) if with_matches and self.named else None,
         )
 
     def _matches_back(self, position: int) -> EdgeMatches | None:

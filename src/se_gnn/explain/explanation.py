@@ -13,6 +13,7 @@ import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.explain import sentence, serialize
+from se_gnn.explain.shared_attributes import SharedAttributes
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 
 
@@ -58,6 +59,7 @@ class Neighbor:
     without: tuple[float, ...]  # class probabilities if this node were not labeled
     matches: EdgeMatches | None = None  # edges of the explained node, matched in this node's local graph
     matches_back: EdgeMatches | None = None  # edges of this node, matched in the explained node's local graph
+    shared_attributes: SharedAttributes | None = None  # where the graph has names for its attributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

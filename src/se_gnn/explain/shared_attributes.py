@@ -28,7 +28,7 @@ CLOSE = 0.5  # two measured values agree if they differ by at most this many sta
 
 NOTE = (
     "Each effect is exact: the attribute is taken from both {things}, all else stays as it is, and their similarity is "
-    "computed again; the effect is what is lost, and below 0 they would be more similar without it. Taken means {taken}. "
+    "computed again; the effect is what is lost. Below 0: they would be more similar without it. Taken means {taken}. "
     "The effects do not add up to the similarity, because attributes act together."
 )
 TO_ZERO = "set to 0"
