@@ -56,6 +56,7 @@ class Explainer:
             temperature=settings.temperature,
             measure=settings.measure,
             directions=settings.directions,
+            graph=graph,
             node_names={i: graph.node_names[i] for i in sorted(_mentioned(node, edges, neighbors))},
         )
 
@@ -83,7 +84,8 @@ class Explainer:
             plan.forward.columns,
             voting,
             importance,
-            trained.graph.edges,
+            trained.graph,
+            trained.config.similarity.node_weight,
             self.explain,
         )
 
