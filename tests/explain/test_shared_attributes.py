@@ -34,7 +34,7 @@ def naive_effect(trained, ours, theirs, feature, value):
     """All of the graph is encoded again, with the attribute set to ``value`` at the nodes."""
     graph, measure = trained.graph, trained.config.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
-    changed[[*ours, *theirs], feature] = value
+    changed[np.ix_([*ours, *theirs], np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
     similarity = [aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0), measure) for h in (before, after)]
     return float(similarity[0] - similarity[1])
@@ -112,6 +112,49 @@ def test_names_of_features_are_used_where_there_are_any():
     graph = dataclasses.replace(random_graph(1), features=bag_of_words(), feature_names=names)
     found = shared_attributes(untrained(graph, small_config()), *both_have(graph, 2), top=100)
     assert "word-2" in {a.name for a in found.attributes}
+
+
+class FakeColumn:
+    """What is asked of a column of a table."""
+
+    def __init__(self, name, kind, first, size, marked=False, words=()):
+        self.name, self.kind, self.features, self.marked = name, kind, range(first, first + size), marked
+        self.feature_names = [f"{name}: {word}" for word in words]
+
+    def show(self, values):
+        return f"{self.name} of {np.round(values, 2).tolist()}"
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
+    generator = np.random.default_rng(0)
+    city, words = np.eye(3)[generator.integers(0, 3, 16)], generator.random((16, 2)) < 0.7
+    age, missing = generator.normal(size=16), np.arange(16) % 5 == 0
+    x = np.column_stack([np.where(missing, 0, age), missing, city, words]).astype(np.float32)
+    columns = (FakeColumn("age", "number", 0, 2, marked=True), FakeColumn("city", "category", 2, 3),
+               FakeColumn("text", "text", 5, 2, words=("red", "blue")))  # fmt: skip
+    graph = with_features(random_graph(1), sp.csr_array(x) if sparse else x)
+    object.__setattr__(graph, "columns", columns)
+    trained = untrained(graph, small_config())
+    seen = set()
+    for neighbor in range(1, 16):
+        found = {a.name: a for a in shared_attributes(trained, 0, neighbor).attributes}
+        expected = {"age"} if missing[neighbor] else set()  # node 0 has no age
+        expected |= {"city"} if (city[0] == city[neighbor]).all() else set()
+        expected |= {f"text: {word}" for i, word in enumerate(("red", "blue")) if words[0, i] and words[neighbor, i]}
+        assert set(found) == expected
+        seen |= expected
+        for name, features, without in (("city", [2, 3, 4], 0), ("age", [0, 1], [x[:, 0].mean(), 0])):
+            if name in found:
+                assert found[name].effect == pytest.approx(
+                    naive_effect(trained, [0], [neighbor], features, without), abs=2e-5
+                )
+        if "city" in found:
+            assert found["city"].target_value == f"city of {city[0].tolist()}"
+    assert {"age", "city"} < seen
+    one, other = [i for i in range(16) if not missing[i]][:2]
+    close = abs(age[one] - age[other]) <= 0.5 * x[:, 0].std()
+    assert ("age" in {a.name for a in shared_attributes(trained, one, other).attributes}) == close
 
 
 def test_matched_edges_share_attributes_of_their_ends():

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from se_gnn.errors import InputError
+from se_gnn.explain.attributes import has_attribute_names
 from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
 from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
-from se_gnn.explain.shared_attributes import has_attribute_names, shared_attributes
+from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import nearest_labeled, vote, vote_weights

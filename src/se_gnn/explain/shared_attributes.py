@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.errors import InputError
+from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import TrainedModel
 from se_gnn.similarity.node import aligned, all_pairs
-
-CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
 
 NOTE = (
     "Each effect is exact: the attribute is taken from both {things}, all else stays as it is, and their similarity is "
@@ -115,40 +113,26 @@ def shared_edge_attributes(
     return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, _note(trained.graph, "edges"))
 
 
-def has_attribute_names(graph: AttributedGraph) -> bool:
-    """Whether the attributes of a graph can be named to people."""
-    return graph.feature_names is not None or getattr(graph, "columns", None) is not None
-
-
 @torch.no_grad()
 def _compared(
     trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int], top: int
 ) -> tuple[tuple[SharedAttribute, ...], int]:
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
-    graph = trained.graph
-    scale = _scale(graph)
-    our_rows, their_rows = _rows(graph, ours), _rows(graph, theirs)  # [1 or 2, F]
-    our_values, their_values = our_rows.mean(axis=0), their_rows.mean(axis=0)  # [F]
-    agree = scale.agree(our_values, their_values)
-    columns: Any = getattr(graph, "columns", None)
-    if columns is None:
-        groups = [[j] for j in np.flatnonzero(agree).tolist()]
-        names = [graph.feature_names[g[0]] if graph.feature_names else f"attribute {g[0]}" for g in groups]
-    else:
-        held = [column for column in columns if agree[list(column.features)].any()]
-        groups, names = [list(column.features) for column in held], [column.name for column in held]
-    effects = _effects(trained, list(ours), list(theirs), groups, scale.without)
+    known = attributes_of(trained.graph)
+    our_values, their_values = (_rows(trained.graph, group).mean(axis=0) for group in (ours, theirs))  # [F]
+    shared = known.shared(our_values, their_values)
+    effects = _effects(trained, list(ours), list(theirs), [one.features for one in shared], known.without)
     found = []
     for i in np.argsort(-effects, kind="stable")[:top]:
-        show = _number if columns is None else held[i].show
-        values = [show(rows[:, groups[i]].mean(axis=0)) for rows in (our_rows, their_rows)]
-        found.append(SharedAttribute(names[i], values[0], values[1], float(effects[i])))
-    return tuple(found), len(groups)
+        one = shared[i]
+        values = [one.show(row[list(one.features)]) for row in (our_values, their_values)]
+        found.append(SharedAttribute(one.name, values[0], values[1], float(effects[i])))
+    return tuple(found), len(shared)
 
 
 def _effects(
-    trained: TrainedModel, ours: list[int], theirs: list[int], groups: list[list[int]], without: FloatArray
+    trained: TrainedModel, ours: list[int], theirs: list[int], groups: list[tuple[int, ...]], without: FloatArray
 ) -> FloatArray:
     """Similarity that is lost when each group of features is taken from all of the nodes, [S]."""
     steps, encoder = trained.encoder_steps, trained.model.encoder
@@ -190,32 +174,6 @@ def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int
     return float(all_pairs(mine, other, trained.config.similarity.measure))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scale:
-    """Of each feature: whether it counts something, how far it spreads, and its value when it is taken away, [F]."""
-
-    counts: BoolArray
-    spread: FloatArray
-    without: FloatArray
-
-    def agree(self, ours: FloatArray, theirs: FloatArray) -> BoolArray:
-        close = np.abs(ours - theirs) <= CLOSE * self.spread
-        agree: BoolArray = np.where(self.counts, (ours != 0) & (theirs != 0), close)
-        return agree
-
-
-@lru_cache(maxsize=1)
-def _scale(graph: AttributedGraph) -> _Scale:
-    if not isinstance(graph.features, np.ndarray):
-        zeros = np.zeros(graph.num_features, np.float32)
-        return _Scale(np.ones(graph.num_features, dtype=bool), zeros, zeros)
-    values = graph.features
-    counts = (values.min(axis=0) >= 0) & ((values == 0).mean(axis=0) >= 0.5)
-    mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
-    spread = values.std(axis=0, dtype=np.float64).astype(np.float32)
-    return _Scale(counts, spread, np.where(counts, np.float32(0), mean))
-
-
 def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray:
     rows: Any = graph.features[list(nodes)]
     dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -223,12 +181,8 @@ def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray
 
 
 def _note(graph: AttributedGraph, things: str) -> str:
-    counts = _scale(graph).counts
+    counts = attributes_of(graph).counts
     return NOTE.format(things=things, taken=TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN)
-
-
-def _number(values: FloatArray) -> str:
-    return f"{float(values[0]):.4g}"
 
 
 def _check_node(name: str, node: int, graph: AttributedGraph) -> None:

@@ -15,6 +15,7 @@ MOST_EDGES = 5
 
 # no colors of its own but a bar: black on white and white on black alike
 _BOX = "font-family:system-ui,sans-serif;line-height:1.4;max-width:46em"
+_TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 _CELL = "padding:.1em .8em .1em 0;text-align:left;background:transparent"
 _NUMBER = "padding:.1em .8em .1em 0;text-align:right;background:transparent;font-variant-numeric:tabular-nums"
 _BAR = "display:inline-block;height:.7em;background:currentColor;vertical-align:baseline"
@@ -97,15 +98,17 @@ def _table(
         for row in rows
     )
     caption = f'<caption style="text-align:left;font-weight:bold;color:inherit;padding:.6em 0 .1em">{title}</caption>'
-    return (
-        f'<table style="border-collapse:collapse">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
+    return f'<table style="{_TABLE}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _bar(share: float, *, solid: bool, scale: float = 1.0) -> str:
     """A bar with its share in words; faint for what speaks for another class."""
     width = 8 * share / scale
-    return f'<span style="{_BAR};width:{width:.2f}em;opacity:{0.75 if solid else 0.3}"></span> {share:.1%}'
+    return f'<span style="{_BAR};width:{width:.2f}em;opacity:{0.75 if solid else 0.3}"></span> {_percent(share)}'
+
+
+def _percent(share: float) -> str:
+    return "&lt;0.1%" if 0 < share < 0.0005 else "&gt;99.9%" if 0.9995 <= share < 1 - 1e-6 else f"{share:.1%}"
 
 
 def _name(name: str) -> str:
