@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
-EXTRAS_demo := plot
+EXTRAS_demo := plot,report
 EXTRAS_test := all,test
 EXTRAS_lint := all,lint
 EXTRAS_bench := all

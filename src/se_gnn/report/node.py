@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from se_gnn.explain import Explainer, Explanation, Neighbor
+from se_gnn.explain.attributes import attributes_of, has_attribute_names
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
@@ -44,7 +45,7 @@ class RelationRow(NamedTuple):
     matches: tuple[Relation | None, ...]
 
 
-class Attribute(NamedTuple):
+class OwnAttribute(NamedTuple):
     """An attribute of a node with its value."""
 
     name: str
@@ -62,7 +63,7 @@ class NodePart:
     pictures: list[LocalGraphPicture]
     relations: list[RelationRow]
     shared: list[SharedAttributes]
-    attributes: list[Attribute]
+    attributes: list[OwnAttribute]
     more_attributes: int
     deciding: list[Neighbor]  # each of them decides the prediction alone
     moving: Neighbor  # the one whose absence moves the probability most
@@ -134,13 +135,12 @@ def _match(neighbor: Neighbor, edge: tuple[int, int], position: int) -> Relation
     return Relation((u, v), float(matches.similarity[position]), bool(matches.well[position]), (u, v) == edge)
 
 
-def _own_attributes(graph: AttributedGraph, node: int) -> list[Attribute]:
-    """What the data says of a node where its columns have names: all of them, or those that are not 0 if most are."""
-    if graph.feature_names is None or graph.image_shape is not None:
+def _own_attributes(graph: AttributedGraph, node: int) -> list[OwnAttribute]:
+    """What the data says of a node where its attributes have names; of those that count something, what is there."""
+    if not has_attribute_names(graph) or graph.image_shape is not None:
         return []
-    if isinstance(graph.features, np.ndarray):
-        columns, values = np.arange(graph.num_features), graph.features[node]
-    else:
-        row = graph.features[[node]]
-        columns, values = row.indices, row.data
-    return [Attribute(graph.feature_names[column], f"{value:g}") for column, value in zip(columns, values)]
+    known = attributes_of(graph)
+    stored = graph.features[[node]]
+    row = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]  # [F]
+    there = np.unique(known.owner[~known.counts | (row != 0)]).tolist()
+    return [OwnAttribute(one.name, one.show(row[list(one.features)])) for one in (known.all[i] for i in there)]
