@@ -1,7 +1,7 @@
 """Local graphs as SVG for pages: the explained node's beside those of its nearest labeled nodes.
 
-Colors are attributes, so that a picture looks right alone; a page may override them by class (`c0`: class 0, `m1`:
-the first matched edge). Elements that stand for the same edge of the explained node share a number in `data-m`, so that
+Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
+edge). Elements that stand for the same edge of the explained node share a number in `data-m`, so that
 a page can light them together.
 """
 
@@ -49,7 +49,8 @@ def local_graph_pictures(
     target = target_view(explanation, most_edges=most_edges, numbered=NUMBERED)
     neighbors = explanation.neighbors[:num_neighbors]
     views = [target, *(neighbor_view(one, explanation, graph, target, most_edges=most_edges) for one in neighbors)]
-    linked = [own_links(explanation, target), *(_neighbor_links(one, explanation, target) for one in neighbors)]
+    own = own_links(explanation, target)
+    linked = [own, *(_neighbor_links(one, own) for one in neighbors)]
     names = [explanation.name, *(one.name for one in neighbors)]
     return [
         LocalGraphPicture(view, _draw(view, points, links, name, graph, own=view is target))
@@ -59,22 +60,17 @@ def local_graph_pictures(
 
 def own_links(explanation: Explanation, target: LocalView) -> dict[Edge, list[int]]:
     """Of each shown edge of the explained node, its position among all of them: what its matches are linked by."""
-    shown = _edges(target)
-    return {(int(u), int(v)): [i] for i, (u, v) in enumerate(explanation.edges) if (int(u), int(v)) in shown}
+    shown = {(u, v) for u, v in target.edges.tolist()}
+    return {(u, v): [i] for i, (u, v) in enumerate(explanation.edges.tolist()) if (u, v) in shown}
 
 
-def _neighbor_links(neighbor: Neighbor, explanation: Explanation, target: LocalView) -> dict[Edge, list[int]]:
+def _neighbor_links(neighbor: Neighbor, own: Mapping[Edge, list[int]]) -> dict[Edge, list[int]]:
     """Of each edge of a neighbor, the shown edges of the explained node that are matched with it."""
     links: dict[Edge, list[int]] = {}
     if neighbor.matches is not None:
-        own = own_links(explanation, target)
         for (a, b), (u, v) in zip(neighbor.matches.edges.tolist(), neighbor.matches.matched.tolist()):
             links.setdefault((u, v), []).extend(own.get((a, b), []))
     return {edge: positions for edge, positions in links.items() if positions}
-
-
-def _edges(view: LocalView) -> set[Edge]:
-    return {(int(u), int(v)) for u, v in view.edges}
 
 
 def _draw(
@@ -110,22 +106,22 @@ def _in_words(view: LocalView, name: str) -> str:
 def _draw_edges(
     root: Svg, view: LocalView, places: Points, links: Mapping[Edge, list[int]], graph: AttributedGraph, *, own: bool
 ) -> None:
+    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
     strengths = edge_strengths(view.similarity).tolist()
-    for i, ((u, v), numbers, strength) in enumerate(zip(view.edges.tolist(), view.numbers, strengths)):
-        group = ElementTree.SubElement(root, "g", {"class": "edge", **_linked(links.get((u, v)))})
+    lines = zip(view.edges.tolist(), places[view.ends], view.numbers, strengths, view.similarity.tolist())
+    for (u, v), (start, end), numbers, strength, value in lines:
+        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get((u, v)))})
         title = ElementTree.SubElement(group, "title")
-        title.text = f"{_name(graph, u)} – {_name(graph, v)}: {_meaning(float(view.similarity[i]), own=own)}"
-        start, end = places[view.ends[i]]
+        title.text = f"{_name(graph, u)} – {_name(graph, v)}: {_meaning(value, own=own)}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        stops = np.linspace(start, end, parts + 1)
+        stops = np.linspace(start, end, parts + 1).tolist()
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
         for part in range(parts):
             (x1, y1), (x2, y2) = stops[part : part + 2]
-            style = {"class": "thin", "stroke": EDGE_COLOR}
-            if numbers:
-                style = {"class": f"m{numbers[part]}", "stroke": MATCH_COLORS[numbers[part] - 1]}
             line = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke-width": _at(width)}
-            ElementTree.SubElement(group, "line", {**line, **style})
+            if numbers:
+                line |= {"class": f"m{numbers[part]}", "stroke": MATCH_COLORS[numbers[part] - 1]}
+            ElementTree.SubElement(group, "line", line)
 
 
 def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGraph) -> None:
@@ -135,20 +131,19 @@ def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGra
     x, y = places[0]
     ring = {"cx": _at(x), "cy": _at(y), "r": _at(radius * 1.9), "fill": "white", "stroke": INK, "stroke-width": "2"}
     ElementTree.SubElement(root, "circle", {"class": "center", **ring})
+    nodes = ElementTree.SubElement(root, "g", {"class": "nodes", "stroke": "white", "stroke-width": "0.8"})
     for i, (node, (x, y)) in enumerate(zip(view.nodes.tolist(), places)):
         label, labeled = int(graph.labels[node]), node in voters
         style, size = class_style(label), radius * (1.25 if i == 0 else 1)
-        attributes = {
-            "class": f"node c{label % 10}{' labeled' if labeled else ''}" if label != UNKNOWN else "node",
-            "fill": style.color,
-            "stroke": INK if labeled else "white",
-            "stroke-width": "1.6" if labeled else "0.8",
-        }
-        shape = _shape(root, style.marker, float(x), float(y), size, attributes)
+        attributes = {"fill": style.color}
+        if labeled:
+            attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
+        shape = _shape(nodes, style.marker, float(x), float(y), size, attributes)
         title = ElementTree.SubElement(shape, "title")
         title.text = f"{_name(graph, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
         if short and label != UNKNOWN:
-            _text(root, readable(graph.class_names[label]), x, y + size * 0.36, size, style.ink, "letter")
+            letter = readable(graph.class_names[label])
+            _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
     if len(view.nodes) <= MOST_NODES_WITH_NAMES:
         for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
             below = radius + 10 if y > -5 else -radius - 3
@@ -188,8 +183,8 @@ def _shape(root: Svg, marker: str, x: float, y: float, r: float, attributes: dic
 
 
 def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> None:
-    place = {"x": _at(x), "y": _at(y), "font-size": _at(size), "text-anchor": "middle", "fill": color, "class": kind}
-    ElementTree.SubElement(root, "text", place).text = text
+    place = {"x": _at(x), "y": _at(y), "font-size": _at(size), "text-anchor": "middle", "class": kind}
+    ElementTree.SubElement(root, "text", {**place, "fill": color, "stroke": "none"}).text = text
 
 
 def _meaning(value: float, *, own: bool) -> str:

@@ -57,7 +57,7 @@ def report_html(
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
     card = model_card(trained, prediction)
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _asset("page.css") + _class_colors(graph.num_classes), _asset("page.js")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("se_gnn.report", "templates"),
         autoescape=True,
@@ -95,6 +95,11 @@ def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
 
 def _asset(name: str) -> str:
     return resources.files("se_gnn.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _class_colors(num_classes: int) -> str:
+    """The colors of the classes as rules that follow those of the page."""
+    return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
 
 
 def _policy(style: str, script: str) -> str:
