@@ -190,7 +190,7 @@ def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kin
 def _meaning(value: float, *, own: bool) -> str:
     if not math.isfinite(value):
         return "no edges to compare with" if own else "nothing is matched with it"
-    return f"{'importance' if own else 'similarity of its match'} {decimal(value)}"
+    return f"{'importance' if own else 'similarity'} {decimal(value)}"
 
 
 def _linked(positions: list[int] | None) -> dict[str, str]:

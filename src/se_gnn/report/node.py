@@ -62,11 +62,11 @@ class NodePart:
     shown: tuple[Neighbor, ...]
     pictures: list[LocalGraphPicture]
     relations: list[RelationRow]
-    shared: list[SharedAttributes]
+    shared: list[SharedAttributes]  # with each of the shown neighbors
     attributes: list[OwnAttribute]
     more_attributes: int
     deciding: list[Neighbor]  # each of them decides the prediction alone
-    moving: Neighbor  # the one whose absence moves the probability most
+    weightiest: Neighbor  # the one without which the predicted class would be least probable
     removal: Removal | None
     removed: list[int]  # node ids of the removal
 
@@ -89,7 +89,7 @@ def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal:
     graph, shown = trained.graph, explanation.neighbors[:k]
     pictures = local_graph_pictures(explanation, graph, num_neighbors=k)
     attributes = _own_attributes(graph, explanation.node)
-    moved = [abs(one.without[explanation.predicted] - _share(explanation)) for one in explanation.neighbors]
+    less = [one.without[explanation.predicted] for one in explanation.neighbors]
     return NodePart(
         explanation=explanation,
         words=sentence_words(explanation),
@@ -97,7 +97,7 @@ def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal:
         shown=shown,
         pictures=pictures,
         relations=_relations(explanation, shown, pictures[0].view),
-        shared=[shared_attributes(trained, explanation.node, shown[0].node, SHARED_ATTRIBUTES)],
+        shared=[shared_attributes(trained, explanation.node, one.node, SHARED_ATTRIBUTES) for one in shown],
         attributes=attributes[:OWN_ATTRIBUTES],
         more_attributes=max(0, len(attributes) - OWN_ATTRIBUTES),
         deciding=[
@@ -105,14 +105,10 @@ def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal:
             for one in explanation.neighbors
             if any(one.without) and int(np.argmax(one.without)) != explanation.predicted
         ],
-        moving=explanation.neighbors[int(np.argmax(moved))],
+        weightiest=explanation.neighbors[int(np.argmin(less))],
         removal=removal,
         removed=[] if removal is None else graph.train[removal.positions].tolist(),
     )
-
-
-def _share(explanation: Explanation) -> float:
-    return explanation.probabilities[explanation.predicted]
 
 
 def _relations(explanation: Explanation, shown: Sequence[Neighbor], view: LocalView) -> list[RelationRow]:

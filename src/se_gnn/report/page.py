@@ -65,7 +65,7 @@ def report_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=percent, tenths=tenths, decimal=decimal, readable=readable, isolated=isolated)
+    environment.filters.update(percent=percent, tenths=tenths, decimal=decimal, effect=_effect, readable=readable, isolated=isolated)
     environment.globals["class_style"] = class_style
     page: str = environment.get_template("page.html").render(
         title=graph.name if title is None else title,
@@ -83,6 +83,11 @@ def report_html(
         policy=_policy(style, script),
     )
     return page
+
+
+def _effect(value: float) -> str:
+    """Two digits that count: effects differ by orders of magnitude."""
+    return f"{value:.2g}".replace("-", "−")
 
 
 def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
