@@ -20,6 +20,7 @@ from se_gnn.report import report_html
 
 DEMO = Path(__file__).resolve().parents[1] / "demo"
 
+
 class Case(NamedTuple):
     """A node worth looking at."""
 

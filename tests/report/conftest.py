@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies import small_config, untrained
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import TrainedModel
+from strategies import small_config, untrained
 
 HUB, UNLABELED, ISOLATED, HOSTILE = 0, 45, 58, range(1, 9)
 
 HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
-    "\"><img src=x onerror=\"document.title='pwned'\">",
+    '"><img src=x onerror="document.title=\'pwned\'">',
     "' onmouseover='document.title=1",
     "مرحبا بالعالم",
     "evil \u202e txt.exe",
@@ -26,7 +26,7 @@ HOSTILE_NAMES = (
     "line\nbreak\ttab\x00null\ud800",
     "a-name-of-forty-characters-or-so-in-total",
 )
-CLASS_NAMES = ("<i>first</i>", "שני \"two\"", "{% raw %} third 😀")
+CLASS_NAMES = ("<i>first</i>", 'שני "two"', "{% raw %} third 😀")
 
 
 def hub_graph(**changes: Any) -> AttributedGraph:

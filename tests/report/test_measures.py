@@ -23,7 +23,8 @@ def test_a_bin_holds_its_upper_end_and_sums_above_one_count_as_one():
 
 def test_without_nodes_there_are_no_bins():
     found = calibrate(np.zeros((0, 3), np.float32), np.zeros(0, np.int64))
-    assert found.bins == () and found.error == 0
+    assert found.bins == ()
+    assert found.error == 0
 
 
 @given(st.lists(st.tuples(st.floats(0.5, 1), st.booleans()), min_size=1, max_size=40), st.integers(1, 20))

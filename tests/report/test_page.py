@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from strategies import random_graph, small_config, untrained
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.report import report_html
+from strategies import random_graph, small_config, untrained
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -66,7 +66,8 @@ def test_ids_are_unique_and_links_lead_somewhere(page):
     ids = [found["id"] for _, found in page.elements if "id" in found]
     assert len(ids) == len(set(ids))
     targets = [found["href"] for found in page.all("a")]
-    assert targets and all(target.removeprefix("#") in ids for target in targets)
+    assert targets
+    assert all(target.removeprefix("#") in ids for target in targets)
 
 
 def test_pictures_have_words_for_those_who_do_not_see_them(page):
@@ -81,7 +82,8 @@ def test_the_page_names_nothing_outside_itself(page, hub):
         assert not any(name.startswith("on") or name == "style" for name in found)
         for name in ("src", "href", "action", "srcset", "data", "xlink:href"):
             assert found.get(name, "#").startswith(("#", "data:"))
-    assert "url(" not in report_html(hub, [45]) and "@import" not in report_html(hub, [45])
+    assert "url(" not in report_html(hub, [45])
+    assert "@import" not in report_html(hub, [45])
 
 
 def test_the_policy_knows_the_style_and_the_script_by_their_digests(hub):
@@ -114,7 +116,8 @@ def test_an_empty_split_is_said():
     graph = random_graph(num_nodes=12, num_labeled=12)
     trained = untrained(graph.with_split(train=np.arange(12)), small_config())
     words = Page(report_html(trained, [0])).words
-    assert "the split has no validation nodes" in words and "the split has no test nodes" in words
+    assert "the split has no validation nodes" in words
+    assert "the split has no test nodes" in words
     assert "There are no test nodes, so these are the labeled nodes." in words
     assert "The split has neither validation nor test nodes to judge by." in words
 

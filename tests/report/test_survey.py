@@ -47,7 +47,9 @@ def test_certain_and_uncertain_are_of_nodes_that_do_not_vote_and_none_is_both():
 
 def test_without_validation_and_test_nodes_nobody_misleads():
     found = survey(prediction(SHARES), graph(val=[], test=[]))
-    assert found.misleading == () and found.mistakes == () and found.num_mistakes == 0
+    assert found.misleading == ()
+    assert found.mistakes == ()
+    assert found.num_mistakes == 0
 
 
 def test_the_choice_has_certain_uncertain_and_wrong_nodes_each_once():

@@ -4,12 +4,12 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import models
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.explain import Explainer
 from se_gnn.report.what_if import smallest_removal
 from se_gnn.similarity import compare, nearest_labeled, vote, vote_weights
+from strategies import models
 
 
 def counted(overall, labels, num_classes, settings, removed=()):

@@ -1,8 +1,8 @@
 import pytest
-from strategies import random_graph, small_config, untrained
 
 from se_gnn.explain import Explainer
 from se_gnn.report.words import sentence_words
+from strategies import random_graph, small_config, untrained
 
 
 @pytest.mark.parametrize("node", [0, 1, 4, 45, 58])
@@ -24,5 +24,6 @@ def test_a_name_that_looks_like_a_mark_is_a_name():
     names = [f"⟦n{i + 1}⟧" for i in range(8)]
     graph = random_graph(num_nodes=8, node_names=names, class_names=["⟦c1⟧", "⟦n0⟧"])
     words = sentence_words(Explainer(untrained(graph, small_config())).explain(7))
-    assert words[1].text == "⟦n8⟧" and words[1].id == 7
+    assert words[1].text == "⟦n8⟧"
+    assert words[1].id == 7
     assert {word.text for word in words if word.kind == "class"} <= {"⟦c1⟧", "⟦n0⟧"}

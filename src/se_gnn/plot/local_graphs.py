@@ -76,7 +76,8 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Attribu
 def _draw_edges(axes: Axes, view: LocalView, points: Points) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors = [], [], []
-    for (start, end), numbers, width in zip(points[view.ends], view.numbers, _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)):
+    every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
+    for (start, end), numbers, width in zip(points[view.ends], view.numbers, every_width):
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         stops = np.linspace(start, end, parts + 1)
         segments += [stops[i : i + 2] for i in range(parts)]

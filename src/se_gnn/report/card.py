@@ -181,7 +181,9 @@ def _rests_on(prediction: Prediction, graph: AttributedGraph, config: Config) ->
     ]
     if compared.any() and np.abs(node).sum() + np.abs(structure).sum() > 0:
         share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
-        facts.append(Fact("node : surroundings", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity"))
+        facts.append(
+            Fact("node : surroundings", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity")
+        )
     if not compared.all():
         facts.append(Fact("compared by attributes alone", f"{1 - compared.mean():.1%}", "of all comparisons: no edges"))
     return facts

@@ -63,7 +63,13 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
     right = probabilities.argmax(axis=1) == truth
     number = np.clip(np.ceil(sure * num_bins).astype(np.int64) - 1, 0, num_bins - 1)  # a bin holds its upper end
     bins = tuple(
-        Bin(b / num_bins, (b + 1) / num_bins, int((number == b).sum()), sure[number == b].mean(), right[number == b].mean())
+        Bin(
+            b / num_bins,
+            (b + 1) / num_bins,
+            int((number == b).sum()),
+            sure[number == b].mean(),
+            right[number == b].mean(),
+        )
         for b in np.unique(number).tolist()
     )
     return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / max(1, len(truth)))

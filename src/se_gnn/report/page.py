@@ -1,7 +1,7 @@
 """The page: what is said of model, graph and nodes, poured into the templates beside this file.
 
 Everything that comes from data is escaped by the templates or by the writer of the SVG. The page asks the browser to
-refuse whatever is not in it: no address but `data:` pictures, no style and no script but the two that it names by digest.
+refuse whatever is not in it: no address but `data:` pictures, no style or script but the two that it names by digest.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def report_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=percent, tenths=tenths, decimal=decimal, effect=_effect, readable=readable, isolated=isolated)
+    environment.filters.update(
+        percent=percent, tenths=tenths, decimal=decimal, effect=_effect, readable=readable, isolated=isolated
+    )
     environment.globals["class_style"] = class_style
     page: str = environment.get_template("page.html").render(
         title=graph.name if title is None else title,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
@@ -102,8 +104,9 @@ def find_misleading(prediction: Prediction, graph: AttributedGraph) -> list[Misl
     for_it = graph.labels[neighbors] == predicted[:, None]
     astray = for_it & (predicted != truth)[:, None] & (weights > 0)
 
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(neighbors.ravel(), weights=values.ravel(), minlength=graph.num_nodes)
+    def total(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        summed: npt.NDArray[Any] = np.bincount(neighbors.ravel(), values.ravel(), graph.num_nodes)
+        return summed.astype(np.float64)
 
     given, wrong, count = total(weights), total(np.where(astray, weights, 0)), total(astray.astype(np.float64))
     order = np.argsort(-wrong, kind="stable")

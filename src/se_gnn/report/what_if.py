@@ -1,10 +1,11 @@
-"""The smallest set of labeled nodes without which a prediction would be another one. Shapes: L labeled nodes, C classes.
+"""The smallest set of labeled nodes without which a prediction would be another one.
 
-The score of a class is the sum of exp(s / tau) over those of its labeled nodes that are among the K nearest, s being the
-overall similarity, Eq. (8)-(9). Taking m labeled nodes away moves the window of the K nearest m places on. Which nodes
-are worth taking away? One of the class that is to win only loses score; one of a third class moves the window as one of
-the predicted class does, but leaves that class its score. So all m come from the predicted class, and its m nearest have
+The score of a class is the sum of exp(s / tau) over those of its labeled nodes that are among the K nearest, s being
+the overall similarity, Eq. (8)-(9). Taking m labeled nodes away moves the window of the K nearest m places on. Which to
+take away? One of the class that is to win only loses score; one of a third class moves the window as one of the
+predicted class does, but leaves that class its score. So all m come from the predicted class, and its m nearest have
 the largest scores. A greater m never helps the predicted class, so the smallest m is found by halving.
+Shapes: L labeled nodes, C classes.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ class Removal:
     probabilities: FloatArray
 
 
-def smallest_removal(
-    overall: Tensor, labels: IntArray, num_classes: int, settings: SimilarityConfig
-) -> Removal | None:
+def smallest_removal(overall: Tensor, labels: IntArray, num_classes: int, settings: SimilarityConfig) -> Removal | None:
     """The fewest labeled nodes whose removal changes the predicted class; None where no removal does.
 
     The vote is counted again for every answer; embeddings stay as they are.

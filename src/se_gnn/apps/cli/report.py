@@ -15,14 +15,12 @@ ENDINGS = (".html", ".htm")
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="File to write; it must end in .html.", show_default=False)
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write; it must end in .html.", show_default=False)],
     nodes: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Nodes to explain: names with commas between. Repeatable. Without it: certain, uncertain and wrong ones.",
+            help="Nodes to explain: names with commas between. Repeatable. Without it: certain and wrong ones.",
         ),
     ] = None,
     k: Annotated[
