@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/start.md", "docs/explanation.md"]
+PAGES = ["README.md", "docs/start.md", "docs/explanation.md", "docs/report.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_snippets_of_a_page_run(page, monkeypatch):
+def test_the_snippets_of_a_page_run(page, monkeypatch, tmp_path):
     from se_gnn import SEGNNClassifier
 
     quick = SEGNNClassifier.fit
@@ -20,6 +20,7 @@ def test_the_snippets_of_a_page_run(page, monkeypatch):
         return quick(self, graph, y)
 
     monkeypatch.setattr(SEGNNClassifier, "fit", fit)
+    monkeypatch.chdir(tmp_path)  # what a snippet writes
     snippets = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S)
     assert snippets
     exec(compile("\n".join(snippets), page, "exec"), {})

@@ -146,16 +146,9 @@ def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGra
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
     if len(view.nodes) <= MOST_NODES_WITH_NAMES:
         for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
-            below = radius + 10 if y > -5 else -radius - 3
-            _text(
-                root,
-                shorten(readable(graph.node_names[node]), 14),
-                float(np.clip(x, -85, 85)),
-                y + below,
-                9.5,
-                FAINT,
-                "name",
-            )
+            below = radius + 12 if y > -5 else -radius - 3
+            name = shorten(readable(graph.node_names[node]), 14)
+            _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
 
 
 def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Mapping[Edge, list[int]]) -> None:

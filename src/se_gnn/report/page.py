@@ -89,7 +89,7 @@ def report_html(
 
 def _effect(value: float) -> str:
     """Two digits that count: effects differ by orders of magnitude."""
-    return f"{value:.2g}".replace("-", "−")
+    return f"{value:.2g}".replace("-", "−") if abs(value) >= 0.001 else "≈ 0"
 
 
 def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
