@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
+from se_gnn import Config, load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
+from strategies import untrained
 
 NODE = 45
 
@@ -28,17 +31,23 @@ def names_of(edge, graph):
     return " – ".join(f"\u2068{readable(graph.node_names[node])}\u2069" for node in edge)
 
 
-def requests(browser):
+def errors(browser):
+    return [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+def outside(browser):
+    """Addresses that were asked for and are not in the page."""
     messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert asked  # the page itself
+    return [url for url in asked if not url.startswith(("data:", "file:"))]
 
 
 def test_the_page_asks_for_nothing_and_reports_no_error(open_page, page):
     browser = open_page(page)
     browser.execute_script("window.scrollTo(0, document.body.scrollHeight)")
-    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
-    outside = [url for url in requests(browser) if not url.startswith(("data:", "file:"))]
-    assert outside == []
+    assert errors(browser) == []
+    assert outside(browser) == []
 
 
 def test_the_policy_stops_what_a_page_might_be_made_to_do(open_page, page):
@@ -190,6 +199,21 @@ def test_on_paper_everything_is_open_and_light(open_page, page):
     assert paper == "rgb(255, 255, 255)"
     hidden = "return [...document.querySelectorAll('tr[data-m]')].filter(r => !r.getClientRects().length).length"
     assert browser.execute_script(hidden) == 0
+
+
+@pytest.mark.slow
+def test_fifty_nodes_of_cora_take_seconds_and_few_bytes(data_dir, open_page):
+
+    graph = load_dataset("cora", data_dir=data_dir)
+    trained = untrained(graph, Config.preset("best", dataset="cora"))
+    report_html(trained, graph.test[:1])  # compiles
+    start = time.process_time()
+    text = report_html(trained, graph.test[:50])
+    assert time.process_time() - start < 20
+    assert len(text.encode()) < 5_000_000
+    browser = open_page(text)
+    assert errors(browser) == []
+    assert outside(browser) == []
 
 
 def contrast(one, other):

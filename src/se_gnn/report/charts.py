@@ -16,7 +16,7 @@ def reliability_diagram(calibration: Calibration) -> str:
         "svg",
         {
             "class": "reliability",
-            "viewBox": f"{-_LEFT} -8 {_SIZE + _LEFT + 8} {_SIZE + _BOTTOM + 14}",
+            "viewBox": f"{-_LEFT} -8 {_SIZE + _LEFT + 14} {_SIZE + _BOTTOM + 14}",
             "role": "img",
             "aria-label": f"Reliability diagram, expected calibration error {percent(calibration.error)}; "
             "its numbers are in the table beside it.",
