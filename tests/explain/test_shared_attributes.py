@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, shared_attributes
-from se_gnn.explain.shared_attributes import shared_edge_attributes
+from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import AttributedGraph
 from se_gnn.similarity.node import aligned
 from strategies import models, random_graph, small_config, untrained
