@@ -23,7 +23,7 @@ def test_digits_are_1797_pictures_of_64_pixels_between_zero_and_one(digits):
 
 def test_every_digit_is_joined_to_its_five_nearest(digits):
     pixels = (digits.features * 16).astype(int)
-    for node in (0, 42, 1796):
+    for node in (0, 188, 817):  # the last two have a sixth that is as near as the fifth
         distance = ((pixels[node] - pixels) ** 2).sum(axis=1)
         others = sorted(set(range(1797)) - {node}, key=lambda other: (distance[other], other))
         assert set(others[:5]) <= set(digits.adjacency[[node]].tocoo().col)

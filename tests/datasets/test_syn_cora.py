@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -169,6 +170,12 @@ def test_parameters_that_cannot_be_followed_are_refused(changes, text):
     path = AttributedGraph.build(features=np.eye(6), edges=[[0, 1], [1, 2], [2, 3], [3, 4]], labels=np.zeros(6, int))
     with pytest.raises(InputError, match=re.escape(text)):
         syn_cora(path, SynCoraConfig(**changes), generator=np.random.default_rng(0))
+
+
+def test_features_that_are_not_words_are_refused(cora):
+    halves = dataclasses.replace(cora, features=cora.features / 2)
+    with pytest.raises(InputError, match=re.escape("features must be words, 0 or 1, got 0.5")):
+        syn_cora(halves, generator=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

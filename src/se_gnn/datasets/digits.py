@@ -49,7 +49,7 @@ def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = N
 
 
 def _nearest_pairs(pixels: npt.NDArray[np.float64]) -> IntArray:
-    """Each picture with its nearest ones, [5 N, 2]; distances of whole numbers are exact, so ties break alike anywhere."""
+    """Each picture with its nearest ones, [5 N, 2]; whole numbers have exact distances: ties break alike anywhere."""
     lengths = np.square(pixels).sum(axis=1)
     squared = lengths[:, None] + lengths[None, :] - 2 * pixels @ pixels.T  # [N, N]
     np.fill_diagonal(squared, np.inf)  # nobody is their own neighbor
