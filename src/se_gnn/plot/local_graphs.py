@@ -208,7 +208,7 @@ def _caption(view: LocalView) -> str:
 
 
 def _class_name(label: int, graph: AttributedGraph) -> str:
-    return f"‘{show(graph.class_names[label])}’" if label != UNKNOWN else "not known"
+    return f"‘{show(graph.class_names[label], 20)}’" if label != UNKNOWN else "not known"
 
 
 def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement) -> None:
