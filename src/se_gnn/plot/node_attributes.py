@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 MOST_ATTRIBUTES = 5
-NAME_LENGTH = 14
 ROW_INCHES, MARGIN_INCHES = 0.17, 0.42
 
 HEADING = "shared attributes"
@@ -56,7 +55,7 @@ def _lines(neighbor: Neighbor) -> list[tuple[str, str]]:
     if shared is None:
         return []
     lines = [
-        (show(one.name, NAME_LENGTH), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {_effect(one.effect)}")
+        (show(one.name, 14), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {_effect(one.effect)}")
         for one in shared.attributes[:MOST_ATTRIBUTES]
     ]
     hidden = shared.num_shared - len(lines)
