@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, shared_attributes
-from se_gnn.explain.shared_attributes import shared_edge_attributes
+from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import AttributedGraph
 from se_gnn.similarity.node import aligned
 from strategies import models, random_graph, small_config, untrained
@@ -30,11 +29,11 @@ def bag_of_words(seed: int = 0, num_nodes: int = 16, num_words: int = 12) -> sp.
     )
 
 
-def naive_effect(trained, ours, theirs, feature, value):
-    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes."""
+def naive_effect(trained, ours, theirs, feature, value, losing=None):
+    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes, or those ``losing`` it."""
     graph, measure = trained.graph, trained.config.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
-    changed[np.ix_([*ours, *theirs], np.atleast_1d(feature))] = value
+    changed[np.ix_(losing or [*ours, *theirs], np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
     similarity = [aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0), measure) for h in (before, after)]
     return float(similarity[0] - similarity[1])
@@ -78,6 +77,24 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_hear_each_othe
             assert attribute.effect == pytest.approx(expected, abs=2e-5)
             assert attribute.target_value == f"{dense[target, j]:.4g}"
             assert attribute.neighbor_value == f"{dense[neighbor, j]:.4g}"
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_taken_from_one_node_at_a_time_the_mean_of_both_ways_counts(measure):
+    graph = with_features(random_graph(1), bag_of_words())
+    trained = untrained(graph, small_config(similarity={"measure": measure}))
+    for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:
+        found = shared_attributes(trained, target, neighbor, top=100, taken_from="one")
+        assert "from one of the two nodes at a time" in found.note
+        assert {a.name for a in found.attributes} == {
+            a.name for a in shared_attributes(trained, target, neighbor, top=100).attributes
+        }
+        for attribute in found.attributes:
+            j = int(attribute.name.split()[1])
+            ways = [naive_effect(trained, [target], [neighbor], j, 0, losing=[one]) for one in (target, neighbor)]
+            assert attribute.effect == pytest.approx(np.mean(ways), abs=2e-5)
+    with pytest.raises(InputError, match="taken_from must be both or one, got 'none'"):
+        shared_attributes(trained, 0, 15, taken_from="none")
 
 
 def test_the_largest_effect_comes_first_and_top_limits_the_list_only():
