@@ -89,7 +89,10 @@ def test_a_row_lights_its_edges(open_page, page, hub):
     browser = open_page(page)
     row = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} tr[data-m]")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", row)
+    place = "return arguments[0].getBoundingClientRect().top + window.scrollY"
+    top = browser.execute_script(place, row)
     ActionChains(browser).move_to_element(row).perform()
+    assert browser.execute_script(place, row) == top  # nothing jumps
     (own,) = lit(browser, f"#node-{NODE} figure.own .edge.lit")
     edge = Explainer(hub).explain(NODE).edges[int(row.get_attribute("data-m"))]
     assert own.startswith(names_of(edge, hub.graph))

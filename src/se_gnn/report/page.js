@@ -3,7 +3,7 @@
 
 const REACH = 14; // pixels: how near to an edge a pointer has to be
 const ROWS_AT_FIRST = 8;
-const NAMED = 3; // edges of a picture that are told in words
+const NAMED = 1; // edges of a picture that are told in words
 
 for (const block of document.querySelectorAll(".matching")) makeMatching(block);
 for (const table of document.querySelectorAll("table.relations")) makeFoldable(table);
