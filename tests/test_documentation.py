@@ -14,6 +14,8 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from se_gnn.datasets import dataset_infos
+
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\s*)?^```(\w+)\n(.*?)^```", flags=re.S | re.M)
 
@@ -37,6 +39,15 @@ def snippets(page: Path) -> list[Snippet]:
     return found
 
 
+def downloads(page: Path) -> list[str]:
+    """Data sets that the snippets of a page load and that do not come with the package."""
+    text = "\n".join(snippet.text for snippet in snippets(page))
+    loaded = re.findall(r'load_dataset\("([^"]+)"|^se-gnn train (\S+)', text, flags=re.M)
+    embedded = {name for info in dataset_infos() if info.embedded for name in info.names}
+    known = {name for info in dataset_infos() for name in info.names}
+    return [name for pair in loaded for name in pair if name in known - embedded]
+
+
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if snippets(page)]
 
 
@@ -55,7 +66,9 @@ def quick(monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch):
+def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch, request):
+    if downloads(page):
+        monkeypatch.setenv("SE_GNN_DATA", str(request.getfixturevalue("data_dir")))  # or it is skipped
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for snippet in snippets(page):
