@@ -16,6 +16,7 @@ from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.predict import predict
+from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError
 
@@ -102,6 +103,14 @@ app.command(
         "  se-gnn explain model --node digit-0003 --k 20 --json > why.json"
     )
 )(explain)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn report model --out report.html\n"
+        "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
+    )
+)(report)
 app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 
