@@ -1,4 +1,6 @@
-"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json [--case CASE]`. Ratios against a baseline in the same run.
+"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json`, with `--case` for single cases.
+
+Ratios are against a baseline in the same run.
 
 The generated graph has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
 2-hop local graphs, one direction. A sample is scored again by plain float32 PyTorch, one labeled node after the other.
