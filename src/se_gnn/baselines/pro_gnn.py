@@ -12,6 +12,7 @@ steps on the GCN. S is a dense [N, N] matrix. Shapes: N nodes, F features, D hid
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -124,7 +125,7 @@ class _Run:
         self.learned = self.given.clone()  # S
         self.velocity = torch.zeros_like(self.learned)
         sizes = (graph.num_features, settings.hidden_size, graph.num_classes)
-        self.weights = [self._uniform(a, b) for a, b in zip(sizes, sizes[1:])]
+        self.weights = [self._uniform(a, b) for a, b in pairwise(sizes)]
         self.biases = [self._uniform(1, b)[0] for b in sizes[1:]]
         parameters = [parameter.requires_grad_() for parameter in (*self.weights, *self.biases)]
         self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
