@@ -174,8 +174,10 @@ class _Run:
 
     def _uniform(self, rows: int, columns: int) -> Tensor:
         """Between -1/sqrt(columns) and 1/sqrt(columns)."""
-        drawn = torch.rand(rows, columns, generator=self.generator, device=self.generator.device)
-        return (2 * drawn - 1) / columns**0.5
+        bound: float = columns**-0.5
+        return torch.empty(rows, columns, device=self.generator.device).uniform_(
+            -bound, bound, generator=self.generator
+        )
 
 
 def feature_smoothness(s: Tensor, gram: Tensor) -> Tensor:

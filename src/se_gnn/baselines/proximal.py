@@ -28,4 +28,5 @@ def shrink_spectrum(matrix: Tensor, weight: float) -> Tensor:
     smaller = shrink(values, weight)
     kept = smaller != 0
     vectors = vectors[:, kept]
-    return (vectors * smaller[kept]) @ vectors.T
+    result: Tensor = (vectors * smaller[kept]) @ vectors.T
+    return result
