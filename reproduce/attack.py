@@ -1,9 +1,11 @@
 """What our Metattack does to a GCN on Citeseer, beside the attacked graph that the Pro-GNN authors published.
 
 python reproduce/attack.py --rate 0.25    # attacks, trains, writes results/attack-citeseer-0.25.json
+python reproduce/attack.py --render       # puts all results into the table of docs/attack.md
 
-The GCN is the one of Pro-GNN's evaluation: two layers, 16 hidden, dropout 0.5, Adam 0.01, weight decay 5e-4, 200 epochs,
-attributes as they are, the best epoch on the validation nodes. An interrupted run goes on from the flips in --work.
+The GCN is the one of Pro-GNN's evaluation: two layers, 16 hidden, dropout 0.5, Adam 0.01, weight decay 5e-4, 200
+epochs, attributes as they are, the best epoch on the validation nodes. An interrupted run goes on from the flips in
+--work.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph, add_random_edges, flip_pairs
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parents[1] / "docs" / "attack.md"
+START, END = "<!-- attack: reproduce/attack.py --render -->", "<!-- end of attack -->"
 GCN = {"hidden_size": 16, "dropout": 0.5, "input_dropout": 0.0, "features": "raw", "epochs": 200}
 ATTACKS = {"Meta-Self": MetattackConfig(), "A-Meta-Self": MetattackConfig(approximate=True)}
 
@@ -57,6 +61,27 @@ def run(rate: float, seeds: int, work: Path) -> None:
     path = RESULTS / f"attack-citeseer-{rate:g}.json"
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"wrote {path}")
+
+
+def render() -> None:
+    """Rewrite the table of the page from the result files."""
+    rows = [
+        "| graph | rate | edges | GCN, test accuracy | processor time of the attack |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    notes = [""]
+    for path in sorted(RESULTS.glob("attack-*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        for name, graph in result["graphs"].items():
+            values = 100 * np.array(graph["test_accuracy"])
+            spent = f"{graph['processor_seconds'] / 60:.1f} min" if "processor_seconds" in graph else ""
+            rate = "" if name == "clean" else f"{result['rate']:g}"
+            rows.append(
+                f"| {name} | {rate} | {graph['edges']:,} | {values.mean():.1f} ± {values.std():.1f} | {spent} |"
+            )
+        notes.append(f"Citeseer, {len(values)} seeds of the GCN, {result['machine']}; `{result['command']}`.")
+    before, rest = PAGE.read_text(encoding="utf-8").split(START)
+    PAGE.write_text(f"{before}{START}\n{chr(10).join(rows + notes)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def _attack(graph: AttributedGraph, rate: float, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:
@@ -94,8 +119,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.25)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--work", type=Path, default=Path("build/attack"), help="where flips are kept")
+    parser.add_argument("--render", action="store_true", help="write the table instead of measuring")
     args = parser.parse_args()
-    run(args.rate, args.seeds, args.work)
+    if args.render:
+        render()
+    else:
+        run(args.rate, args.seeds, args.work)
 
 
 if __name__ == "__main__":

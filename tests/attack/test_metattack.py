@@ -129,3 +129,11 @@ class TestRefused:
         large = dataclasses.replace(groups, features=groups.features * 1e20)
         with pytest.raises(InputError, match="training the surrogate diverged"):
             metattack(large, 0.1, QUICK, device="cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("approximate", [False, True])
+def test_cuda_chooses_the_flips_of_the_cpu(groups, approximate):
+    config = MetattackConfig(steps=20, hidden_size=4, approximate=approximate)
+    flips = [metattack(groups, 0.05, config, device=device) for device in ("cpu", "cuda")]
+    np.testing.assert_array_equal(*flips)

@@ -140,3 +140,11 @@ def test_by_name_with_published_and_bad_settings():
         ProGNNSettings(low_rank=-1.0)
     with pytest.raises(InputError, match="not fitted"):
         ProGNN(QUICK).predict_proba()
+
+
+@pytest.mark.gpu
+def test_cuda_learns_the_same_kind_of_graph(attacked):
+    settings = ProGNNSettings(epochs=100, learning_rate=0.01, smoothness=1.0, device="cuda")
+    fitted = ProGNN(settings).fit(attacked, seed=0)
+    assert (fitted.predict() == attacked.labels)[attacked.test].mean() > 0.85
+    assert fitted.adjacency_.is_cuda

@@ -76,7 +76,7 @@ class _Attack:
         """Choose flips until there are ``count``; what was chosen is written down at times and on the way out."""
         flips = list(map(tuple, known.tolist()))
         written = time.monotonic()
-        bar = tqdm(total=count, initial=len(flips), desc="flips", unit="flip", disable=not progress)
+        bar = tqdm(total=count, initial=len(flips), unit="flip", dynamic_ncols=True, disable=not progress)
         try:
             with bar:
                 while len(flips) < count:

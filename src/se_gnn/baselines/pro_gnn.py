@@ -89,7 +89,7 @@ class ProGNN(Baseline):
         run = _Run(graph, self.settings, seed)
         self.history_: list[tuple[float, float]] = []
         best = (-np.inf, -np.inf)
-        for _ in tqdm(range(self.settings.epochs), disable=not progress, unit="epoch"):
+        for _ in tqdm(range(self.settings.epochs), disable=not progress, unit="epoch", dynamic_ncols=True):
             run.step_graph()
             for _ in range(self.settings.gcn_steps):
                 run.step_gcn()
