@@ -98,9 +98,10 @@ class TestRefused:
         ("settings", "text"),
         [
             ({"labeled_weight": 1.1}, "labeled_weight must be between 0 and 1, got 1.1"),
+            ({"approximate": 1}, "approximate must be true or false, got 1"),
             ({"steps": 0}, "steps must be at least 1, got 0"),
             ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0, got 0.0"),
-            ({"momentum": 1.0}, "momentum must be at least 0 and below 1, got 1.0"),
+            ({"momentum": 1.5}, "momentum must be between 0 and 1, got 1.5"),
         ],
     )
     def test_bad_settings(self, settings, text):
