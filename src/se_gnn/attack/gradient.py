@@ -112,7 +112,7 @@ def approximate_meta_gradient(
     reach = fixed.twice(basis)
     states = _train(fixed.gram, reach[view.train, : fixed.start.shape[1]], fixed.output, view.targets, config)
     mixed = torch.cat([torch.cat([output, q @ output]) for q, output in states], 1)  # [D + L, T C]
-    logits = (reach @ mixed).unflatten(1, (len(states), -1))  # [N, T, C]
+    logits = (reach @ mixed).reshape(len(reach), len(states), -1)  # [N, T, C]
     error = view.weights[:, None, None] * (logits.softmax(2) - view.classes[:, None, :])
     pulled = error.flatten(1) @ mixed.T  # [N, D + L]
     return LowRank.sum_of((pulled, adjacency @ basis), (adjacency @ pulled, basis))
