@@ -13,6 +13,7 @@ from se_gnn.baselines.base import Baseline
 from se_gnn.baselines.deep_knn import GCNK, GINK, MLPK, DeepKNN
 from se_gnn.baselines.gcn import GCN
 from se_gnn.baselines.gin import GIN
+from se_gnn.baselines.pro_gnn import ProGNN
 from se_gnn.baselines.super_gat import SuperGAT
 from se_gnn.errors import InputError, did_you_mean
 
@@ -20,6 +21,7 @@ BASELINES: dict[str, type[Baseline]] = {
     "gcn": GCN,
     "gin": GIN,
     "super-gat": SuperGAT,
+    "pro-gnn": ProGNN,
     "mlp-k": MLPK,
     "gcn-k": GCNK,
     "gin-k": GINK,
