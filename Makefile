@@ -9,7 +9,7 @@ EXTRAS_demo := plot
 EXTRAS_test := all,test
 EXTRAS_lint := all,lint
 EXTRAS_bench := all
-EXTRAS_docs := docs
+EXTRAS_docs := docs,tables
 
 # A data folder next to the project is found without being named.
 ifndef SE_GNN_DATA

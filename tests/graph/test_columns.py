@@ -72,11 +72,11 @@ def test_columns_must_cover_the_features():
     check_columns(COLUMNS, 10)
     with pytest.raises(InputError, match="cover the 11 features, they cover 10"):
         check_columns(COLUMNS, 11)
-    with pytest.raises(InputError, match="column 'opened' has .* where feature 3 comes next"):
+    with pytest.raises(InputError, match=r"column 'opened' has .* where feature 3 comes next"):
         check_columns((BALANCE, VERIFIED, OPENED), 4)
     with pytest.raises(InputError, match="has 3 features, got 2 values"):
         COUNTRY.show([1, 0])
-    with pytest.raises(InputError, match="must be one of number, .* got 'color'"):
+    with pytest.raises(InputError, match=r"must be one of number, .* got 'color'"):
         column_from_dict({"kind": "color"})
 
 

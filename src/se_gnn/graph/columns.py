@@ -194,7 +194,7 @@ KINDS: dict[str, type[Column]] = {
 
 def column_from_dict(values: Mapping[str, Any]) -> Column:
     """The column that :meth:`Column.to_dict` wrote."""
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     kind = fields.pop("kind", None)
     if kind not in KINDS:
         raise InputError(f"a column must be one of {', '.join(KINDS)}, got {kind!r}")

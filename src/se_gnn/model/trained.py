@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.prediction import Prediction
@@ -40,6 +42,21 @@ class TrainedModel:
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
         return Voter(self.graph, self.config, max_memory=self.max_memory)
+
+    def on(self, graph: AttributedGraph) -> TrainedModel:
+        """The same model on another graph, whose labeled nodes vote: next month's table, say.
+
+        Its features must mean the same: as many as the model reads, of the same columns in the same encoding.
+        """
+        for what in ("num_features", "class_names", "columns"):
+            known, given = getattr(self.graph, what), getattr(graph, what)
+            if known != given:
+                told = " (import its tables with --like and the model's folder)" if what == "columns" else ""
+                shown = "" if what == "columns" else f": {given}, not {known}"
+                raise InputError(f"{graph.name} has other {what} than the graph the model was trained on{shown}{told}")
+        if not len(graph.train):
+            raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
+        return dataclasses.replace(self, graph=graph)
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
