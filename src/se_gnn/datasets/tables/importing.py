@@ -148,21 +148,19 @@ def import_tables(
     """
     reading = Reading(decimal=decimal, missing=frozenset(missing))
     _check_shares(train_share, val_share)
-    node_table = read_table(nodes, what="nodes", separator=separator)
-    edge_table = read_table(edges, what="edges", separator=separator, only={source, target})
     roles = Roles(id=id, label=label, source=source, target=target, split=split)
-    given = {"id": id, "label": label, "split": split}
-    taken = [column for column in given.values() if column is not None]
-    for column in (*taken, *ignore):
-        node_table.check_has(column)
+    taken = [column for column in (id, label, split) if column is not None]
     if len(set(taken)) < len(taken):
         raise InputError(f"id, label and split must be different columns, got {', '.join(map(repr, taken))}")
     if source == target:
         raise InputError(f"source and target must be different columns, got {source!r} twice")
+    node_table = read_table(nodes, what="nodes", separator=separator)
+    for column in (*taken, *ignore):
+        node_table.check_has(column)
+    edge_table = read_table(edges, what="edges", separator=separator, only=(source, target))
     ids = read_ids(node_table, id)
     classes = None if like is None else like.class_names
     labels, class_names = read_labels(node_table, label, reading, classes)
-    warnings: list[str] = []
     parts = _split(node_table, roles, labels, like, train_share, val_share, seed)
     attributes = [column for column in node_table.columns if column not in (*taken, *ignore)]
     if like is None:
