@@ -23,6 +23,8 @@ MOST_CATEGORIES = 50
 RARE = 0.001  # share of the training rows below which a category has no feature of its own
 MOST_WORDS = 100
 HEAVY_TAIL = 6.0  # standard deviations from the mean beyond which numbers are compared by their magnitude
+FARTHEST = 1e9  # standard deviations from the mean that a feature says
+SMALLEST = 1e-30
 
 
 def fit_column(name: str, parsed: Parsed, train: BoolArray, first: int) -> Column | str:
@@ -47,7 +49,7 @@ def fit_column(name: str, parsed: Parsed, train: BoolArray, first: int) -> Colum
 
 def _fit_number(numbers: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
     heavy = np.abs(numbers - numbers.mean()).max() > HEAVY_TAIL * numbers.std() > 0
-    log_unit = float(np.median(np.abs(numbers[numbers != 0]))) if heavy else None
+    log_unit = max(SMALLEST, float(np.median(np.abs(numbers[numbers != 0])))) if heavy else None
     size = 1 + place["marked"]
     column = NumberColumn(**place, size=size, offset=0.0, scale=1.0, log_unit=log_unit, **parsed.details)
     return dataclasses.replace(column, **_standardization(column.encode(numbers)))
@@ -58,7 +60,8 @@ def _fit_date(days: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, An
 
 
 def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
-    return {"offset": float(values.mean()), "scale": float(values.std()) or 1.0}
+    offset, spread = float(values.mean()), float(values.std())
+    return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
 
 
 def _fit_boolean(values: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
@@ -110,7 +113,7 @@ def _encode(column: Column, parsed: Parsed, features: FloatArray) -> None:
 @_encode.register
 def _(column: NumberColumn | DateColumn, parsed: Parsed, features: FloatArray) -> None:
     assert parsed.numbers is not None
-    features[:, 0] = np.where(parsed.missing, 0, column.encode(parsed.numbers))
+    features[:, 0] = np.where(parsed.missing, 0, np.clip(column.encode(parsed.numbers), -FARTHEST, FARTHEST))
 
 
 @_encode.register

@@ -27,6 +27,7 @@ MOSTLY = 0.8  # share of numbers from which on anything else in a column is a mi
 FEW = 20  # distinct values that are categories in a table of any size
 MOST_DECIMALS = 6
 SECONDS_A_DAY = 86_400
+LARGEST = 1e30  # number; beyond it nothing can be said in float32
 
 # missing where a number, a boolean or a date is expected; among names "NA" may be Namibia
 NO_VALUE = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "?"})
@@ -143,7 +144,7 @@ class _Text:
             return self._must(_boolean, "boolean", "true or false", words=self._boolean_words())
         if kind == "number":
             details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.reading.decimal}
-            return self._must(_number_reader(self.reading.decimal), "number", "a number", **details)
+            return self._must(_number_reader(self.reading.decimal), "number", "a finite number", **details)
         if kind == "date":
             how, note = (pattern, None) if pattern else self._pattern()
             return self._must(_date_reader(how), "date", "a date", note=note, pattern=how, with_time=self._times())
@@ -225,9 +226,9 @@ def _booleans(column: pa.ChunkedArray) -> Parsed:
 def _numbers(table: Table, name: str, column: pa.ChunkedArray, kind: str | None) -> Parsed:
     whole = pt.is_integer(column.type)
     numbers = _floats(column)
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite):
-        raise table.error(name, int(infinite[0]), f"{numbers[infinite[0]]} is not a finite number")
+    huge = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if len(huge):
+        raise table.error(name, int(huge[0]), f"{numbers[huge[0]]} is not a finite number below {LARGEST:g}")
     missing = np.isnan(numbers)
     present = numbers[~missing]
     if kind == "boolean" or (kind is None and whole and set(np.unique(present)) == {0, 1}):
@@ -269,7 +270,7 @@ def _number_reader(decimal: str) -> Callable[[str], float | None]:
         if not _NUMBER.fullmatch(text):
             return None
         number = float(text)
-        return number if np.isfinite(number) else None
+        return number if abs(number) <= LARGEST else None
 
     return read
 
