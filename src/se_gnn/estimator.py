@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,6 +72,16 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         self.classes_: npt.NDArray[np.str_] = np.array(own.class_names)
         self.n_features_in_ = own.num_features
         return self
+
+    def on(self, graph: AttributedGraph) -> SEGNNClassifier:
+        """The same classifier for the nodes of another graph, whose labeled nodes vote; nothing is trained.
+
+        Its features must mean the same: a table that was imported with ``like=classifier.graph_``, say.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.trained_, other.graph_ = self.trained_.on(graph), graph
+        return other
 
     def predict_proba(self, nodes: Any = None) -> FloatArray:
         """Class probabilities of some nodes (ids or names; None: all), one column a class."""

@@ -43,11 +43,8 @@ def load_npz(path: str | Path, **details: Any) -> AttributedGraph:
     if ABOUT in arrays:
         files: dict[str, bytes] = {NAMES: arrays.pop(ABOUT).tobytes(), ARRAYS: save(arrays)}
         return graph_from_files(files, where=file)
-    given = {
-        "name": file.stem,
-        **{part: arrays[part] for part in ("train", "val", "test") if part in arrays},
-        **details,
-    }
+    parts: dict[str, Any] = {part: arrays[part] for part in ("train", "val", "test") if part in arrays}
+    given: dict[str, Any] = {"name": file.stem, **parts, **details}
     labels = _first(arrays, _LABELS)
     if "adj_data" in arrays:
         features = _csr(arrays, "attr", file) if "attr_data" in arrays else _first(arrays, (*_FEATURES, "attr_matrix"))

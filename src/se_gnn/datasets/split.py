@@ -45,10 +45,13 @@ def split_by_share(num_nodes: int, *, train: float, val: float, generator: np.ra
     return Split(*(np.sort(part) for part in np.split(nodes, ends)))
 
 
-def split_stratified(labels: IntArray, *, train: float, val: float, generator: np.random.Generator) -> Split:
-    """A share ``train`` and a share ``val`` of the nodes of each class; all others of a known class test.
+def split_stratified(
+    labels: IntArray, *, train: float, val: float, most: int | None = None, generator: np.random.Generator
+) -> Split:
+    """A share ``train`` and a share ``val`` of the nodes of each class; the rest of each class tests.
 
-    A class has at least one labeled node.
+    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of the
+    test nodes keep their shares. A class has at least one labeled node.
 
     >>> labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1])
     >>> split = split_stratified(labels, train=0.6, val=0.2, generator=np.random.default_rng(0))
@@ -59,7 +62,7 @@ def split_stratified(labels: IntArray, *, train: float, val: float, generator: n
     for label in np.unique(labels[labels >= 0]):
         nodes = generator.permutation(np.flatnonzero(labels == label))
         ends = [max(1, round(train * len(nodes))), max(1, round((train + val) * len(nodes)))]
-        for part, chosen in zip(parts, np.split(nodes, ends)):
-            part.append(chosen)
+        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, most, None)):
+            part.append(chosen[:limit])
     empty = np.empty(0, np.int64)
     return Split(*(np.sort(np.concatenate([empty, *part])) for part in parts))

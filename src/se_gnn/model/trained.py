@@ -48,12 +48,16 @@ class TrainedModel:
 
         Its features must mean the same: as many as the model reads, of the same columns in the same encoding.
         """
-        for what in ("num_features", "class_names", "columns"):
+        told = "than the graph that the model was trained on"
+        if graph.columns != self.graph.columns:
+            raise InputError(
+                f"{graph.name} has other columns, or another encoding of them, {told}: import its tables with --like "
+                "and the model's folder"
+            )
+        for what in ("num_features", "class_names"):
             known, given = getattr(self.graph, what), getattr(graph, what)
             if known != given:
-                told = " (import its tables with --like and the model's folder)" if what == "columns" else ""
-                shown = "" if what == "columns" else f": {given}, not {known}"
-                raise InputError(f"{graph.name} has other {what} than the graph the model was trained on{shown}{told}")
+                raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
         if not len(graph.train):
             raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
         return dataclasses.replace(self, graph=graph)

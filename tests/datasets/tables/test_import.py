@@ -138,7 +138,7 @@ def test_heavy_tails_are_compared_by_magnitude_and_shown_as_they_are():
 def test_rare_categories_share_a_feature():
     color = ["red"] * 2000 + ["green"] * 1000 + ["odd"]
     nodes, edges = tables(num_rows=3001, color=color)
-    imported = import_tables(nodes, edges, **ROLES, train_share=1.0, val_share=0.0)
+    imported = import_tables(nodes, edges, **ROLES, train_share=1.0, val_share=0.0, max_train=None)
     assert column(imported, "color").categories == ("green", "red")
     assert imported.graph.attributes(3000)["color"] == "(other)"
 
@@ -176,6 +176,15 @@ def test_a_drawn_split_keeps_the_share_of_each_class_and_follows_the_seed():
     assert np.bincount(one.labels[one.train]).tolist() == [120, 60]
     assert np.bincount(one.labels[one.val]).tolist() == [40, 20]
     assert len(np.concatenate([one.train, one.val, one.test])) == 300
+
+
+def test_a_large_class_does_not_outvote_a_small_one_and_test_nodes_keep_their_shares():
+    nodes, edges = tables(num_rows=300)
+    graph = import_tables(nodes, edges, **ROLES, max_train=30).graph
+    parts = {part: np.bincount(graph.labels[getattr(graph, part)]).tolist() for part in ("train", "val", "test")}
+    assert parts == {"train": [30, 30], "val": [30, 20], "test": [40, 20]}
+    with pytest.raises(InputError, match="max_train must be at least 1, got 0"):
+        import_tables(nodes, edges, **ROLES, max_train=0)
 
 
 def test_a_split_column_is_followed_and_may_leave_nodes_out():
@@ -252,11 +261,24 @@ def test_new_rows_are_encoded_as_the_training_rows_were():
     assert later.graph.columns == first.graph.columns
     np.testing.assert_array_equal(later.graph.features[:80], first.graph.features)
     np.testing.assert_array_equal(later.graph.features[80:], first.graph.features[[3, 7, 11, 20]])
-    assert later.graph.train.tolist() == list(range(80))
+    for part in ("train", "val", "test"):  # the same nodes vote as before
+        np.testing.assert_array_equal(getattr(later.graph, part), getattr(first.graph, part))
     assert later.graph.class_names == first.graph.class_names
     assert {c.name: c.kind for c in later.summary.columns}["extra"] == "left out"
     kinds = {type(c) for c in first.graph.columns}
     assert {NumberColumn, CategoryColumn, DateColumn, TextColumn} <= kinds
+
+
+def test_nodes_labeled_since_then_test_and_where_no_voter_is_left_all_vote():
+    nodes, edges = tables()
+    first = import_tables(nodes, edges, **ROLES)
+    more = nodes.iloc[:5].assign(account=[f"B-{i}" for i in range(5)])
+    later = import_tables(pd.concat([nodes, more]), edges, **ROLES, like=first.graph).graph
+    np.testing.assert_array_equal(later.train, first.graph.train)
+    assert later.test.tolist() == [*first.graph.test.tolist(), 60, 61, 62, 63, 64]
+    others = nodes.assign(account=nodes.account.str.replace("A", "C"))
+    links = edges.apply(lambda end: end.str.replace("A", "C"))
+    assert len(import_tables(others, links, **ROLES, like=first.graph).graph.train) == 60
 
 
 def test_new_rows_must_have_the_columns_and_classes_of_the_model():

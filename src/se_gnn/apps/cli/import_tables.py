@@ -58,6 +58,9 @@ def import_tables(
     val_share: Annotated[
         float, typer.Option(min=0, max=1, metavar="SHARE", help="Of a drawn split: nodes that choose the best epoch.")
     ] = 0.2,
+    max_train: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of a drawn split: most labeled nodes of a class that vote.")
+    ] = 200,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Draws the split.")] = 0,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the graph.  [default: that of the node table]")
@@ -86,6 +89,7 @@ def import_tables(
         like=None if like is None else _graph_of(like),
         train_share=train_share,
         val_share=val_share,
+        max_train=max_train,
         seed=seed,
         ignore=_names(ignore),
         kinds=_kinds(kind),

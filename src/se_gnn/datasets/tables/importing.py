@@ -21,10 +21,12 @@ from se_gnn.datasets.tables.summary import ColumnSummary, Summary, homophily
 from se_gnn.datasets.tables.values import Reading
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.store import load_graph, parse_json, read_file, replace_file, save_graph, writing_to
 
 TABLE = "nodes.parquet"
 ABOUT = "import.json"
+MOST_TRAIN = 200  # of a class, in a drawn split
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
 
 
@@ -112,6 +114,7 @@ def import_tables(
     like: AttributedGraph | None = None,
     train_share: float = 0.6,
     val_share: float = 0.2,
+    max_train: int | None = MOST_TRAIN,
     seed: int = 0,
     ignore: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
@@ -132,10 +135,14 @@ def import_tables(
         source: column of ``edges`` with one end.
         target: column of ``edges`` with the other end.
         split: column of ``nodes`` that says train, val, test or nothing; None: the split is drawn.
-        like: a graph that was imported before: its encoding and its classes are used, nothing is fitted, and every
-            labeled node votes unless there is a ``split``.
+        like: a graph that was imported before: its encoding and its classes are used, nothing is fitted. Without
+            ``split``, its nodes keep their part by their names, and nodes that got a label since then test; where none
+            of those who voted is there, all labeled nodes vote.
         train_share: share of the labeled nodes of each class that a drawn split gives to training.
         val_share: the same for validation.
+        max_train: the most nodes of a class that a drawn split gives to training, and to validation: the time of a
+            training grows with the square of the labeled nodes, and a class that is a hundred times as large as another
+            would outvote it. Those beyond are in no part. None: no limit.
         seed: draws the split.
         ignore: columns of ``nodes`` to leave out.
         kinds: what a column is, where it is not understood right: number, boolean, category, date or text.
@@ -147,7 +154,7 @@ def import_tables(
         name: of the graph; None: that of the file.
     """
     reading = Reading(decimal=decimal, missing=frozenset(missing))
-    _check_shares(train_share, val_share)
+    _check_shares(train_share, val_share, max_train)
     roles = Roles(id=id, label=label, source=source, target=target, split=split)
     taken = [column for column in (id, label, split) if column is not None]
     if len(set(taken)) < len(taken):
@@ -161,7 +168,10 @@ def import_tables(
     ids = read_ids(node_table, id)
     classes = None if like is None else like.class_names
     labels, class_names = read_labels(node_table, label, reading, classes)
-    parts = _split(node_table, roles, labels, like, train_share, val_share, seed)
+    parts = _split(node_table, roles, labels, like, ids.to_pylist())
+    if parts is None:
+        shares: dict[str, Any] = {"train": train_share, "val": val_share, "most": max_train}
+        parts = split_stratified(labels, **shares, generator=np.random.default_rng(seed))
     attributes = [column for column in node_table.columns if column not in (*taken, *ignore)]
     if like is None:
         fitted = fit_columns(node_table, attributes, reading, dict(kinds or {}), labels, parts.train, seed)
@@ -184,7 +194,8 @@ def import_tables(
     warnings = [*_label_warnings(graph, like), *fitted.warnings]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
-    how = f"column {split!r}" if split else "all labeled nodes vote" if like else f"drawn by class with seed {seed}"
+    drawn = f"drawn by class with seed {seed}" + (f", at most {max_train:,} of a class" if max_train else "")
+    how = f"column {split!r}" if split else "those who voted before vote" if like else drawn
     summary = _summary(graph, node_table, edge_table, roles, fitted, ignore, found, how, tuple(warnings))
     if strict:
         check_no_warnings(summary)
@@ -198,20 +209,31 @@ def check_no_warnings(summary: Summary) -> None:
         raise InputError(f"strict: {len(summary.warnings)} warnings, nothing is written:{listed}")
 
 
-def _check_shares(train: float, val: float) -> None:
+def _check_shares(train: float, val: float, most: int | None) -> None:
     if not (train > 0 and val >= 0 and train + val <= 1):
         raise InputError(f"train share must be above 0, val share at least 0, both at most 1, got {train} and {val}")
+    if most is not None and most < 1:
+        raise InputError(f"max_train must be at least 1, got {most}")
 
 
 def _split(
-    table: Table, roles: Roles, labels: Any, like: AttributedGraph | None, train: float, val: float, seed: int
-) -> Split:
+    table: Table, roles: Roles, labels: IntArray, like: AttributedGraph | None, names: list[str]
+) -> Split | None:
+    """The split that a column gives, or the one of the graph before, by the names of the nodes; None: to be drawn.
+
+    Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
+    """
     if roles.split is not None:
         return read_split(table, roles.split, labels)
-    if like is not None:
-        nobody = np.empty(0, np.int64)
-        return Split(np.flatnonzero(labels != UNKNOWN), nobody, nobody)
-    return split_stratified(labels, train=train, val=val, generator=np.random.default_rng(seed))
+    if like is None:
+        return None
+    known = np.flatnonzero(labels != UNKNOWN)
+    parts = {part: {like.node_names[node] for node in getattr(like, part)} for part in ("train", "val")}
+    train, val = ([node for node in known if names[node] in parts[part]] for part in ("train", "val"))
+    if not train:
+        return Split(known, np.empty(0, np.int64), np.empty(0, np.int64))
+    test = np.setdiff1d(known, [*train, *val])
+    return Split(np.array(train, np.int64), np.array(val, np.int64), test)
 
 
 def _label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
