@@ -50,8 +50,8 @@ def split_stratified(
 ) -> Split:
     """A share ``train`` and a share ``val`` of the nodes of each class; the rest of each class tests.
 
-    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of the
-    test nodes keep their shares. A class has at least one labeled node.
+    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of
+    the test nodes keep their shares. A class has at least one labeled node.
 
     >>> labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1])
     >>> split = split_stratified(labels, train=0.6, val=0.2, generator=np.random.default_rng(0))

@@ -76,6 +76,8 @@ class Summary:
         if self.unlabeled:
             lines += _item("unlabeled", f"{self.unlabeled:,} of {self.num_nodes:,} nodes")
         parts = f"{self.num_train:,} train, {self.num_val:,} val, {self.num_test:,} test; {self.split}"
+        spare = labeled - self.num_train - self.num_val - self.num_test
+        parts += f"; {spare:,} labeled nodes are in no part" if spare else ""
         lines += _item("split", parts)
         lines += ["", f"{self.edges_table}: {self.edges_given:,} edges given, {self.num_edges:,} kept"]
         merged = (

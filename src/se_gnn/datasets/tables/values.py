@@ -185,11 +185,12 @@ class _Text:
         wrong = np.isnan(values[:-1]) & (self.counts > 0)
         if wrong.any():
             row = int(np.flatnonzero(np.append(wrong, False)[self.codes])[0])
-            share = 1 - self.counts[wrong].sum() / self.counts.sum()
+            total = int(self.counts.sum())
+            good = total - int(self.counts[wrong].sum())
             raise self.table.error(
                 self.name, row,
-                f"{self.distinct[self.codes[row]]!r} is not {noun}, {share:.0%} of the column are; correct it, or say "
-                f"what the column is: --kind {self.name}=category, or --ignore {self.name}",
+                f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, or "
+                f"say what the column is: --kind {self.name}=category, or --ignore {self.name}",
             )  # fmt: skip
         numbers = values[self.codes]
         return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, note=note)
