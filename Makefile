@@ -9,7 +9,7 @@ EXTRAS_demo := plot,report
 EXTRAS_test := all,test
 EXTRAS_lint := all,lint
 EXTRAS_bench := all
-EXTRAS_docs := docs,data
+EXTRAS_docs := docs,data,tables
 
 # A data folder next to the project is found without being named.
 ifndef SE_GNN_DATA

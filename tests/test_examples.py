@@ -36,3 +36,17 @@ def test_the_demo_writes_three_pictures_and_a_report_and_can_run_twice(tmp_path,
     page = Page((tmp_path / "demo" / "report.html").read_text(encoding="utf-8"))
     assert page.tags.count("article") == 3
     assert all(source.startswith(("data:", "#")) for source in page.sources)
+
+
+def test_the_fraud_example_names_accounts_and_columns(tmp_path, capsys):
+    fraud = runpy.run_path(str(EXAMPLES / "fraud.py"))
+    fraud["main"](tmp_path, num_accounts=600, epochs=1, progress=False)
+    printed = capsys.readouterr().out
+    for words in ("opened    date", "purpose   text", "missing", "gradient boosting, columns alone", "se-gnn, columns"):
+        assert words in printed
+    assert "column 'bank' is left out" in printed
+    assert "Node ACC-" in printed
+    assert "Node NEW-" in printed
+    assert printed.count("Its columns, beside those of the three labeled accounts that count most:") == 2
+    assert "  balance   " in printed
+    assert {"accounts.csv", "payments.parquet", "graph"} <= {file.name for file in tmp_path.iterdir()}

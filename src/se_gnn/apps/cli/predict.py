@@ -30,6 +30,10 @@ def predict(
     nodes: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Only these nodes: names with commas between. Repeatable.")
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
 ) -> None:
@@ -39,11 +43,11 @@ def predict(
     weights. A labeled node is predicted by the others.
     """
     from se_gnn.graph.store import replace_file, writing_to
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
 
     writer = _writer(out)
     check_file(out, overwrite=overwrite)
-    trained = load_model(folder)
+    trained = load_model_on(folder, graph)
     prediction = trained.predict(node_ids(trained.graph, nodes))
     content = writer(prediction, trained.graph)
     with writing_to(out.parent):
@@ -66,5 +70,5 @@ def _writer(out: Path) -> Writer:
     if writer is None:
         raise InputError(f"--out must end in {', '.join(writers)}, got {out.name!r}")
     if writer is prediction_files.as_parquet:
-        require("pyarrow", extra="parquet", feature="Parquet files")
+        require("pyarrow", extra="tables", feature="Parquet files")
     return writer
