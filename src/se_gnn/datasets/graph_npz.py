@@ -47,7 +47,8 @@ def load_npz(path: str | Path, **details: Any) -> AttributedGraph:
     given: dict[str, Any] = {"name": file.stem, **parts, **details}
     labels = _first(arrays, _LABELS)
     if "adj_data" in arrays:
-        features = csr(arrays, "attr", str(file)) if "attr_data" in arrays else _first(arrays, (*_FEATURES, "attr_matrix"))
+        sparse = "attr_data" in arrays
+        features = csr(arrays, "attr", str(file)) if sparse else _first(arrays, (*_FEATURES, "attr_matrix"))
         _check_there(features, file, _FEATURES)
         return from_scipy(csr(arrays, "adj", str(file)), features, labels, **given)
     edges, features = _first(arrays, _EDGES), _first(arrays, _FEATURES)
