@@ -35,7 +35,8 @@ def snippets(page: Path) -> list[Snippet]:
         if language == "python":
             found.append(Snippet("python", text))
         if language in ("console", "text"):
-            found += [Snippet("command", line[2:]) for line in text.splitlines() if line.startswith("$ se-gnn ")]
+            lines = text.replace("\\\n", " ").splitlines()  # a backslash at its end continues a command
+            found += [Snippet("command", line[2:]) for line in lines if line.startswith("$ se-gnn ")]
     return found
 
 
