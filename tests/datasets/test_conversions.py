@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
+from se_gnn.datasets.graph_npz import load_npz, save_npz
 from se_gnn.datasets.networkx import from_networkx, to_networkx
-from se_gnn.datasets.npz import load_npz, save_npz
 from se_gnn.datasets.pyg import from_pyg, to_pyg
 from se_gnn.datasets.scipy_sparse import from_scipy, to_scipy
 from se_gnn.errors import InputError

@@ -1,97 +1,98 @@
-"""Graphs in one `.npz` file: ours, and those that others publish. No pickle is read."""
+"""Arrays out of the bytes of an `.npz` file, without pickles; graphs in the layout of Nettack and gnn-benchmark.
+
+Such a graph is a few arrays: the pieces of a CSR matrix for the adjacency (`adj_data`, `adj_indices`, `adj_indptr`,
+`adj_shape`), those of the attributes (`attr_...`), and `labels`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from safetensors.numpy import load, save
 
-from se_gnn.datasets.scipy_sparse import from_scipy
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files, replace_file, writing_to
+from se_gnn.graph.attributed import IntArray
 
-ABOUT = "about"
-_EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
+_PIECES = ("data", "indices", "indptr", "shape")
 
 
-def save_npz(graph: AttributedGraph, path: str | Path) -> None:
-    """Write a graph as plain arrays by name, and its names as JSON in the array ``about``."""
-    files = graph_files(graph)
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {ABOUT: np.frombuffer(files[NAMES], np.uint8), **load(files[ARRAYS])}
-    np.savez_compressed(buffer, **arrays)
-    with writing_to(Path(path).parent):
-        replace_file(Path(path), buffer.getvalue())
+@dataclass(frozen=True, slots=True, eq=False)
+class RawGraph:
+    """A graph as a file holds it, edges in one or both directions.
 
-
-def load_npz(path: str | Path, **details: Any) -> AttributedGraph:
-    """Read a graph from an `.npz` file.
-
-    Besides those of :func:`save_npz`: files with ``edges`` [E, 2] or ``edge_index`` [2, E], ``features`` or ``x``,
-    and ``labels`` or ``y`` (-1: unknown), masks or ids ``train``, ``val``, ``test``; and files with CSR pieces
-    ``adj_data``, ``adj_indices``, ... and ``attr_data``, ... as published for graph benchmarks. ``details`` go to
-    :meth:`AttributedGraph.build`.
+    Shapes:
+        - **edges:** :math:`(E, 2)`
+        - **features:** :math:`(N, F)`, CSR
+        - **labels:** :math:`(N,)`
     """
-    file = Path(path)
-    arrays = _read(file)
-    if ABOUT in arrays:
-        files: dict[str, bytes] = {NAMES: arrays.pop(ABOUT).tobytes(), ARRAYS: save(arrays)}
-        return graph_from_files(files, where=file)
-    parts: dict[str, Any] = {part: arrays[part] for part in ("train", "val", "test") if part in arrays}
-    given: dict[str, Any] = {"name": file.stem, **parts, **details}
-    labels = _first(arrays, _LABELS)
-    if "adj_data" in arrays:
-        features = _csr(arrays, "attr", file) if "attr_data" in arrays else _first(arrays, (*_FEATURES, "attr_matrix"))
-        _check_there(features, file, _FEATURES)
-        return from_scipy(_csr(arrays, "adj", file), features, labels, **given)
-    edges, features = _first(arrays, _EDGES), _first(arrays, _FEATURES)
-    _check_there(edges, file, _EDGES)
-    _check_there(features, file, _FEATURES)
-    assert edges is not None
-    return AttributedGraph.build(
-        features=features,
-        edges=edges.T if "edges" not in arrays else edges,
-        labels=np.full(len(np.asarray(features)), UNKNOWN) if labels is None else labels,
-        **given,
+
+    edges: IntArray
+    features: sp.csr_array
+    labels: IntArray
+
+
+def read_arrays(content: bytes, names: Iterable[str], *, where: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of these names; ``where`` is what an error calls the file."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {name: file[name] for name in names}
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{where} is not the file it should be: {error}") from error
+
+
+def read_known_arrays(content: bytes, names: Iterable[str], *, sha256: str, where: str) -> dict[str, npt.NDArray[Any]]:
+    """Arrays that must have the values whose :func:`values_digest` is ``sha256``, however the file was packed."""
+    arrays = read_arrays(content, names, where=where)
+    found = values_digest(arrays)
+    if found != sha256:
+        raise InputError(f"{where} does not hold the published values: their SHA-256 must be {sha256}, got {found}")
+    return arrays
+
+
+def values_digest(arrays: dict[str, npt.NDArray[Any]]) -> str:
+    """SHA-256 of names, shapes and values; how numbers are stored does not count.
+
+    >>> one, two = {"a": np.array([1, 0, 1])}, {"a": np.array([True, False, True])}
+    >>> values_digest(one) == values_digest(two), values_digest(one) == values_digest({"a": np.array([1, 1, 0])})
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.shape}".encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def read_graph(content: bytes, *, where: str) -> RawGraph:
+    """Adjacency, attributes and labels of one `.npz` file."""
+    pieces = [f"{matrix}_{piece}" for matrix in ("adj", "attr") for piece in _PIECES]
+    arrays = read_arrays(content, [*pieces, "labels"], where=where)
+    return RawGraph(
+        edges=entries(csr(arrays, "adj", where)),
+        features=csr(arrays, "attr", where),
+        labels=arrays["labels"].astype(np.int64),
     )
 
 
-def _read(file: Path) -> dict[str, np.ndarray]:
-    try:
-        stored = np.load(file, allow_pickle=False)
-        if isinstance(stored, np.ndarray):
-            raise InputError(f"{file} holds one array, not a graph: an .npz file is needed")
-        with stored:
-            return {name: stored[name] for name in stored.files}
-    except FileNotFoundError as error:
-        raise InputError(f"{file} does not exist") from error
-    except InputError:
-        raise
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} cannot be read as an .npz file: {error}") from error
+def entries(matrix: sp.csr_array) -> IntArray:
+    """Row and column of every stored entry, [nnz, 2]."""
+    coordinates = matrix.tocoo()
+    return np.stack([coordinates.row, coordinates.col], axis=1).astype(np.int64)
 
 
-def _csr(arrays: dict[str, np.ndarray], part: str, file: Path) -> sp.csr_array:
+def csr(arrays: dict[str, npt.NDArray[Any]], matrix: str, where: str) -> sp.csr_array:
+    """The matrix whose pieces are named ``adj_data``, ``adj_indices``, ... for ``adj``."""
+    names = [f"{matrix}_{piece}" for piece in _PIECES]
     try:
-        pieces = tuple(arrays[f"{part}_{piece}"] for piece in ("data", "indices", "indptr"))
-        matrix = sp.csr_array(pieces, shape=tuple(arrays[f"{part}_shape"]))
-        matrix.check_format(full_check=True)
+        *pieces, shape = (arrays[name] for name in names)
+        result = sp.csr_array(tuple(pieces), shape=tuple(shape))
+        result.check_format(full_check=True)
     except (KeyError, ValueError, TypeError) as error:
-        pieces_needed = ", ".join(f"{part}_{piece}" for piece in ("data", "indices", "indptr", "shape"))
-        raise InputError(f"{file}: {pieces_needed} must be the pieces of a CSR matrix: {error}") from error
-    return matrix
-
-
-def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
-    return next((arrays[name] for name in names if name in arrays), None)
-
-
-def _check_there(found: Any, file: Path, names: tuple[str, ...]) -> None:
-    if found is None:
-        raise InputError(f"{file} must hold an array named {' or '.join(map(repr, names))}")
+        raise InputError(f"{where}: {', '.join(names)} must be the pieces of a CSR matrix: {error}") from error
+    return result

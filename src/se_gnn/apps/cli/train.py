@@ -77,7 +77,7 @@ def train(
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
     check_output_folder(out, overwrite=overwrite, resume=resume)
-    dataset = _dataset_name(data)
+    dataset = dataset_name(data)
     chosen = _configure(preset, config, settings, dataset=dataset)
     where = resolve_device(device.value)
     memory_budget(max_memory)
@@ -100,16 +100,16 @@ def train(
         typer.echo("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
 
-def _dataset_name(data: str) -> str | None:
+def dataset_name(data: str) -> str | None:
     """The exact name of a data set, or None for the folder of a stored graph; anything else is an error.
 
     A folder that has the name of a data set is meant where it is written as a path, ./digits.
     """
-    from se_gnn.datasets import dataset_infos
+    from se_gnn.datasets import dataset_infos, dataset_names
     from se_gnn.errors import did_you_mean
     from se_gnn.graph.store import holds_graph
 
-    names = [info.name for info in dataset_infos()]
+    names = dataset_names()
     name = data.lower().replace("_", "-")
     if name in names:
         return name
@@ -117,8 +117,9 @@ def _dataset_name(data: str) -> str | None:
         return None
     if Path(data).is_dir():
         raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
+    known = ", ".join(info.name for info in dataset_infos())
     raise InputError(
-        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {', '.join(names)}, or a stored graph's folder"
+        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
     )
 
 
