@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from se_gnn import AttributedGraph, SEGNNClassifier
@@ -89,14 +89,14 @@ def make_tables(num_accounts: int = NUM_ACCOUNTS, *, seed: int = 0) -> tuple[pd.
     return accounts, payments.sample(frac=1, random_state=seed, ignore_index=True)
 
 
-def columns_alone(graph: AttributedGraph, *, seed: int = 0) -> float:
-    """Average precision on the test accounts of gradient boosting on the same features, without the payments.
+def columns_alone(graph: AttributedGraph) -> float:
+    """Average precision on the test accounts of logistic regression on the same features, without the payments.
 
     It learns from every labeled account that neither validates nor tests, many more than vote in se-gnn.
     """
     fraud = graph.class_names.index("yes")
     rows = np.setdiff1d(np.flatnonzero(graph.labels >= 0), [*graph.val, *graph.test])
-    model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+    model = LogisticRegression(class_weight="balanced", max_iter=1000)
     model.fit(graph.features[rows], graph.labels[rows] == fraud)
     scores = model.predict_proba(graph.features[graph.test])[:, 1]
     return float(average_precision_score(graph.labels[graph.test] == fraud, scores))
@@ -136,7 +136,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
     truth, scores = graph.labels[graph.test] == fraud, classifier.predict_proba(graph.test)[:, fraud]
     print(f"\nOf {len(graph.test)} test accounts {truth.sum()} are fraudulent. Average precision:")
     print(f"  guessing                          {truth.mean():.2f}")
-    print(f"  gradient boosting, columns alone  {columns_alone(graph):.2f}")
+    print(f"  logistic regression, columns only {columns_alone(graph):.2f}")
     print(f"  se-gnn, columns and payments      {average_precision_score(truth, scores):.2f}")
     print(f"Looking at the 5% most suspicious accounts finds {recall_at(truth, scores, 0.05):.0%} of the frauds.")
 

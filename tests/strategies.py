@@ -162,6 +162,8 @@ def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
         details["image_shape"] = (1, num_numbers)
     if draw(st.booleans()):
         details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
+        details["edge_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=len(edges), max_size=len(edges))))
+        details["node_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
     return AttributedGraph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,

@@ -42,7 +42,13 @@ def test_the_fraud_example_names_accounts_and_columns(tmp_path, capsys):
     fraud = runpy.run_path(str(EXAMPLES / "fraud.py"))
     fraud["main"](tmp_path, num_accounts=600, epochs=1, progress=False)
     printed = capsys.readouterr().out
-    for words in ("opened    date", "purpose   text", "missing", "gradient boosting, columns alone", "se-gnn, columns"):
+    for words in (
+        "opened    date",
+        "purpose   text",
+        "missing",
+        "logistic regression, columns only",
+        "se-gnn, columns",
+    ):
         assert words in printed
     assert "column 'bank' is left out" in printed
     assert "Node ACC-" in printed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.datasets.details import OF_EDGES, graph_details
+from se_gnn.datasets.details import OF_EDGES, OF_NODES, graph_details
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
@@ -25,7 +25,7 @@ def to_networkx(graph: AttributedGraph) -> Any:
     nx: Any = require("networkx", extra="data", feature="NetworkX graphs")
     details = graph_details(graph)
     of_edges = {name: details.pop(name) for name in OF_EDGES if name in details}
-    of_nodes = {name: details.pop(name) for name in list(details) if name.startswith("node_")}
+    of_nodes = {name: details.pop(name) for name in OF_NODES if name in details}
     result = nx.Graph(**details, sparse_features=bool(sp.issparse(graph.features)), known_of_edges=tuple(of_edges))
     parts = np.full(graph.num_nodes, None, dtype=object)
     for part in PARTS:
@@ -65,9 +65,9 @@ def from_networkx(graph: Any, *, features: str = "x", label: str = "label", spli
     for name in OF_EDGES:
         if name in about.get("known_of_edges", ()):
             details[name] = np.array([known[name] for _, _, known in ends])
-    first = attributes[0]
-    for name in (name for name in first if name.startswith("node_")):
-        details[name] = np.array([known[name] for known in attributes])
+    for name in OF_NODES:
+        if all(name in known for known in attributes):
+            details[name] = np.array([known[name] for known in attributes])
     return AttributedGraph.build(
         features=sp.csr_array(matrix) if about.get("sparse_features") else matrix,
         edges=np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2),

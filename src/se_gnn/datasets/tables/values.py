@@ -187,11 +187,11 @@ class _Text:
             row = int(np.flatnonzero(np.append(wrong, False)[self.codes])[0])
             total = int(self.counts.sum())
             good = total - int(self.counts[wrong].sum())
-            raise self.table.error(
-                self.name, row,
-                f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, or "
-                f"say what the column is: --kind {self.name}=category, or --ignore {self.name}",
-            )  # fmt: skip
+            text = (
+                f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
+                f"or say what the column is: --kind {self.name}=category, or --ignore {self.name}"
+            )
+            raise self.table.error(self.name, row, text)
         numbers = values[self.codes]
         return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, note=note)
 
