@@ -85,10 +85,19 @@ class LocalGraphs:
 
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
-        sizes = self.sizes[positions]
-        ptr = np.concatenate([[0], np.cumsum(sizes)])
-        source = np.repeat(self.ptr[positions] - ptr[:-1], sizes) + np.arange(ptr[-1])
-        return LocalGraphs(self.nodes[positions], ptr, self.edge_ids[source], self.num_edges)
+        ptr, edge_ids = _rows(self.ptr, self.edge_ids, positions)
+        cover = self.cover
+        if cover is not None:
+            rows = (_rows(cover.inner_ptr, cover.inner, positions), _rows(cover.rim_ptr, cover.rim, positions))
+            cover = Cover(*rows[0], *rows[1])
+        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover)
+
+
+def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntArray, Int32Array]:
+    """Some rows of a CSR matrix."""
+    sizes = np.diff(ptr)[positions]
+    selected = np.concatenate([[0], np.cumsum(sizes)])
+    return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]
 
 
 def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGraphs:

@@ -12,7 +12,6 @@ runs in a fixed order, so that neither the block size nor the number of threads 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -107,19 +106,20 @@ def _match(
     else:  # r.b / |b|; the length of r changes no order
         scale, offset = np.float32(0.25) / _roots(key_squares), np.zeros(len(key_ends), np.float32)
     best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
-    cover = tuple(getattr(plan.cover, part.name) for part in dataclasses.fields(plan.cover))
+    at = plan.cover
+    cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
     for part, some in _products(h, center, plan) if products is None else [(slice(None), products)]:
         padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
         _segment_argmax(some.gram, padded, plan.key_ends, scale, offset, *cover, best[part], winners[part])
     ends = (plan.query_ends, key_ends)
     if distance:
-        _to_distances(
-            h, *ends, plan.ptr, plan.members, query_squares, query_reach * CLOSE, key_reach * CLOSE, winners, best
-        )
+        limits = query_reach * CLOSE, key_reach * CLOSE
+        _to_distances(h, *ends, plan.ptr, plan.members, query_squares, *limits, winners, best)
     else:
         lengths = _roots(query_squares), _roots(key_squares)
-        stretch = query_reach / np.square(lengths[0]), key_reach / np.square(lengths[1])
-        _to_cosines(h, *ends, *lengths, *stretch, winners, best)
+        query_stretch: FloatArray = query_reach / (lengths[0] * lengths[0])
+        key_stretch: FloatArray = key_reach / (lengths[1] * lengths[1])
+        _to_cosines(h, *ends, *lengths, query_stretch, key_stretch, winners, best)
     return best, winners
 
 
@@ -175,7 +175,7 @@ def _products(h: FloatArray, center: FloatArray, plan: MatchPlan) -> Iterator[tu
 
 @numba.njit(cache=True)
 def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: int) -> tuple[IntArray, Int32Array]:
-    """The first queries, as many as have ``most_nodes`` ends but ``least`` at any rate: distinct ends, places of both."""
+    """Distinct ends of the first queries, and the places of their ends: ``least`` queries, or until there are many."""
     place = np.full(num_nodes, -1, np.int32)
     nodes = np.empty(min(num_nodes, 2 * len(query_ends)), np.int64)
     ends = np.empty(query_ends.shape, np.int32)
@@ -267,11 +267,11 @@ def _segment_argmax(
                 start, end = other_ptr[first + i], other_ptr[first + i + 1]
                 argmax_lanes(product, key_ends, scale, offset, others, start, end, scores, keys, i)  # type: ignore[call-arg]
                 start, end = hub_ptr[first + i], hub_ptr[first + i + 1]
-                argmax_rows(hub_scores, hub_keys, hubs, start, end, scores, keys, i)  # type: ignore[call-arg]
+                argmax_rows(hub_scores, hub_keys, hubs, start, end, scores, keys, i)
             full = count // WIDTH * WIDTH if some == WIDTH else 0  # lanes that are written as whole tiles
             for lane in range(0, full, WIDTH):
                 transpose_tile(scores, 0, lane, best, low + lane, first)  # type: ignore[call-arg]
-                transpose_tile(keys, 0, lane, winners, low + lane, first)  # type: ignore[call-arg]
+                transpose_tile(keys, 0, lane, winners, low + lane, first)
             for q in range(full, count):
                 for i in range(some):
                     best[low + q, first + i] = scores[i, q]
