@@ -63,7 +63,7 @@ class NodeProducts:
 def shared_products(
     h: Tensor, forward: MatchPlan, back: MatchPlan, measure: Measure
 ) -> tuple[NodeProducts, NodeProducts] | None:
-    """Products for both directions at once, where the keys of each are the queries of the other; None: too large."""
+    """Products for both directions at once, where the queries of each are keys of the other; None: too large."""
     if not (forward.num_queries and back.num_queries):
         return None
     if 4 * len(back.key_nodes) * len(forward.key_nodes) > GRAM_BYTES:
@@ -71,7 +71,11 @@ def shared_products(
     vectors = np.ascontiguousarray(h.detach().numpy())
     center = _center(vectors, measure)
     gram = _multiply(vectors, back.key_nodes, center, _packed(vectors, forward.key_nodes, center))
-    return NodeProducts(gram, back.key_ends), NodeProducts(_exchanged(gram), forward.key_ends)
+    ends = (
+        keys.key_ends[np.searchsorted(keys.key_ids, queries.query_ids)]
+        for queries, keys in ((forward, back), (back, forward))
+    )
+    return NodeProducts(gram, next(ends)), NodeProducts(_exchanged(gram), next(ends))
 
 
 def match_edges(
