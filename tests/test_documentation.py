@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import shlex
 from pathlib import Path
 from typing import NamedTuple
@@ -71,12 +72,26 @@ def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch, request)
     if downloads(page):
         monkeypatch.setenv("SE_GNN_DATA", str(request.getfixturevalue("data_dir")))  # or it is skipped
     monkeypatch.chdir(tmp_path)
+    if page.name == "own-data.md":
+        write_tables(tmp_path)
     names: dict[str, object] = {}
     for snippet in snippets(page):
         if snippet.language == "python":
             exec(compile(snippet.text, page.name, "exec"), names)
         else:
             run_command(snippet.text)
+
+
+def write_tables(folder: Path) -> None:
+    """The tables that the page on own data speaks of: those of the example, and a month later with a new account."""
+    import pandas as pd
+
+    accounts, payments = runpy.run_path(str(ROOT / "examples" / "fraud.py"))["make_tables"]()
+    accounts.to_csv(folder / "accounts.csv", index=False)
+    payments.to_parquet(folder / "payments.parquet", index=False)
+    later = pd.concat([accounts, accounts.iloc[:1].assign(account="NEW-00259", fraud=None)])
+    later.to_csv(folder / "may.csv", index=False)
+    payments.to_csv(folder / "may-payments.csv", index=False)
 
 
 def run_command(line: str) -> None:
