@@ -66,7 +66,7 @@ class PGExplainer(PostHocExplainer):
             for epoch in epochs:
                 for node in nodes:
                     self.explainer.algorithm.train(
-                        epoch, fitted.network_, fitted.x_, fitted.edge_index_, target=target, index=int(node)
+                        epoch, self.network, fitted.x_, fitted.edge_index_, target=target, index=int(node)
                     )
         self.fitted_ = True
         return self

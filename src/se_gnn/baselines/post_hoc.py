@@ -5,6 +5,7 @@ Shapes: E edges of the graph, M edges of the node's local graph.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,9 +42,11 @@ class PostHocExplainer(ABC):
             raise InputError(f"fitted must be a fitted network, this {type(fitted).__name__} is not fitted")
         self.fitted, self.graph, self.seed = fitted, fitted.graph_, seed
         self.settings = self.settings_type() if settings is None else settings
+        # a copy: PyG leaves traces in a model, and after GNNExplainer PGExplainer would learn nothing on the same one
+        self.network = copy.deepcopy(fitted.network_)
         with self._seeded():
             self.explainer = pyg("explain").Explainer(
-                model=fitted.network_,
+                model=self.network,
                 algorithm=self._algorithm(),
                 explanation_type=self.explanation_type,
                 node_mask_type=self.node_mask_type,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -91,6 +91,7 @@ def test_pyg_scores_each_direction_and_the_others_their_mean(graph):
     assert pyg_three_hop_auc(graph, explained) == pytest.approx(1 - 1 / 48)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from(sorted(AUC_PROTOCOLS)))
 def test_order_and_direction_of_the_edges_do_not_matter(graph, seed, name):
     generator = np.random.default_rng(seed)
@@ -102,6 +103,7 @@ def test_order_and_direction_of_the_edges_do_not_matter(graph, seed, name):
     assert AUC_PROTOCOLS[name](graph, shuffled) == pytest.approx(AUC_PROTOCOLS[name](graph, plain))
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 1000))
 def test_pooled_auc_is_scikit_learns_on_all_edges_of_all_nodes(graph, seed):
     importance = np.random.default_rng(seed).integers(0, 4, (2, 10)).astype(float)
