@@ -53,6 +53,7 @@ def search(name: str, dataset: str, seeds: int) -> None:
         if all(any(_is(row, one, seeds) for row in tried) for one in wanted):
             continue
         scores = [_scores(name, dataset, settings, votes, seed) for seed in range(seeds)]
+        tried = [row for row in tried if row["settings"] not in wanted]  # with fewer seeds
         for one, values in zip(wanted, zip(*scores)):
             tried.append({"settings": one, "seeds": seeds, "val_accuracy": list(values)})
         best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
