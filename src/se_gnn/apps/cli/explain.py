@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 CRUCIAL_EDGES = 5
 MATCHED_EDGES = 8
+SHARED_ATTRIBUTES = 5
 
 
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
     node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+    ] = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,
@@ -32,15 +37,16 @@ def explain(
     closest of them shares, and the node's own relations that matter most.
     """
     from se_gnn.explain import Explainer
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
 
-    trained = load_model(folder)
+    trained = load_model_on(folder, graph)
     explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
     typer.echo(explanation.to_json() if as_json else _show(explanation, k))
 
 
 def _show(explanation: Explanation, k: int) -> str:
     parts = [textwrap.fill(explanation.sentence(), WIDTH), _probabilities(explanation), _neighbors(explanation, k)]
+    parts += _shared_attributes(explanation, k)
     parts += _matches(explanation)
     parts += _crucial(explanation)
     return "\n\n".join(parts)
@@ -77,6 +83,31 @@ def _neighbors(explanation: Explanation, k: int) -> str:
         note += f" Those not shown add {percent(hidden)} together; show more with --k."
     text.append(textwrap.fill(note, WIDTH))
     return "\n".join(text)
+
+
+def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
+    """What the closest neighbor has in common with the node, with values; of the others the names alone."""
+    closest = explanation.neighbors[0]
+    shared = closest.shared_attributes
+    if shared is None:
+        return []
+    shown = shared.attributes[:SHARED_ATTRIBUTES]
+    if not shown:
+        return [textwrap.fill(f"{explanation.name} and {closest.name} have no attribute in common.", WIDTH)]
+    title = f"Attributes that {explanation.name} and {closest.name} share, by what they do for their similarity"
+    title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
+    header = ["attribute", explanation.name, closest.name, "effect"]
+    rows = [[one.name, one.target_value, one.neighbor_value, _number(one.effect)] for one in shown]
+    text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
+    text.append(textwrap.fill("Effect: node similarity that is lost when both nodes are without the attribute.", WIDTH))
+    others = [
+        [one.name, "; ".join(a.name for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-"]
+        for one in explanation.neighbors[1:k]
+        if one.shared_attributes is not None
+    ]
+    if others:
+        text += ["", table(["labeled node", f"makes it similar to {explanation.name}"], others, names=(0, 1))]
+    return ["\n".join(text)]
 
 
 def _matches(explanation: Explanation) -> list[str]:
