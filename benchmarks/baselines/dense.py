@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.pyg import pyg
+from se_gnn.baselines.network import directed_edges
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
@@ -46,12 +47,6 @@ class LocalEdges:
     def sizes(self) -> Tensor:
         """Number of edges in each local graph, [T]."""
         return torch.bincount(self.owner, minlength=len(self.nodes))
-
-
-def directed_edges(graph: AttributedGraph) -> Tensor:
-    """Both directions of every edge, [2, 2E], as PyTorch Geometric wants them."""
-    edges = torch.from_numpy(graph.edges.T.copy())
-    return torch.cat([edges, edges.flip(0)], dim=1)
 
 
 def local_edges(nodes: IntArray, edge_index: Tensor, hops: int, num_nodes: int) -> LocalEdges:
