@@ -1,0 +1,49 @@
+"""SE-GNN and the baselines, trained, behind the same four questions. Shapes: N nodes, n targets, M and P edges."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+
+
+class Fitted(Protocol):
+    """A trained classifier."""
+
+    def predict(self) -> IntArray:
+        """Class of every node, [N]."""
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
+        """Ids of the k nearest labeled nodes, [n, k]; None where the method has none."""
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray | None:
+        """Of each of M edges the most similar one of P others, [M]; None where the method matches no edges."""
+
+
+def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
+    """Train a method."""
+    if method == "se-gnn":
+        return _SEGNN(graph, settings, seed)
+    return _Baseline(graph, method, settings, seed, device)
+
+
+class _SEGNN:
+    def __init__(self, graph: AttributedGraph, settings: dict[str, Any], seed: int) -> None:
+        from se_gnn.training import train
+
+        self.trained = train(graph, Config.from_dict(settings), seed=seed)
+
+    def predict(self) -> IntArray:
+        return self.trained.predict().classes
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray:
+        from se_gnn.model import Voter
+
+        # the ranking does not depend on how many vote
+        config = self.trained.config.updated({"similarity": {"num_nearest": k}})
+        voter = Voter(self.trained.graph, config)
+        return voter.predict(self.trained.embeddings, voter.plan(nodes)).neighbors
