@@ -118,12 +118,19 @@ class Config:
 
     @classmethod
     def preset(cls, name: str, *, dataset: str | None = None) -> Config:
-        """`paper`, `authors` or `best`, with the settings published or found for `dataset` where there are any."""
+        """`paper`, `authors` or `best`, with the settings published or found for `dataset` where there are any.
+
+        A data set without settings of its own has those of the one it is a variant of: `citeseer-metattack-0.25` and
+        `citeseer-planetoid` those of `citeseer`.
+        """
         if name not in PRESETS:
             raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}{did_you_mean(name, PRESETS)}")
         general, by_dataset = PRESETS[name]
         config = cls.from_dict({**general, "preset_name": name})
-        return config.updated(by_dataset.get(dataset or "", {}))
+        known = dataset or ""
+        while known and known not in by_dataset:
+            known = known.rpartition("-")[0]
+        return config.updated(by_dataset.get(known, {}))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:

@@ -37,6 +37,10 @@ RANDOM_EDGES_PER_NODE = 0.1
 CLASS_NAMES = ("base", "top", "middle", "bottom")
 BASE, TOP, MIDDLE, BOTTOM = range(4)
 HOUSE_LABELS = (MIDDLE, MIDDLE, BOTTOM, BOTTOM, TOP)
+NODE_NAMES = (
+    *(f"base-{i:03d}" for i in range(NUM_BASE)),
+    *(f"house-{house:02d}-{part}" for house in range(NUM_HOUSES) for part in range(len(HOUSE_LABELS))),
+)
 HOUSE_EDGES = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)])
 
 
@@ -64,8 +68,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
         motif_edges=is_motif,
         labels=np.concatenate([np.full(NUM_BASE, BASE), np.tile(HOUSE_LABELS, NUM_HOUSES)]),
         class_names=CLASS_NAMES,
-        node_names=[f"base-{i:03d}" for i in range(NUM_BASE)]
-        + [f"house-{house:02d}-{part}" for house in range(NUM_HOUSES) for part in range(len(HOUSE_LABELS))],
+        node_names=NODE_NAMES,
         train=split.train,
         val=split.val,
         test=split.test,

@@ -1,4 +1,4 @@
-"""`cora`, `citeseer`, `pubmed`: citation graphs in the files of Planetoid, with their public split.
+"""`cora`, `citeseer-planetoid`, `pubmed`: citation graphs in the files of Planetoid, with their public split.
 
 "Revisiting Semi-Supervised Learning with Graph Embeddings" (https://arxiv.org/abs/1603.08861). A node is a paper, an
 edge a citation in either direction; the features are words (0 / 1, TF-IDF for PubMed). PyTorch Geometric reads the
@@ -33,7 +33,7 @@ SHA256 = {
         "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
         "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
     },
-    "citeseer": {
+    "citeseer-planetoid": {
         "x": "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
         "tx": "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
         "allx": "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
@@ -58,27 +58,27 @@ SHA256 = {
 
 @dataclass(frozen=True, slots=True)
 class _Source:
+    file_name: str  # X of ind.X.graph
     folder: str  # inside a data folder
     class_names: tuple[str, ...]  # in the order of the label vectors
 
 
+CORA_TOPICS = (
+    "Theory",
+    "Reinforcement Learning",
+    "Genetic Algorithms",
+    "Neural Networks",
+    "Probabilistic Methods",
+    "Case Based",
+    "Rule Learning",
+)
+
 # The sizes of the classes, all different, tell which label vector is which topic. Sources on PubMed disagree which of
 # its two nearly equal classes is type 1 diabetes: its classes keep their numbers.
 _SOURCES = {
-    "cora": _Source(
-        "Planetoid/Cora/raw",
-        (
-            "Theory",
-            "Reinforcement Learning",
-            "Genetic Algorithms",
-            "Neural Networks",
-            "Probabilistic Methods",
-            "Case Based",
-            "Rule Learning",
-        ),
-    ),
-    "citeseer": _Source("Planetoid/CiteSeer/raw", ("AI", "ML", "IR", "DB", "Agents", "HCI")),
-    "pubmed": _Source("Planetoid/PubMed/raw", ("class 0", "class 1", "class 2")),
+    "cora": _Source("cora", "Planetoid/Cora/raw", CORA_TOPICS),
+    "citeseer-planetoid": _Source("citeseer", "Planetoid/CiteSeer/raw", ("AI", "ML", "IR", "DB", "Agents", "HCI")),
+    "pubmed": _Source("pubmed", "Planetoid/PubMed/raw", ("class 0", "class 1", "class 2")),
 }
 
 
@@ -90,7 +90,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
     """
     source = _SOURCES[name]
     contents = read_verified(raw_files(name), source.folder, data_dir=data_dir)
-    data = _read(name, contents)
+    data = _read(source.file_name, contents)
     labels, test = data.y.numpy().copy(), data.test_mask.numpy()
     nodes = np.arange(len(labels))
     # test papers have the last ids; the files have no vectors for the ids left out among them
@@ -109,10 +109,11 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
 
 def raw_files(name: str) -> tuple[RawFile, ...]:
     """The files of a data set, with the SHA-256 that each must have."""
-    return tuple(RawFile(f"ind.{name}.{part}", f"{URL}/ind.{name}.{part}", sha) for part, sha in SHA256[name].items())
+    prefix = f"ind.{_SOURCES[name].file_name}"
+    return tuple(RawFile(f"{prefix}.{part}", f"{URL}/{prefix}.{part}", sha) for part, sha in SHA256[name].items())
 
 
-def _read(name: str, contents: dict[str, bytes]) -> Any:
+def _read(file_name: str, contents: dict[str, bytes]) -> Any:
     """Read checked bytes with PyTorch Geometric.
 
     Its reader opens files by path: it is given private copies of the bytes that were checked, because a file in a data
@@ -124,4 +125,4 @@ def _read(name: str, contents: dict[str, bytes]) -> Any:
         with tempfile.TemporaryDirectory(prefix="se-gnn-") as folder:
             for file, content in contents.items():
                 (Path(folder) / file).write_bytes(content)
-            return reader.read_planetoid_data(folder, name)
+            return reader.read_planetoid_data(folder, file_name)

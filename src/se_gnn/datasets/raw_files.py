@@ -1,13 +1,15 @@
 """Files of published data sets: found in a data folder or downloaded, and checked before anything reads them.
 
-The SHA-256 of each file is written in the code. Bytes that do not have it never leave this module, so that a pickle
-inside is only ever loaded when it is the published one.
+The SHA-256 of a file is written in the code. Bytes that do not have it never leave this module, so that a pickle
+inside is only ever loaded when it is the published one. Where no SHA-256 is known to us, that of a download is printed,
+and only readers that run no code may be given the bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Sequence
@@ -27,8 +29,9 @@ class RawFile:
     """A published file: its name, where it is published, and the SHA-256 of its bytes."""
 
     name: str
-    url: str
-    sha256: str
+    url: str | None  # None: not published as a file of its own, ``origin`` says how to get it
+    sha256: str | None  # None: not known to us
+    origin: str = ""
 
 
 def read_verified(files: Sequence[RawFile], folder: str, *, data_dir: str | Path | None) -> dict[str, bytes]:
@@ -48,6 +51,8 @@ def read_verified(files: Sequence[RawFile], folder: str, *, data_dir: str | Path
         path = next((candidate for candidate in candidates if candidate.is_file()), None)
         if path is None:
             path = cache / file.name
+            if file.url is None:
+                raise InputError(_how_to_make(files, candidates[0].parent))
             try:
                 _download(file, path)
             except (OSError, HTTPException) as error:  # no network, no such page, disk full, read-only cache
@@ -78,10 +83,11 @@ def _verified(file: RawFile, path: Path) -> bytes:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     found = hashlib.sha256(content).hexdigest()
-    if found != file.sha256:
+    if file.sha256 is not None and found != file.sha256:
+        remedy = f"download it again from {file.url}" if file.url else file.origin
         raise InputError(
             f"{path} is not the published file and was not opened: its SHA-256 must be {file.sha256}, got {found}; "
-            f"delete it and download it again from {file.url}"
+            f"delete it and {remedy}"
         )
     return content
 
@@ -89,6 +95,8 @@ def _verified(file: RawFile, path: Path) -> bytes:
 def _download(file: RawFile, path: Path) -> None:
     """Download beside ``path`` under a temporary name; move it in place only when it is complete and right."""
     from tqdm import tqdm
+
+    assert file.url is not None
 
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{file.name}.", suffix=".part")
@@ -102,7 +110,11 @@ def _download(file: RawFile, path: Path) -> None:
                     progress.update(len(chunk))
         content = partial.read_bytes()
         found = hashlib.sha256(content).hexdigest()
-        if found != file.sha256:
+        if file.sha256 is None:
+            if size and len(content) != int(size):
+                raise OSError(f"the connection ended after {len(content)} of {size} bytes")
+            print(f"{file.name} has the SHA-256 {found}; none is known to compare it with", file=sys.stderr)
+        elif found != file.sha256:
             raise InputError(
                 f"what was downloaded from {file.url} is not the published file and was deleted: its SHA-256 must be "
                 f"{file.sha256}, got {found} ({len(content)} bytes)"
@@ -113,10 +125,18 @@ def _download(file: RawFile, path: Path) -> None:
 
 
 def _how_to_get(files: Sequence[RawFile], folder: Path, error: Exception) -> str:
-    base = files[0].url.rsplit("/", 1)[0]
+    base = (files[0].url or "").rsplit("/", 1)[0]
     names = ", ".join(file.name for file in files)
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     return (
-        f"data files are missing and could not be downloaded ({reason}). Download {names} from {base} and put them "
-        f"into {folder}; another data folder is named by data_dir or by the environment variable {DATA_VARIABLE}"
+        f"data files are missing and could not be downloaded ({reason}). Download {names} from {base} and put "
+        f"{'it' if len(files) == 1 else 'them'} into {folder}; {_OTHER_FOLDER}"
     )
+
+
+def _how_to_make(files: Sequence[RawFile], folder: Path) -> str:
+    names = ", ".join(file.name for file in files)
+    return f"data files are missing: {folder} must hold {names}. To get them, {files[0].origin}; {_OTHER_FOLDER}"
+
+
+_OTHER_FOLDER = f"another data folder is named by data_dir or by the environment variable {DATA_VARIABLE}"

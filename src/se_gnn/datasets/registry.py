@@ -21,11 +21,20 @@ if TYPE_CHECKING:
 class DatasetInfo:
     """What people see of a data set before it is loaded."""
 
-    name: str
+    name: str  # with RATE in it where there are several rates
     description: str
-    embedded: bool  # nothing to download
+    embedded: bool = False  # nothing to download
+    by_hand: bool = False  # its files are not downloaded, people put them into the data folder
     module: str  # where `load(name, *, seed, data_dir)` is
+    rates: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that :func:`load_dataset` takes."""
+        return tuple(self.name.replace("RATE", rate) for rate in self.rates) or (self.name,)
+
+
+_RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
 
 _INFOS = (
     DatasetInfo(
@@ -43,20 +52,82 @@ _INFOS = (
     DatasetInfo(
         name="cora",
         description="2,708 machine learning papers and their citations, 7 topics; public split",
-        embedded=False,
         module="se_gnn.datasets.planetoid",
     ),
     DatasetInfo(
         name="citeseer",
-        description="3,327 computer science papers and their citations, 6 fields; public split",
-        embedded=False,
-        module="se_gnn.datasets.planetoid",
+        description="2,110 computer science papers, the largest connected part, 6 fields; 10 / 10 / 80 split",
+        module="se_gnn.datasets.nettack",
     ),
     DatasetInfo(
         name="pubmed",
         description="19,717 papers on diabetes and their citations, 3 types of diabetes; public split",
-        embedded=False,
         module="se_gnn.datasets.planetoid",
+    ),
+    DatasetInfo(
+        name="syn-cora",
+        description="about 1,900 nodes: disturbed copies of pieces of Cora; the nodes and edges to find are known",
+        module="se_gnn.datasets.syn_cora",
+    ),
+    DatasetInfo(
+        name="citeseer-planetoid",
+        description="3,327 computer science papers, some without citations, 6 fields; public split",
+        module="se_gnn.datasets.planetoid",
+    ),
+    DatasetInfo(
+        name="cora-nettack",
+        description="2,485 papers of Cora, the largest connected part; 10 / 10 / 80 split",
+        module="se_gnn.datasets.nettack",
+    ),
+    DatasetInfo(
+        name="citeseer-metattack-RATE",
+        description=f"citeseer after Metattack changed a share of its edges: {', '.join(_RATES)}",
+        module="se_gnn.datasets.metattack",
+        rates=_RATES,
+    ),
+    DatasetInfo(
+        name="cora-metattack-RATE",
+        description="cora-nettack after Metattack, at the same rates",
+        module="se_gnn.datasets.metattack",
+        rates=_RATES,
+    ),
+    DatasetInfo(
+        name="amazon-photo",
+        description="7,650 products bought together, 8 categories; 20 labeled a class",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="amazon-computers",
+        description="13,752 products bought together, 10 categories; 20 labeled a class",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="coauthor-cs",
+        description="18,333 authors in computer science, 15 fields; 20 labeled a class",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="coauthor-physics",
+        description="34,493 authors in physics, 5 fields; 20 labeled a class",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="ogbn-arxiv",
+        description="169,343 papers on arXiv and their citations, 40 subject areas; split by year",
+        by_hand=True,
+        module="se_gnn.datasets.ogbn_arxiv",
+    ),
+    DatasetInfo(
+        name="ba-shapes-pgexplainer",
+        description="the draw of ba-shapes that was published with PGExplainer, with its split",
+        by_hand=True,
+        module="se_gnn.datasets.ba_shapes_pgexplainer",
+    ),
+    DatasetInfo(
+        name="syn-cora-authors",
+        description="1,895 nodes: a graph made by the generator of the SE-GNN authors",
+        by_hand=True,
+        module="se_gnn.datasets.syn_cora_authors",
     ),
 )
 
@@ -70,23 +141,30 @@ def dataset_infos() -> tuple[DatasetInfo, ...]:
     return _INFOS
 
 
+def dataset_names() -> tuple[str, ...]:
+    """Every name that :func:`load_dataset` takes, each rate of an attacked graph on its own."""
+    return tuple(name for info in _INFOS for name in info.names)
+
+
 def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
     """Load a data set by its name.
 
     Args:
-        name: one of :func:`dataset_infos`; capitals and ``_`` for ``-`` are forgiven.
-        seed: draws what is random in a data set: the split of `digits`, graph and split of `ba-shapes`. The citation
-            graphs come with their public split and do not depend on it.
+        name: as listed by :func:`dataset_infos`; capitals and ``_`` for ``-`` are forgiven.
+        seed: draws what is random in a data set: graph and split of `ba-shapes` and `syn-cora`, the split of `digits`,
+            `amazon-...` and `coauthor-...`. The others come with a published split and do not depend on it.
         data_dir: folder with downloaded data; else the environment variable `SE_GNN_DATA`, else the user's cache
             folder, to which missing files are downloaded.
 
     >>> load_dataset("ba-shapes")
     AttributedGraph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/val/test)
     """
-    by_name = {info.name: info for info in _INFOS}
-    info = by_name.get(name.lower().replace("_", "-"))
+    by_name = {each: info for info in _INFOS for each in info.names}
+    exact = name.lower().replace("_", "-")
+    info = by_name.get(exact)
     if info is None:
-        raise InputError(f"unknown data set {name!r}{did_you_mean(name.lower(), by_name)}; known: {', '.join(by_name)}")
+        known = ", ".join(info.name for info in _INFOS)
+        raise InputError(f"unknown data set {name!r}{did_you_mean(exact, by_name)}; known: {known}")
     try:
         whole_seed = operator.index(seed)
     except TypeError as error:
@@ -94,4 +172,4 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     if whole_seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}")
     module = importlib.import_module(info.module)
-    return cast("AttributedGraph", module.load(info.name, seed=whole_seed, data_dir=data_dir))
+    return cast("AttributedGraph", module.load(exact, seed=whole_seed, data_dir=data_dir))

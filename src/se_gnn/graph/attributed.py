@@ -63,6 +63,9 @@ class AttributedGraph:
         feature_names: what people see for each feature.
         image_shape: rows and columns, where the features of a node are the pixels of a picture.
         motif_edges: ground truth of an explanation: edges that belong to a planted motif.
+        node_roles: ground truth of the nearest labeled nodes: copies of one node of a motif have the same number above
+            0; 0 for nodes outside all motifs.
+        edge_roles: ground truth of edge matching, numbered in the same way.
         merged: what :meth:`build` merged away.
 
     Shapes:
@@ -70,6 +73,8 @@ class AttributedGraph:
         - **edges:** :math:`(E, 2)`
         - **labels:** :math:`(N,)`
         - **motif_edges:** :math:`(E,)`
+        - **node_roles:** :math:`(N,)`
+        - **edge_roles:** :math:`(E,)`
     """
 
     features: Features
@@ -84,6 +89,8 @@ class AttributedGraph:
     feature_names: tuple[str, ...] | None = None
     image_shape: tuple[int, int] | None = None
     motif_edges: BoolArray | None = None
+    node_roles: IntArray | None = None
+    edge_roles: IntArray | None = None
     merged: EdgeReport = EdgeReport()
 
     @classmethod
@@ -103,7 +110,8 @@ class AttributedGraph:
         """Make a graph from edges in any order and direction; duplicates and self-loops are merged and counted.
 
         ``train``, ``val`` and ``test`` are node ids or boolean masks. Without ``train`` every node with a known
-        label is labeled. A ``motif_edges`` mask refers to the edges as given.
+        label is labeled. ``motif_edges`` and ``edge_roles`` refer to the edges as given; of an edge given more than
+        once the first counts.
 
         >>> edges = [[1, 0], [0, 1], [2, 2]]
         >>> graph = AttributedGraph.build(features=[[0.0], [1.0], [2.0]], edges=edges, labels=[0, 1, -1])
@@ -116,12 +124,17 @@ class AttributedGraph:
         pairs = _as_pairs(edges)
         _check_edge_ends(pairs, num_nodes)
         canonical, first, report = _canonical_edges(pairs, num_nodes)
-        motif = details.pop("motif_edges", None)
+        motif, node_roles, edge_roles = (
+            details.pop(name, None) for name in ("motif_edges", "node_roles", "edge_roles")
+        )
         if motif is not None:
             motif = np.asarray(motif, dtype=bool)
-            if len(motif) != len(pairs):
-                raise InputError(f"motif_edges must have one entry an edge ({len(pairs)}), got {len(motif)}")
+            _check_length("motif_edges", motif, "edge", len(pairs))
             motif = motif[first]
+        if edge_roles is not None:
+            edge_roles = _as_integers(edge_roles, "edge_roles")
+            _check_length("edge_roles", edge_roles, "edge", len(pairs))
+            edge_roles = edge_roles[first]
         num_classes = int(label_array.max(initial=UNKNOWN)) + 1
         return cls(
             features=matrix,
@@ -133,6 +146,8 @@ class AttributedGraph:
             val=_as_nodes(val, "val", num_nodes),
             test=_as_nodes(test, "test", num_nodes),
             motif_edges=motif,
+            node_roles=None if node_roles is None else _as_integers(node_roles, "node_roles"),
+            edge_roles=edge_roles,
             merged=report,
             **details,
         )
@@ -156,10 +171,15 @@ class AttributedGraph:
             raise InputError(f"feature_names must have {self.num_features} entries, got {len(self.feature_names)}")
         if self.image_shape is not None and self.image_shape[0] * self.image_shape[1] != self.num_features:
             raise InputError(f"image_shape must have {self.num_features} pixels, got {self.image_shape}")
-        if self.motif_edges is not None and len(self.motif_edges) != self.num_edges:
-            raise InputError(f"motif_edges must have one entry an edge ({self.num_edges}), got {len(self.motif_edges)}")
+        _check_length("motif_edges", self.motif_edges, "edge", self.num_edges)
+        _check_length("edge_roles", self.edge_roles, "edge", self.num_edges)
+        _check_length("node_roles", self.node_roles, "node", n)
+        for name, roles in (("node_roles", self.node_roles), ("edge_roles", self.edge_roles)):
+            if roles is not None and roles.min(initial=0) < 0:
+                raise InputError(f"{name} must be 0 (not in a motif) or above, got {roles.min()}")
         self._check_split()
-        for array in (self.edges, self.labels, self.train, self.val, self.test, self.motif_edges):
+        truth = (self.motif_edges, self.node_roles, self.edge_roles)
+        for array in (self.edges, self.labels, self.train, self.val, self.test, *truth):
             if array is not None:
                 array.setflags(write=False)
         stored = self.features if isinstance(self.features, np.ndarray) else self.features.data
@@ -245,7 +265,7 @@ class AttributedGraph:
         pairs = _as_pairs(edges)
         _check_edge_ends(pairs, self.num_nodes)
         canonical, _, report = _canonical_edges(pairs, self.num_nodes)
-        return dataclasses.replace(self, edges=canonical, motif_edges=None, merged=report)
+        return dataclasses.replace(self, edges=canonical, motif_edges=None, edge_roles=None, merged=report)
 
     def check_trainable(self) -> None:
         """Refuse a graph that nothing can be learned from, before any work is done."""
@@ -317,6 +337,12 @@ def _check_edge_ends(edges: IntArray, num_nodes: int) -> None:
             f"edges must join nodes 0 to {num_nodes - 1}: edge {bad[0]} = ({u}, {v}) names a missing node"
             f" ({len(bad)} such edges)"
         )
+
+
+def _check_length(name: str, values: Any, noun: str, count: int) -> None:
+    if values is not None and values.shape != (count,):
+        shown = len(values) if values.ndim == 1 else f"shape {values.shape}"
+        raise InputError(f"{name} must have one entry {'an' if noun == 'edge' else 'a'} {noun} ({count}), got {shown}")
 
 
 def _canonical_edges(pairs: IntArray, num_nodes: int) -> tuple[IntArray, IntArray, EdgeReport]:

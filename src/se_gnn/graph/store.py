@@ -29,6 +29,7 @@ FORMAT = "se-gnn-graph"
 VERSION = 1
 
 _PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
+_GROUND_TRUTH = ("motif_edges", "node_roles", "edge_roles")  # each may be missing
 
 
 def save_graph(graph: AttributedGraph, folder: str | Path) -> None:
@@ -54,8 +55,7 @@ def holds_graph(folder: str | Path) -> bool:
 def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
-    if graph.motif_edges is not None:
-        arrays["motif_edges"] = graph.motif_edges
+    arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
     if isinstance(graph.features, np.ndarray):
         arrays["features"] = graph.features
     else:
@@ -90,7 +90,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
-            motif_edges=arrays.get("motif_edges"),
+            **{name: arrays.get(name) for name in _GROUND_TRUTH},
             name=about["name"],
             class_names=tuple(about["class_names"]),
             node_names=tuple(about["node_names"]),

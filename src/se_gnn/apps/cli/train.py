@@ -105,11 +105,11 @@ def _dataset_name(data: str) -> str | None:
 
     A folder that has the name of a data set is meant where it is written as a path, ./digits.
     """
-    from se_gnn.datasets import dataset_infos
+    from se_gnn.datasets import dataset_infos, dataset_names
     from se_gnn.errors import did_you_mean
     from se_gnn.graph.store import holds_graph
 
-    names = [info.name for info in dataset_infos()]
+    names = dataset_names()
     name = data.lower().replace("_", "-")
     if name in names:
         return name
@@ -117,8 +117,9 @@ def _dataset_name(data: str) -> str | None:
         return None
     if Path(data).is_dir():
         raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
+    known = ", ".join(info.name for info in dataset_infos())
     raise InputError(
-        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {', '.join(names)}, or a stored graph's folder"
+        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
     )
 
 
