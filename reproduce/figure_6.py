@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reproduce import chart
-from reproduce.figure_3 import measure_of
+from reproduce.figure_3 import precision_of
 from reproduce.job import Series
 from reproduce.markdown import measured, spread, table
 from reproduce.methods import DATASET_NAMES, classify
@@ -46,7 +46,11 @@ def render(store: Store, pictures: Path) -> str:
     figure, axes = chart.panels([DATASET_NAMES[name] for name in DATASETS], columns=2, width=3.8)
     tables = []
     for dataset, panel in zip(DATASETS, axes):
-        measures = {"accuracy": ("accuracy", None), "precision@5": (measure_of(dataset), 4)}
+        precision, k = precision_of(dataset)
+        measures: dict[str, tuple[str, int | None]] = {
+            "accuracy": ("accuracy", None),
+            f"precision@{k}": (precision, k - 1),
+        }
         if dataset.startswith("syn-cora"):
             measures["edge accuracy"] = ("edge_accuracy", None)
         bars, rows = {}, []

@@ -47,3 +47,33 @@ class _SEGNN:
         config = self.trained.config.updated({"similarity": {"num_nearest": k}})
         voter = Voter(self.trained.graph, config)
         return voter.predict(self.trained.embeddings, voter.plan(nodes)).neighbors
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
+        from se_gnn.similarity.node import all_pairs
+
+        h = self.trained.embeddings.cpu()
+        ours, theirs = (h[pairs].mean(dim=1) for pairs in (edges, others))  # Eq. (3)
+        similar = all_pairs(ours, theirs, self.trained.config.similarity.measure)
+        return np.asarray(similar.numpy().argmax(axis=1))
+
+
+class _Baseline:
+    def __init__(self, graph: AttributedGraph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
+        from se_gnn.baselines import baseline
+
+        self.fitted = baseline(method, **settings).fit(graph, seed=seed)
+
+    def predict(self) -> IntArray:
+        return self.fitted.predict()
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
+        from se_gnn.baselines import DeepKNN
+
+        return self.fitted.nearest(nodes, k) if isinstance(self.fitted, DeepKNN) else None
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray | None:
+        from se_gnn.baselines.deep_knn import MLPK, DeepKNN
+
+        if isinstance(self.fitted, MLPK) or not isinstance(self.fitted, DeepKNN):
+            return None  # an MLP sees no edges
+        return self.fitted.match_edges(edges, others)

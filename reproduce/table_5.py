@@ -1,0 +1,4 @@
+"""x."""
+TITLE=""
+def series(): return []
+def render(store, pictures): return ""
