@@ -2,7 +2,7 @@
 
 from se_gnn.graph.attributed import UNKNOWN, AttributedGraph, EdgeReport
 from se_gnn.graph.local import LocalGraphs, local_graphs
-from se_gnn.graph.perturb import PerturbedEdges, replace_edges, sample_non_edges
+from se_gnn.graph.perturb import PerturbedEdges, add_random_edges, flip_pairs, replace_edges, sample_non_edges
 
 __all__ = [
     "UNKNOWN",
@@ -10,6 +10,8 @@ __all__ = [
     "EdgeReport",
     "LocalGraphs",
     "PerturbedEdges",
+    "add_random_edges",
+    "flip_pairs",
     "local_graphs",
     "replace_edges",
     "sample_non_edges",

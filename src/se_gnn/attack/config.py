@@ -1,0 +1,44 @@
+"""Settings of Metattack."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from se_gnn.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetattackConfig:
+    """Settings of Metattack; the defaults are Meta-Self as its authors and Pro-GNN's used it.
+
+    Args:
+        approximate: A-Meta: sum the gradients at each step of training, instead of the gradient through training.
+        labeled_weight: lambda: 0 raises the loss on unlabeled nodes with guessed classes (Meta-Self), 1 the loss on
+            labeled nodes (Meta-Train), 0.5 both (Meta-Both).
+        keep_degrees: allow only flips after which the degrees still pass for the same power law, by the likelihood
+            ratio test of Nettack.
+        hidden_size: D, of the surrogate.
+        steps: T, of training the surrogate after each flip.
+        learning_rate: of that training, gradient descent with momentum.
+        momentum: of that training.
+    """
+
+    approximate: bool = False
+    labeled_weight: float = 0.0
+    keep_degrees: bool = False
+    hidden_size: int = 16
+    steps: int = 100
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.labeled_weight <= 1:
+            raise InputError(f"labeled_weight must be between 0 and 1, got {self.labeled_weight!r}")
+        for name in ("hidden_size", "steps"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise InputError(f"learning_rate must be a finite number above 0, got {self.learning_rate!r}")
+        if not 0 <= self.momentum < 1:
+            raise InputError(f"momentum must be at least 0 and below 1, got {self.momentum!r}")
