@@ -1,14 +1,10 @@
-"""The graphs that cases run on: data sets of the registry, published `.npz` files, and generated ones."""
+"""The graphs that cases run on: data sets of the registry, and generated ones."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from benchmarks.measure import Unavailable
 from se_gnn.datasets import load_dataset
@@ -17,10 +13,6 @@ from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 
-NPZ_FILES = {
-    "amazon-photo": "Amazon/Photo/raw/amazon_electronics_photo.npz",
-    "coauthor-physics": "Coauthor/Physics/raw/ms_academic_phy.npz",
-}
 NUM_CLASSES = 7  # of a generated graph
 MEAN_DEGREE = 10
 NUM_FEATURES = 32
@@ -30,8 +22,6 @@ def load_graph(name: str, *, seed: int) -> AttributedGraph:
     """The graph of a case; :class:`Unavailable` where its data is missing."""
     if name == "tiny":
         return generated_graph(160, seed=seed, labeled_a_class=5)
-    if name in NPZ_FILES:
-        return _load_npz(name, seed=seed)
     try:
         return load_dataset(name, seed=seed)
     except InputError as error:
@@ -96,31 +86,3 @@ def with_dense_features(graph: AttributedGraph) -> AttributedGraph:
     if isinstance(graph.features, np.ndarray):
         return graph
     return dataclasses.replace(graph, features=graph.features.toarray())
-
-
-def _load_npz(name: str, *, seed: int) -> AttributedGraph:
-    """A gnn-benchmark file: adjacency and attributes in CSR pieces; 20 nodes a class labeled, 30 to validate."""
-    root = os.environ.get("SE_GNN_DATA")
-    if not root:
-        raise Unavailable(f"needs {NPZ_FILES[name]} in the data folder; name that folder by SE_GNN_DATA")
-    path = Path(root).expanduser() / NPZ_FILES[name]
-    if not path.is_file():
-        raise Unavailable(f"the data folder has no {NPZ_FILES[name]}")
-    with np.load(path, allow_pickle=False) as file:
-        adjacency, features = _csr(file, "adj").tocoo(), _csr(file, "attr")
-        labels = file["labels"].astype(np.int64)
-    split = split_by_class(labels, train=20, val=30, generator=np.random.default_rng(seed))
-    return AttributedGraph.build(
-        name=name,
-        features=features,
-        edges=np.stack([adjacency.row, adjacency.col], axis=1),
-        labels=labels,
-        train=split.train,
-        val=split.val,
-        test=split.test,
-    )
-
-
-def _csr(file: Any, part: str) -> sp.csr_array:
-    pieces = (file[f"{part}_data"], file[f"{part}_indices"], file[f"{part}_indptr"])
-    return sp.csr_array(pieces, shape=tuple(file[f"{part}_shape"]))

@@ -33,8 +33,8 @@ class EncoderConfig:
     scale_init: Literal["small", "uniform"] = "small"  # start of that vector: 0.01, or uniform in [0.01, 1)
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 1, "hidden_size", "num_layers")
+        check_types(self)
+        at_least(self, 1, "hidden_size", "num_layers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +49,11 @@ class SimilarityConfig:
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 1, "num_nearest")
-        _between(self, 0, 1, "node_weight")
-        _above_zero(self, "temperature")
-        _between(self, 1, 3, "hops")
+        check_types(self)
+        at_least(self, 1, "num_nearest")
+        between(self, 0, 1, "node_weight")
+        above_zero(self, "temperature")
+        between(self, 1, 3, "hops")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ class ContrastConfig:
     negative_views: Literal["both", "second"] = "both"  # where negatives are taken from
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 0, "node_loss_weight", "edge_loss_weight")
-        _between(self, 0, 1, "mask_rate", "edge_noise")
-        _at_least(self, 1, "node_batch", "edge_batch", "node_negatives", "edge_negatives")
+        check_types(self)
+        at_least(self, 0, "node_loss_weight", "edge_loss_weight")
+        between(self, 0, 1, "mask_rate", "edge_noise")
+        at_least(self, 1, "node_batch", "edge_batch", "node_negatives", "edge_negatives")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +91,13 @@ class TrainingConfig:
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 1, "epochs", "num_negatives", "support_size")
-        _above_zero(self, "learning_rate")
-        _at_least(self, 0, "weight_decay")
+        check_types(self)
+        at_least(self, 1, "epochs", "num_negatives", "support_size")
+        above_zero(self, "learning_rate")
+        at_least(self, 0, "weight_decay")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:
-                _at_least(self, 1, name)
+                at_least(self, 1, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-def _check_types(section: Any) -> None:
+def check_types(section: Any) -> None:
     """Each value has the type its annotation names; whole numbers pass for floats."""
     for name, hint in get_type_hints(type(section)).items():
         value = getattr(section, name)
@@ -232,7 +232,8 @@ def _check_types(section: Any) -> None:
 _TYPE_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", type(None): "none"}
 
 
-def _at_least(section: Any, low: float, *names: str) -> None:
+def at_least(section: Any, low: float, *names: str) -> None:
+    """Each of these settings is finite and not below ``low``."""
     for name in names:
         value = getattr(section, name)
         if not low <= value < float("inf"):  # `not <=` also refuses NaN
@@ -240,12 +241,14 @@ def _at_least(section: Any, low: float, *names: str) -> None:
             raise InputError(f"{name} must be {rule}, got {value!r}")
 
 
-def _above_zero(section: Any, name: str) -> None:
+def above_zero(section: Any, name: str) -> None:
+    """The setting is finite and above 0."""
     if not 0 < getattr(section, name) < float("inf"):
         raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
 
 
-def _between(section: Any, low: float, high: float, *names: str) -> None:
+def between(section: Any, low: float, high: float, *names: str) -> None:
+    """Each of these settings lies within the bounds, which are allowed themselves."""
     for name in names:
         if not low <= getattr(section, name) <= high:
             raise InputError(f"{name} must be between {low} and {high}, got {getattr(section, name)!r}")

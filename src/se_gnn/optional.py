@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from types import ModuleType
 
 from se_gnn.errors import InputError
@@ -17,6 +18,8 @@ def require(package: str, *, extra: str, feature: str) -> ModuleType:
     se_gnn.errors.InputError: pictures need the package 'no_such_package': pip install 'se-gnn[plot]'
     """
     try:
-        return importlib.import_module(package)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on import a package may use names that others deprecated
+            return importlib.import_module(package)
     except ImportError as error:
         raise InputError(f"{feature} need the package {package!r}: pip install 'se-gnn[{extra}]'") from error

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import re
 import shutil
-import urllib.error
-from email.message import Message
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from se_gnn.datasets import load_dataset, planetoid, raw_files
+from se_gnn.datasets import load_dataset, planetoid
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 
-
-@pytest.fixture(autouse=True)
-def private_cache(tmp_path, monkeypatch):
-    """No test reads or writes the user's own cache, and none reaches the network."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("SE_GNN_DATA", raising=False)
-
-    def no_network(url, timeout):
-        raise urllib.error.URLError("no network in tests")
-
-    monkeypatch.setattr(raw_files.urllib.request, "urlopen", no_network)
-    return tmp_path / "cache" / "se-gnn"
+pytestmark = pytest.mark.usefixtures("private_cache")
 
 
 @pytest.fixture
@@ -52,22 +38,6 @@ def cora_copy(data_dir, tmp_path):
     return folder
 
 
-def serve(monkeypatch, content_of):
-    """Answer downloads with ``content_of(file name)``; returns the urls asked for."""
-    asked = []
-
-    def urlopen(url, timeout):
-        asked.append(url)
-        content = content_of(url.rsplit("/", 1)[1])
-        response = io.BytesIO(content)
-        response.headers = Message()
-        response.headers["Content-Length"] = str(len(content))
-        return response
-
-    monkeypatch.setattr(raw_files.urllib.request, "urlopen", urlopen)
-    return asked
-
-
 class Bomb:
     """Unpickling it fails the test."""
 
@@ -79,7 +49,7 @@ class Bomb:
     ("name", "nodes", "edges", "features", "class_sizes", "labeled"),
     [
         ("cora", 2708, 5278, 1433, [351, 217, 418, 818, 426, 298, 180], 140),
-        ("citeseer", 3327, 4552, 3703, [249, 590, 668, 701, 596, 508], 120),
+        ("citeseer-planetoid", 3327, 4552, 3703, [249, 590, 668, 701, 596, 508], 120),
         ("pubmed", 19717, 44324, 500, [4103, 7739, 7875], 60),
     ],
 )
@@ -97,7 +67,7 @@ def test_sizes_are_the_published_ones(data_dir, name, nodes, edges, features, cl
 
 def test_papers_of_citeseer_without_words_or_label_are_unknown(data_dir):
     pytest.importorskip("torch_geometric.io", exc_type=ImportError)
-    graph = load_dataset("citeseer", data_dir=data_dir)
+    graph = load_dataset("citeseer-planetoid", data_dir=data_dir)
     unknown = np.flatnonzero(graph.labels == UNKNOWN)
     assert len(unknown) == 15
     assert graph.features[unknown].nnz == 0
@@ -162,12 +132,12 @@ def test_absent_data_without_network_says_what_to_get_from_where_and_where_to_pu
 @pytest.mark.usefixtures("no_reader")
 def test_absent_data_without_a_data_folder_names_the_cache(private_cache):
     with pytest.raises(InputError, match=re.escape(f"into {private_cache / 'Planetoid' / 'CiteSeer' / 'raw'}")):
-        load_dataset("citeseer")
+        load_dataset("citeseer-planetoid")
 
 
 @pytest.mark.usefixtures("no_reader")
-def test_a_download_that_is_not_the_published_file_is_deleted(monkeypatch, private_cache):
-    serve(monkeypatch, lambda name: pickle.dumps(Bomb()))
+def test_a_download_that_is_not_the_published_file_is_deleted(serve, private_cache):
+    serve(lambda name: pickle.dumps(Bomb()))
     with pytest.raises(
         InputError, match=r"downloaded from https://\S+/ind\.cora\.x is not the published file and was del"
     ):
@@ -175,10 +145,10 @@ def test_a_download_that_is_not_the_published_file_is_deleted(monkeypatch, priva
     assert not [path for path in private_cache.rglob("*") if path.is_file()]
 
 
-def test_missing_files_are_downloaded_once_and_then_read_from_the_cache(data_dir, monkeypatch, private_cache, capsys):
+def test_missing_files_are_downloaded_once_and_then_read_from_the_cache(data_dir, serve, private_cache, capsys):
     pytest.importorskip("torch_geometric.io", exc_type=ImportError)
     raw = data_dir / "Planetoid" / "Cora" / "raw"
-    asked = serve(monkeypatch, lambda name: (raw / name).read_bytes())
+    asked = serve(lambda name: (raw / name).read_bytes())
     assert load_dataset("cora").num_edges == 5278
     assert len(asked) == 8
     assert load_dataset("cora").num_edges == 5278

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from se_gnn.datasets import dataset_infos, load_dataset
+from se_gnn.datasets import dataset_infos, dataset_names, load_dataset
 from se_gnn.errors import InputError
 
 
 def test_an_unknown_data_set_is_refused_with_a_close_name_and_the_list():
-    text = "unknown data set 'coar' (did you mean 'cora'?); known: digits, ba-shapes, cora, citeseer, pubmed"
+    text = "unknown data set 'coar' (did you mean 'cora'?); known: digits, ba-shapes, cora, citeseer, pubmed, syn-cora"
     with pytest.raises(InputError, match=re.escape(text)):
         load_dataset("coar")
 
@@ -21,6 +21,14 @@ def test_an_unknown_data_set_is_refused_with_a_close_name_and_the_list():
 def test_a_name_unlike_any_other_gets_the_list_alone():
     with pytest.raises(InputError, match="unknown data set 'zzz'; known: digits"):
         load_dataset("zzz")
+
+
+def test_an_attacked_graph_has_a_name_for_every_rate():
+    with pytest.raises(InputError, match=re.escape("(did you mean 'citeseer-metattack-0.25'?)")):
+        load_dataset("citeseer-metatack-0.25")
+    names = dataset_names()
+    assert {"cora-metattack-0.05", "citeseer-metattack-0.25"} < set(names)
+    assert len(set(names)) == len(names) == len(dataset_infos()) + 2 * 4  # two data sets have five names each
 
 
 def test_capitals_and_underscores_are_forgiven():

@@ -22,7 +22,6 @@ ORIGIN = (
     "and put its folder arxiv into the data folder under the name ogbn_arxiv"
 )
 NUM_CLASSES = 40
-PARTS = {"train": "train.csv.gz", "val": "valid.csv.gz", "test": "test.csv.gz"}
 
 
 def load(name: str = "ogbn-arxiv", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
@@ -31,14 +30,16 @@ def load(name: str = "ogbn-arxiv", *, seed: int = 0, data_dir: str | Path | None
     Citations are taken in both directions.
     """
     raw = _read("ogbn_arxiv/raw", ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz"), data_dir)
-    split = _read("ogbn_arxiv/split/time", tuple(PARTS.values()), data_dir)
+    split = _read("ogbn_arxiv/split/time", ("train.csv.gz", "valid.csv.gz", "test.csv.gz"), data_dir)
     return AttributedGraph.build(
         name=name,
         features=_table(raw, "node-feat.csv.gz").astype(np.float32),
         edges=_integers(raw, "edge.csv.gz"),
         labels=_integers(raw, "node-label.csv.gz").ravel(),
         class_names=[f"class {label}" for label in range(NUM_CLASSES)],
-        **{part: _integers(split, file).ravel() for part, file in PARTS.items()},
+        train=_integers(split, "train.csv.gz").ravel(),
+        val=_integers(split, "valid.csv.gz").ravel(),
+        test=_integers(split, "test.csv.gz").ravel(),
     )
 
 

@@ -39,29 +39,29 @@ _RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
 _INFOS = (
     DatasetInfo(
         name="digits",
-        description="1,797 handwritten digits, 8 x 8 pixels, each joined to its 5 nearest; 10 labeled a class",
+        description="1,797 handwritten digits, each joined to its 5 nearest; 10 labeled a class",
         embedded=True,
         module="se_gnn.datasets.digits",
     ),
     DatasetInfo(
         name="ba-shapes",
-        description="700 nodes: 80 planted houses on a Barabasi-Albert graph; the edges that matter are known",
+        description="700 nodes: 80 planted houses on a random graph; the edges that matter are known",
         embedded=True,
         module="se_gnn.datasets.ba_shapes",
     ),
     DatasetInfo(
         name="cora",
-        description="2,708 machine learning papers and their citations, 7 topics; public split",
+        description="2,708 machine learning papers, 7 topics; public split",
         module="se_gnn.datasets.planetoid",
     ),
     DatasetInfo(
         name="citeseer",
-        description="2,110 computer science papers, the largest connected part, 6 fields; 10 / 10 / 80 split",
+        description="2,110 computer science papers, 6 fields, largest component; 10 / 10 / 80 split",
         module="se_gnn.datasets.nettack",
     ),
     DatasetInfo(
         name="pubmed",
-        description="19,717 papers on diabetes and their citations, 3 types of diabetes; public split",
+        description="19,717 papers on diabetes, 3 types; public split",
         module="se_gnn.datasets.planetoid",
     ),
     DatasetInfo(
@@ -71,12 +71,12 @@ _INFOS = (
     ),
     DatasetInfo(
         name="citeseer-planetoid",
-        description="3,327 computer science papers, some without citations, 6 fields; public split",
+        description="3,327 papers, some without citations; public split",
         module="se_gnn.datasets.planetoid",
     ),
     DatasetInfo(
         name="cora-nettack",
-        description="2,485 papers of Cora, the largest connected part; 10 / 10 / 80 split",
+        description="2,485 papers, largest component; 10 / 10 / 80 split",
         module="se_gnn.datasets.nettack",
     ),
     DatasetInfo(
@@ -93,39 +93,39 @@ _INFOS = (
     ),
     DatasetInfo(
         name="amazon-photo",
-        description="7,650 products bought together, 8 categories; 20 labeled a class",
+        description="7,650 products, 8 categories; 20 labeled a class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="amazon-computers",
-        description="13,752 products bought together, 10 categories; 20 labeled a class",
+        description="13,752 products, 10 categories; 20 labeled a class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="coauthor-cs",
-        description="18,333 authors in computer science, 15 fields; 20 labeled a class",
+        description="18,333 authors, 15 fields; 20 labeled a class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="coauthor-physics",
-        description="34,493 authors in physics, 5 fields; 20 labeled a class",
+        description="34,493 authors, 5 fields; 20 labeled a class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="ogbn-arxiv",
-        description="169,343 papers on arXiv and their citations, 40 subject areas; split by year",
+        description="169,343 papers, 40 subject areas; split by year",
         by_hand=True,
         module="se_gnn.datasets.ogbn_arxiv",
     ),
     DatasetInfo(
         name="ba-shapes-pgexplainer",
-        description="the draw of ba-shapes that was published with PGExplainer, with its split",
+        description="the draw of ba-shapes published with PGExplainer",
         by_hand=True,
         module="se_gnn.datasets.ba_shapes_pgexplainer",
     ),
     DatasetInfo(
         name="syn-cora-authors",
-        description="1,895 nodes: a graph made by the generator of the SE-GNN authors",
+        description="1,895 nodes, made by the authors' own generator",
         by_hand=True,
         module="se_gnn.datasets.syn_cora_authors",
     ),

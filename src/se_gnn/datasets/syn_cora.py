@@ -41,6 +41,14 @@ class MotifCopy:
     word_noise: float = 0.0  # share of the words of each node that are replaced
     extra_edges: int = 0  # random pairs of nodes of the motif that are joined
 
+    def __post_init__(self) -> None:
+        if self.part not in ("train", "val", "test"):
+            raise InputError(f"part must be train, val or test, got {self.part!r}")
+        if not 0 <= self.word_noise <= 1:
+            raise InputError(f"word_noise must be between 0 and 1, got {self.word_noise!r}")
+        if self.extra_edges < 0:
+            raise InputError(f"extra_edges must be at least 0, got {self.extra_edges!r}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynCoraConfig:
@@ -61,13 +69,33 @@ class SynCoraConfig:
     basis_sample: int = 600  # papers that the basis is drawn from; those without a citation among them are left out
     basis_train_share: float = 0.2  # share of the basis that is labeled; the rest has no part in the split
 
+    def __post_init__(self) -> None:
+        for name in ("motifs_per_class", "hops", "links", "basis_sample"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not self.links <= self.smallest <= self.largest:
+            raise InputError(
+                f"smallest must be between links and largest ({self.links} to {self.largest}), got {self.smallest}"
+            )
+        if not 0 <= self.basis_train_share <= 1:
+            raise InputError(f"basis_train_share must be between 0 and 1, got {self.basis_train_share!r}")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Motif:
-    """Papers of Cora and the citations among them, by position: [n] and [e, 2], canonical."""
+class _Piece:
+    """Some papers of Cora, [n], and the citations among them by position, canonical, [e, 2]."""
 
     papers: IntArray
     edges: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Planted:
+    """What one planting adds to the graph; nodes are numbered in it from 0, the ends of its links in the basis too."""
+
+    words: sp.csr_array
+    edges: IntArray  # citations of the motif, then extra edges
+    links: IntArray  # [links, 2]: a node of the basis, a node of the planting
 
 
 def load(name: str = "syn-cora", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
@@ -85,6 +113,9 @@ def syn_cora(
 ) -> AttributedGraph:
     """Plant disturbed copies of pieces of a graph whose features are words, 0 or 1.
 
+    The basis comes first, then motif by motif its copies in the order of ``config.copies``, the nodes of each in the
+    order of the papers.
+
     Args:
         cora: the graph that motifs and basis are taken from.
         config: how many of what; the defaults where it is missing.
@@ -92,57 +123,70 @@ def syn_cora(
         name: name of the result.
     """
     config = config or SynCoraConfig()
-    words = sp.csr_array(cora.features)
     motifs = list(_choose_motifs(cora, config, generator))
     basis = _choose_basis(cora, np.concatenate([motif.papers for motif in motifs]), config, generator)
     num_basis = len(basis.papers)
-
-    features, edges = [words[basis.papers]], [basis.edges]
-    labels, names = [cora.labels[basis.papers]], [f"basis-{paper}" for paper in basis.papers]
-    node_roles, edge_roles = [np.zeros(num_basis, np.int64)], [np.zeros(len(basis.edges), np.int64)]
     labeled = generator.choice(num_basis, round(config.basis_train_share * num_basis), replace=False)
+
+    papers, words, edges = [basis.papers], [sp.csr_array(cora.features)[basis.papers]], [basis.edges]
+    node_roles, edge_roles = [np.zeros(num_basis, np.int64)], [np.zeros(len(basis.edges), np.int64)]
+    names = [f"basis-{paper}" for paper in basis.papers]
     split = {"train": [labeled], "val": [], "test": []}
-    first_node, first_node_role, first_edge_role = num_basis, 1, 1
+    first, node_role, edge_role = num_basis, 1, 1  # next free id and roles
     for number, motif in enumerate(motifs):
-        nodes = np.arange(len(motif.papers))
+        size, num_edges = len(motif.papers), len(motif.edges)
         for index, copy in enumerate(config.copies):
-            features.append(replace_words(words[motif.papers], copy.word_noise, generator=generator))
-            free = len(nodes) * (len(nodes) - 1) // 2 - len(motif.edges)
-            extra = sample_non_edges(motif.edges, len(nodes), min(copy.extra_edges, free), generator=generator)
-            links = np.stack(
-                [
-                    generator.choice(num_basis, config.links, replace=False),
-                    first_node + generator.choice(nodes, config.links, replace=False),
-                ],
-                axis=1,
-            )
-            edges += [first_node + motif.edges, first_node + extra, links]
-            edge_roles += [first_edge_role + np.arange(len(motif.edges)), np.zeros(len(extra) + len(links), np.int64)]
-            node_roles.append(first_node_role + nodes)
-            labels.append(cora.labels[motif.papers])
+            planted = _plant(cora, motif, copy, num_basis, config.links, generator)
+            num_others = len(planted.edges) - num_edges + len(planted.links)
+            papers.append(motif.papers)
+            words.append(planted.words)
+            edges += [first + planted.edges, planted.links + np.array([0, first])]
+            node_roles.append(node_role + np.arange(size))
+            edge_roles += [edge_role + np.arange(num_edges), np.zeros(num_others, np.int64)]
             names += [f"motif-{number:02d}-{copy.part}-{index}-{paper}" for paper in motif.papers]
-            split[copy.part].append(first_node + nodes)
-            first_node += len(nodes)
-        first_node_role += len(nodes)
-        first_edge_role += len(motif.edges)
+            split[copy.part].append(first + np.arange(size))
+            first += size
+        node_role += size
+        edge_role += num_edges
     roles = np.concatenate(edge_roles)
     return AttributedGraph.build(
         name=name,
-        features=sp.vstack(features, format="csr"),
+        features=sp.vstack(words, format="csr"),
         feature_names=cora.feature_names,
         edges=np.concatenate(edges),
         motif_edges=roles > 0,
         node_roles=np.concatenate(node_roles),
         edge_roles=roles,
-        labels=np.concatenate(labels),
+        labels=cora.labels[np.concatenate(papers)],
         class_names=cora.class_names,
         node_names=names,
         **{part: np.concatenate(nodes) if nodes else None for part, nodes in split.items()},
     )
 
 
+def _plant(
+    cora: AttributedGraph,
+    motif: _Piece,
+    copy: MotifCopy,
+    num_basis: int,
+    num_links: int,
+    generator: np.random.Generator,
+) -> _Planted:
+    size = len(motif.papers)
+    words = replace_words(sp.csr_array(cora.features)[motif.papers], copy.word_noise, generator=generator)
+    free = size * (size - 1) // 2 - len(motif.edges)
+    extra = sample_non_edges(motif.edges, size, min(copy.extra_edges, free), generator=generator)
+    ends = (generator.choice(count, num_links, replace=False) for count in (num_basis, size))
+    return _Planted(words, np.concatenate([motif.edges, extra]), np.stack(list(ends), axis=1))
+
+
 def replace_words(words: sp.csr_array, share: float, *, generator: np.random.Generator) -> sp.csr_array:
-    """Replace, in each row, a share of the ones (rounded down) by as many ones where there were zeros."""
+    """Replace, in each row, a share of the ones (rounded down) by as many ones where there were zeros.
+
+    >>> noisy = replace_words(sp.csr_array([[1, 1, 0, 0]]), 0.5, generator=np.random.default_rng(0)).toarray()
+    >>> noisy[0, :2].sum(), noisy[0, 2:].sum()
+    (np.float32(1.0), np.float32(1.0))
+    """
     rows = []
     for row in range(words.shape[0]):
         present = words.indices[words.indptr[row] : words.indptr[row + 1]]
@@ -154,7 +198,7 @@ def replace_words(words: sp.csr_array, share: float, *, generator: np.random.Gen
     return sp.csr_array((np.ones(len(indices), np.float32), indices, np.cumsum([0, *sizes])), shape=words.shape)
 
 
-def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.random.Generator) -> Iterator[_Motif]:
+def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.random.Generator) -> Iterator[_Piece]:
     """Local graphs of random papers of each class in turn, of a size that is allowed, no two with a paper in common."""
     taken = np.zeros(cora.num_nodes, dtype=bool)
     local = local_graphs(cora, np.arange(cora.num_nodes), config.hops)
@@ -165,7 +209,7 @@ def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.r
             papers = np.unique(edges)
             if config.smallest <= len(papers) <= config.largest and not taken[papers].any():
                 taken[papers] = True
-                yield _Motif(papers, np.searchsorted(papers, edges))
+                yield _Piece(papers, np.searchsorted(papers, edges))
                 found += 1
             if found == config.motifs_per_class:
                 break
@@ -178,7 +222,7 @@ def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.r
 
 def _choose_basis(
     cora: AttributedGraph, taken: IntArray, config: SynCoraConfig, generator: np.random.Generator
-) -> _Motif:
+) -> _Piece:
     """Random papers that no motif holds, and the citations among them; papers without one are left out."""
     others = np.setdiff1d(np.arange(cora.num_nodes), taken)
     if len(others) < config.basis_sample:
@@ -188,4 +232,4 @@ def _choose_basis(
     sample = generator.choice(others, config.basis_sample, replace=False)
     edges = cora.edges[np.isin(cora.edges, sample).all(axis=1)]
     papers = np.unique(edges)
-    return _Motif(papers, np.searchsorted(papers, edges))
+    return _Piece(papers, np.searchsorted(papers, edges))

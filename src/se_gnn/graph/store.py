@@ -90,7 +90,9 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
-            **{name: arrays.get(name) for name in _GROUND_TRUTH},
+            motif_edges=arrays.get("motif_edges"),
+            node_roles=arrays.get("node_roles"),
+            edge_roles=arrays.get("edge_roles"),
             name=about["name"],
             class_names=tuple(about["class_names"]),
             node_names=tuple(about["node_names"]),

@@ -18,7 +18,7 @@ def datasets() -> None:
     groups = (
         ("Embedded, nothing to download:", [info for info in infos if info.embedded]),
         ("Downloaded on first use:", [info for info in infos if not info.embedded and not info.by_hand]),
-        ("Files to be put into the data folder, an error says which:", [info for info in infos if info.by_hand]),
+        ("From files that you put into the data folder:", [info for info in infos if info.by_hand]),
     )
     for title, members in groups:
         typer.echo(title)
@@ -26,5 +26,6 @@ def datasets() -> None:
             text = textwrap.wrap(info.description, WIDTH - indent - 2)
             typer.echo(f"  {info.name:<{indent}}" + f"\n{' ' * (indent + 2)}".join(text))
         typer.echo()
-    typer.echo("Downloaded files are looked for in --data-dir or in the folder named by the")
-    typer.echo("environment variable SE_GNN_DATA, then in the user's cache folder.")
+    typer.echo("Files are looked for in the data folder, which --data-dir or the environment")
+    typer.echo("variable SE_GNN_DATA names, then in the user's cache folder. Where one is")
+    typer.echo("missing, the error says what to get, from where, and where to put it.")
