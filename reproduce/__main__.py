@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import describe_commit
+
 from reproduce.experiments import EXPERIMENTS
 from reproduce.job import Job, jobs_of
 from reproduce.runner import Making, run_jobs
@@ -26,9 +27,7 @@ from se_gnn.errors import InputError, did_you_mean
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, render or say what is missing; 1 where something failed."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser().parse_args(arguments)
-    args.arguments = arguments
     try:
         return int(args.do(args))
     except InputError as error:
@@ -42,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the jobs that are missing."""
     store = Store(args.results)
     jobs = chosen_jobs(args.names, args.seeds, args.only)
-    command = shlex.join(["python", "-m", "reproduce", *args.arguments])
+    only = [word for words in args.only for word in ("--only", words)]
+    command = shlex.join(["python", "-m", "reproduce", "run", *args.names, "--seeds", str(args.seeds), *only])
     commit = args.commit or describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
     making = Making(command=command, commit=commit, device=args.device)
     failed = run_jobs(jobs, store, making, processes=args.jobs, say=lambda line: print(line, flush=True))

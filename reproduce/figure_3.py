@@ -6,18 +6,18 @@ from pathlib import Path
 
 from reproduce import chart
 from reproduce.job import Series
-from reproduce.markdown import measured, spread, table
+from reproduce.markdown import measured, paragraphs, spread, table
 from reproduce.methods import DATASET_NAMES, NAMES, NEAREST, classify
-from reproduce.paper import printed
+from reproduce.paper import words
 from reproduce.store import Store
 
 TITLE = "Figure 3: precision@k of the nearest labeled nodes"
 DATASETS = ("cora", "citeseer", "pubmed", "syn-cora-authors")
 RANKS = range(1, 9)
 NOTE = """\
-A labeled node counts as right where it has the class of the target; on Syn-Cora where it has the role of the target: it
-is the same node in another copy of the same motif. Of each role there are three labeled nodes, so precision@k is at most
-3 / k there."""
+A labeled node counts as right where it has the class of the target; on Syn-Cora where it has the role of the target:
+it is the same node in another copy of the same motif. Of each role there are three labeled nodes, so precision@k is
+at most 3 / k there."""
 
 
 def series() -> list[Series]:
@@ -43,13 +43,5 @@ def render(store: Store, pictures: Path) -> str:
             lines[method] = list(100 * measured(results, measure).T)  # [k][seeds]
             rows[method].append(spread(results, measure, item=shown - 1))
         chart.draw_lines(panel, RANKS, lines, xlabel="k", ylabel="precision@k (%)")
-    chart.finish(figure, pictures / "figure-3.svg")
-    paper = printed("figure_3")
-    return "\n\n".join(
-        [
-            f"The paper says: {paper['text']} It does not print {paper['not_printed']}.",
-            NOTE,
-            "![precision@k](results/figure-3.svg)",
-            table(header, list(rows.values())),
-        ]
-    )
+    picture = chart.finish(figure, pictures / "figure-3.svg", alt="precision@k of the nearest labeled nodes")
+    return paragraphs(words("figure_3"), NOTE, picture, table(header, list(rows.values())))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from reproduce import chart
 from reproduce.job import Series
-from reproduce.markdown import measured, spread, table
+from reproduce.markdown import measured, paragraphs, spread, table
 from reproduce.methods import NAMES, classify
-from reproduce.paper import printed
+from reproduce.paper import words
 from reproduce.store import Store
 
 TITLE = "Figure 5: robustness on Citeseer"
@@ -16,8 +16,8 @@ METHODS = ("gcn", "pro-gnn", "se-gnn")
 NOISES = {"metattack": "Metattack", "random": "random noise"}
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
 NOTE = """\
-Metattack: the poisoned graphs that the authors of Pro-GNN published, one for each rate. Random noise: that share of new
-random edges, drawn by the seed."""
+Metattack: the poisoned graphs that the authors of Pro-GNN published, one for each rate. Random noise: that share of
+new random edges, drawn by the seed."""
 
 
 def at_rate(method: str, noise: str, rate: float) -> Series:
@@ -36,13 +36,9 @@ def render(store: Store, pictures: Path) -> str:
     tables = []
     for (noise, name), panel in zip(NOISES.items(), axes):
         results = {method: [store.of(at_rate(method, noise, rate)) for rate in RATES] for method in METHODS}
-        lines = {
-            method: [100 * measured(one, "accuracy") for one in by_rate] for method, by_rate in results.items()
-        }
+        lines = {method: [100 * measured(one, "accuracy") for one in by_rate] for method, by_rate in results.items()}
         chart.draw_lines(panel, [100 * rate for rate in RATES], lines, xlabel="perturbed (%)", ylabel="accuracy (%)")
         rows = [[NAMES[method], *(spread(one, "accuracy") for one in results[method])] for method in METHODS]
         tables.append(table([name, *(f"{rate:.0%}" for rate in RATES)], rows))
-    chart.finish(figure, pictures / "figure-5.svg")
-    paper = printed("figure_5")
-    words = f"The paper says: {paper['text']} It does not print {paper['not_printed']}."
-    return "\n\n".join([words, NOTE, "![robustness](results/figure-5.svg)", *tables])
+    picture = chart.finish(figure, pictures / "figure-5.svg", alt="accuracy under attack and under random noise")
+    return paragraphs(words("figure_5"), NOTE, picture, *tables)

@@ -7,9 +7,9 @@ from pathlib import Path
 from reproduce import chart
 from reproduce.figure_3 import precision_of
 from reproduce.job import Series
-from reproduce.markdown import measured, spread, table
+from reproduce.markdown import measured, paragraphs, spread, table
 from reproduce.methods import DATASET_NAMES, classify
-from reproduce.paper import printed
+from reproduce.paper import words
 from reproduce.store import Store
 
 TITLE = "Figure 6: SE-GNN without some of its parts"
@@ -64,7 +64,5 @@ def render(store: Store, pictures: Path) -> str:
             rows.append([name, *(spread(results, measure, item=item) for measure, item in measures.values())])
         chart.draw_bars(panel, list(measures), bars, ylabel="%")
         tables.append(table([DATASET_NAMES[dataset], *measures], rows))
-    chart.finish(figure, pictures / "figure-6.svg")
-    paper = printed("figure_6")
-    words = f"The paper says: {paper['text']} It does not print {paper['not_printed']}."
-    return "\n\n".join([words, "![ablations](results/figure-6.svg)", *tables])
+    picture = chart.finish(figure, pictures / "figure-6.svg", alt="accuracy and precision of the variants")
+    return paragraphs(words("figure_6"), picture, *tables)

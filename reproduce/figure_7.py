@@ -8,9 +8,9 @@ import numpy as np
 
 from reproduce import chart
 from reproduce.job import Series
-from reproduce.markdown import MISSING, measured
+from reproduce.markdown import MISSING, measured, paragraphs
 from reproduce.methods import classify
-from reproduce.paper import printed
+from reproduce.paper import printed, words
 from reproduce.store import Store
 
 TITLE = "Figure 7: alpha and beta on PubMed"
@@ -35,18 +35,15 @@ def render(store: Store, pictures: Path) -> str:
     """Two maps: the mean over the seeds of each cell."""
     weights = printed("figure_7")["values"]
     results = [[store.of(with_weights(alpha, beta)) for beta in weights] for alpha in weights]
-    paper = printed("figure_7")
-    words = f"The paper says: {paper['text']} It does not print {paper['not_printed']}."
     counts = [len(cell) for row in results for cell in row]
-    if not any(counts):
-        return f"{words}\n\n{MISSING.capitalize()}."
     figure, axes = chart.panels(list(MEASURES.values()), columns=2)
     for measure, panel in zip(MEASURES, axes):
         means = [[_mean(100 * measured(cell, measure)) for cell in row] for row in results]
         chart.draw_heat(panel, weights, np.array(means), xlabel="beta (edge loss)", ylabel="alpha (node loss)")
-    chart.finish(figure, pictures / "figure-7.svg")
+    picture = chart.finish(figure, pictures / "figure-7.svg", alt="accuracy and precision@5 by alpha and beta")
     seeds = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    return f"{words}\n\n![sensitivity](results/figure-7.svg)\n\nMeans over {seeds} seeds; empty: {MISSING}."
+    note = f"Each cell is the mean over {seeds} seeds; empty: {MISSING}." if any(counts) else ""
+    return paragraphs(words("figure_7"), picture, note)
 
 
 def _mean(values: chart.Values) -> float:

@@ -19,6 +19,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [header, rule, *rows])
 
 
+def paragraphs(*parts: str) -> str:
+    """Parts of a section, those that are empty left out."""
+    return "\n\n".join(part for part in parts if part)
+
+
 def percent(mean: float, deviation: float) -> str:
     """Mean and standard deviation, given in percent.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.machine import describe_machine
+
 from reproduce.job import Job
 from reproduce.methods import guessed_seconds
 from reproduce.store import Result, Store

@@ -16,21 +16,20 @@ IN_PRINT_AS = {"syn-cora-authors": "syn-cora", "ba-shapes-pgexplainer": "ba-shap
 NOTE = """\
 An undirected edge counts once. Where the numbers differ from the printed ones:
 
-- Cora and PubMed: the paper prints the number of citations as collected; some pairs of papers cite each other, and some
-  papers themselves. The nodes of PubMed are as many as in the public files; the printed number has two digits in another
-  order.
-- Syn-Cora is drawn at random from Cora. `syn-cora` is a draw of our generator, `syn-cora-authors` of the authors' own.
-- BA-Shapes: the paper's number of edges is about twice ours; it seems to count both directions. `ba-shapes` is a draw of
-  our generator, `ba-shapes-pgexplainer` the draw published with PGExplainer. Degree and number of triangles stand in for
-  features, as in the paper.
+- Cora and PubMed: the paper prints the number of citations as collected; some pairs of papers cite each other, and
+  some papers themselves. The nodes of PubMed are as many as in the public files; the printed number has two digits in
+  another order.
+- Syn-Cora is drawn at random from Cora. `syn-cora` is a draw of our generator, `syn-cora-authors` of the authors'
+  own.
+- BA-Shapes: the paper's number of edges is about twice ours; it seems to count both directions. `ba-shapes` is a draw
+  of our generator, `ba-shapes-pgexplainer` the draw published with PGExplainer. Degree and number of triangles stand
+  in for features, as in the paper.
 """
 
 
 def series() -> list[Series]:
     """Each data set once."""
-    return [
-        Series(kind="statistics", dataset=name, method="load", settings={}, seeded=False) for name in DATASET_NAMES
-    ]
+    return [Series(kind="statistics", dataset=name, method="load", settings={}, seeded=False) for name in DATASET_NAMES]
 
 
 def render(store: Store, pictures: Path) -> str:

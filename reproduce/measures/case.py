@@ -1,71 +1,73 @@
-"""One node of Citeseer with the nearest labeled node of every method: local graphs, matched edges, places."""
+"""One node with the nearest labeled node of every method: what is shown of their local graphs, and where."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
+from se_gnn.plot.feature_layout import placed_by_features
 
 from reproduce.job import Job
-from reproduce.measures.fitted import fit
+from reproduce.measures.fitted import Fitted, fit, fit_se_gnn
+from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
+from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.attributed import IntArray
+from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Train every method, and keep what a picture of the case needs."""
-    from se_gnn.datasets import load_dataset
-
     settings = job.series.settings
     graph = load_dataset(job.series.dataset, seed=job.seed)
-    node = case_node(graph, settings["hops"], settings["edges_between"])
-    edges = local_edges(graph, node, settings["hops"])
-    found = {}
+    node = case_node(graph, settings["num_edges"])
+    ours = fit_se_gnn(graph, settings["methods"]["se-gnn"], seed=job.seed)
+    explanation = Explainer(ours.trained).explain(node, k=1)
+    target = target_view(explanation, most_edges=settings["num_edges"], numbered=settings["num_edges"])
+    views = {"target": target}
     for method, its_settings in settings["methods"].items():
-        fitted = fit(graph, method, its_settings, seed=job.seed, device=device)
-        nearest = int(fitted.nearest(np.array([node]), 1)[0, 0])
-        theirs = local_edges(graph, nearest, settings["hops"])
-        matched = fitted.match_edges(edges, theirs)
-        found[method] = {
-            "node": nearest,
-            "edges": theirs.tolist(),
-            "matches": None if matched is None else matched.tolist(),  # of each edge of the node, one of these edges
-        }
-    shown = np.unique(np.concatenate([edges, *(np.array(one["edges"]).reshape(-1, 2) for one in found.values())]))
+        if method == "se-gnn":
+            neighbor = explanation.neighbors[0]
+        else:
+            fitted = fit(graph, method, its_settings, seed=job.seed, device=device)
+            neighbor = _neighbor(fitted, graph, explanation)
+        views[method] = neighbor_view(neighbor, explanation, graph, target, most_edges=settings["most_edges"])
+    shown = np.unique(np.concatenate([view.nodes for view in views.values()]))
     return {
-        "node": node,
-        "edges": edges.tolist(),
-        "nearest": found,
-        "shown": shown.tolist(),
+        "views": {name: _plain(view) for name, view in views.items()},
+        "places": [points.round(3).tolist() for points in placed_by_features(list(views.values()), graph)],
+        "nodes": shown.tolist(),
         "labels": graph.labels[shown].tolist(),
-        "labeled": np.isin(shown, graph.train).tolist(),
-        "places": places(graph, shown, job.seed).round(3).tolist(),
+        "labeled": np.intersect1d(shown, graph.train).tolist(),
         "class_names": list(graph.class_names),
     }
 
 
-def case_node(graph: AttributedGraph, hops: int, edges_between: tuple[int, int]) -> int:
-    """The first test node whose local graph is neither too small to show anything nor too large to be read."""
-    low, high = edges_between
-    sizes = local_graphs(graph, graph.test, hops).sizes
-    fitting = np.flatnonzero((sizes >= low) & (sizes <= high))
+def case_node(graph: AttributedGraph, num_edges: int) -> int:
+    """The first test node with that many edges in its 2-hop local graph: enough to show, few enough to be read."""
+    fitting = np.flatnonzero(local_graphs(graph, graph.test, 2).sizes == num_edges)
     if not len(fitting):
-        raise InputError(f"edges_between must fit some test node, none has {low} to {high} edges in its local graph")
+        raise InputError(f"num_edges must be the size of some test node's local graph, none has {num_edges} edges")
     return int(graph.test[fitting[0]])
 
 
-def local_edges(graph: AttributedGraph, node: int, hops: int) -> IntArray:
-    """The edges of the local graph of one node, [M, 2]."""
-    edges: IntArray = graph.edges[local_graphs(graph, np.array([node]), hops).row(0)]
-    return edges
+def _neighbor(fitted: Fitted, graph: AttributedGraph, explanation: Explanation) -> Neighbor:
+    """The nearest labeled node of a baseline, in place of ours; its matched edges all count alike."""
+    nearest = fitted.nearest(np.array([explanation.node]), 1)
+    if nearest is None:
+        raise InputError("a case needs methods that name labeled nodes")
+    node = int(nearest[0, 0])
+    theirs: IntArray = graph.edges[local_graphs(graph, np.array([node]), explanation.hops).row(0)]
+    matched = fitted.match_edges(explanation.edges, theirs)
+    matches = None
+    if matched is not None:
+        alike = np.zeros(len(matched), np.float32)
+        matches = EdgeMatches(explanation.edges, theirs[matched], alike, alike == 0)
+    return dataclasses.replace(explanation.neighbors[0], node=node, matches=matches)
 
 
-def places(graph: AttributedGraph, nodes: IntArray, seed: int) -> np.ndarray:
-    """t-SNE of the features of some nodes: the more alike, the nearer, [n, 2]."""
-    from sklearn.manifold import TSNE
-
-    rows = graph.features[nodes]
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    perplexity = min(15.0, (len(nodes) - 1) / 3)
-    return np.asarray(TSNE(perplexity=perplexity, init="pca", metric="cosine", random_state=seed).fit_transform(dense))
+def _plain(view: LocalView) -> dict[str, Any]:
+    arrays = {name: getattr(view, name).tolist() for name in ("nodes", "hops", "edges")}
+    return {**arrays, "numbers": [list(numbers) for numbers in view.numbers], "hidden": view.hidden}

@@ -29,9 +29,8 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     series = job.series
     graph = load_graph(series, job.seed)
     fitted = fit(graph, series.method, series.settings, seed=job.seed, device=device)
-    predicted = fitted.predict()
     measures: dict[str, Any] = {
-        f"{name}accuracy": accuracy(predicted[nodes], graph.labels[nodes])
+        f"{name}accuracy": accuracy(fitted.predict(nodes), graph.labels[nodes])
         for name, nodes in (("", graph.test), ("val_", graph.val))
     }
     nearest = fitted.nearest(graph.test, max(RANKS))

@@ -1,4 +1,4 @@
-"""SE-GNN and the baselines, trained, behind the same four questions. Shapes: N nodes, n targets, M and P edges."""
+"""SE-GNN and the baselines, trained, behind the same three questions. Shapes: n nodes, M and P edges."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from se_gnn.baselines import DeepKNN, baseline
+from se_gnn.baselines.deep_knn import MLPK
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
+from se_gnn.model import TrainedModel, Voter
+from se_gnn.similarity.node import all_pairs
+from se_gnn.training import train
 
 
 class Fitted(Protocol):
     """A trained classifier."""
 
-    def predict(self) -> IntArray:
-        """Class of every node, [N]."""
+    def predict(self, nodes: IntArray) -> IntArray:
+        """Class of some nodes, [n]."""
 
     def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
         """Ids of the k nearest labeled nodes, [n, k]; None where the method has none."""
@@ -27,30 +32,34 @@ class Fitted(Protocol):
 def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
     """Train a method."""
     if method == "se-gnn":
-        return _SEGNN(graph, settings, seed)
+        return fit_se_gnn(graph, settings, seed=seed)
     return _Baseline(graph, method, settings, seed, device)
 
 
-class _SEGNN:
-    def __init__(self, graph: AttributedGraph, settings: dict[str, Any], seed: int) -> None:
-        from se_gnn.training import train
+def fit_se_gnn(graph: AttributedGraph, settings: dict[str, Any], *, seed: int) -> FittedSEGNN:
+    """Train SE-GNN."""
+    return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed))
 
-        self.trained = train(graph, Config.from_dict(settings), seed=seed)
 
-    def predict(self) -> IntArray:
-        return self.trained.predict().classes
+class FittedSEGNN:
+    """SE-GNN, trained."""
+
+    def __init__(self, trained: TrainedModel) -> None:
+        self.trained = trained
+
+    def predict(self, nodes: IntArray) -> IntArray:
+        """Class of some nodes, [n]."""
+        return self.trained.predict(nodes).classes
 
     def nearest(self, nodes: IntArray, k: int) -> IntArray:
-        from se_gnn.model import Voter
-
+        """Ids of the k nearest labeled nodes, [n, k]."""
         # the ranking does not depend on how many vote
         config = self.trained.config.updated({"similarity": {"num_nearest": k}})
         voter = Voter(self.trained.graph, config)
         return voter.predict(self.trained.embeddings, voter.plan(nodes)).neighbors
 
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
-        from se_gnn.similarity.node import all_pairs
-
+        """Of each of M edges the most similar one of P others, Eq. (5), [M]."""
         h = self.trained.embeddings.cpu()
         ours, theirs = (h[pairs].mean(dim=1) for pairs in (edges, others))  # Eq. (3)
         similar = all_pairs(ours, theirs, self.trained.config.similarity.measure)
@@ -59,21 +68,15 @@ class _SEGNN:
 
 class _Baseline:
     def __init__(self, graph: AttributedGraph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
-        from se_gnn.baselines import baseline
-
         self.fitted = baseline(method, **settings).fit(graph, seed=seed)
 
-    def predict(self) -> IntArray:
-        return self.fitted.predict()
+    def predict(self, nodes: IntArray) -> IntArray:
+        return self.fitted.predict()[nodes]
 
     def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
-        from se_gnn.baselines import DeepKNN
-
         return self.fitted.nearest(nodes, k) if isinstance(self.fitted, DeepKNN) else None
 
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray | None:
-        from se_gnn.baselines.deep_knn import MLPK, DeepKNN
-
         if isinstance(self.fitted, MLPK) or not isinstance(self.fitted, DeepKNN):
             return None  # an MLP sees no edges
         return self.fitted.match_edges(edges, others)

@@ -1,7 +1,6 @@
 """The printed numbers: each read again off the print, as a checksum of its row."""
 
 import pytest
-
 from reproduce.methods import CLASSIFIERS, NEAREST
 from reproduce.paper import printed
 

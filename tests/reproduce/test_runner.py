@@ -1,14 +1,11 @@
 """Jobs run once, resume, fail alone, and run again when their settings change."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-
 from reproduce.job import Job, Series, jobs_of
 from reproduce.runner import Making, run_jobs
 from reproduce.store import Result, Store

@@ -1,12 +1,11 @@
 """Table 1: sizes as in the files, and where they differ from the print."""
 
 import pytest
-
 from reproduce.job import Job
 from reproduce.measures.statistics import measure
 from reproduce.paper import printed
-from reproduce.table_1 import COLUMNS, render, series
 from reproduce.store import Result, Store
+from reproduce.table_1 import COLUMNS, render, series
 
 
 def sizes(dataset):
