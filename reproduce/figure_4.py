@@ -25,10 +25,10 @@ METHODS = ("se-gnn", "gcn-k", "gin-k", "mlp-k")
 NUM_EDGES = 5
 MOST_EDGES = 14
 NOTE = f"""\
-The first test node with {NUM_EDGES} edges in its 2-hop local graph, chosen before any method was run; beside it the
-nearest labeled node of each method, with at most {MOST_EDGES} edges of its local graph. A node is placed by t-SNE of
-its features, in all pictures at the same place; its color is its class. An edge has the numbers of the edges of the
-target that are matched with it. MLP-K matches no edges."""
+The first test node with {NUM_EDGES} edges in its 2-hop local graph that all four methods classify right, and the
+nearest labeled node of each method, with at most {MOST_EDGES} edges of its local graph. Nodes are placed by t-SNE of
+their features, each picture enlarged; the color is the class. An edge has the numbers of the edges of the target that
+are matched with it. MLP-K matches no edges."""
 
 
 def series() -> list[Series]:

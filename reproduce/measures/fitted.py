@@ -32,13 +32,8 @@ class Fitted(Protocol):
 def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
     """Train a method."""
     if method == "se-gnn":
-        return fit_se_gnn(graph, settings, seed=seed)
+        return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed))
     return _Baseline(graph, method, settings, seed, device)
-
-
-def fit_se_gnn(graph: AttributedGraph, settings: dict[str, Any], *, seed: int) -> FittedSEGNN:
-    """Train SE-GNN."""
-    return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed))
 
 
 class FittedSEGNN:

@@ -1,6 +1,8 @@
+import dataclasses
 import json
 
 from se_gnn.explain import Explainer
+from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 
 
@@ -51,3 +53,21 @@ def test_k_below_one_is_refused(run, model):
     result = run("explain", model, "--node", "node 14", "--k", "0")
     assert result.exit_code == 2
     assert "Invalid value for '--k'" in result.stderr
+
+
+def test_attributes_with_names_are_shown_with_what_they_add_to_the_similarity(run, toy, tmp_path):
+    names = ("age", "a name of more than forty characters, which is long", "<b>income</b>")
+    nodes = tuple(f"a node of a rather long name, number {i}" for i in range(24))
+    save_graph(dataclasses.replace(load_graph(toy), feature_names=names, node_names=nodes), tmp_path / "named")
+    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    run("train", tmp_path / "named", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
+    result = run("explain", tmp_path / "model", "--node", nodes[14])
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    explanation = Explainer(load_model(tmp_path / "model")).explain(14)
+    closest = explanation.neighbors[0].shared_attributes
+    assert closest.attributes, "the toy's classes have values that are close"
+    rows = [line for line in result.stdout.splitlines() if line.endswith(f" {closest.attributes[0].effect:.3f}")]
+    assert rows
+    assert closest.attributes[0].target_value in rows[0]
+    assert "makes it similar to" in result.stdout

@@ -218,3 +218,25 @@ def test_a_share_is_whole_percent_but_never_all_where_it_is_not(explanation, sha
     probabilities[explanation.predicted] = share
     found = dataclasses.replace(explanation, probabilities=tuple(probabilities)).sentence()
     assert f"' ({text})." in found
+
+
+# --- shared attributes
+
+
+def test_shared_attributes_come_with_the_neighbors_whose_matches_come_where_attributes_have_names():
+    graph = random_graph(1, feature_names=tuple("abcde"))
+    explanation = Explainer(untrained(graph, small_config())).explain(12, k=2)
+    assert [neighbor.shared_attributes is not None for neighbor in explanation.neighbors] == [True, True, False]
+    first = explanation.neighbors[0].shared_attributes
+    assert (first.target, first.neighbor) == (12, explanation.neighbors[0].node)
+    values = explanation.to_dict()
+    validator().validate(values)
+    assert ["shared_attributes" in one for one in values["neighbors"]] == [True, True, False]
+    written = values["neighbors"][0]["shared_attributes"]
+    assert written["num_shared"] == first.num_shared
+    assert [one["effect"] for one in written["attributes"]] == [one.effect for one in first.attributes]
+
+
+def test_attributes_without_names_are_left_out(explanation):
+    assert all(neighbor.shared_attributes is None for neighbor in explanation.neighbors)
+    assert all("shared_attributes" not in one for one in explanation.to_dict()["neighbors"])

@@ -13,11 +13,13 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from se_gnn.errors import InputError
+from se_gnn.explain import Explainer
+from se_gnn.model import TrainedModel
 from se_gnn.plot import explanation_figure
 from se_gnn.plot.local_view import neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style
 from se_gnn.plot.save import figure_bytes
-from se_gnn.plot.text import percent
+from se_gnn.plot.text import percent, show
 from se_gnn.plot.vote import vote_bars
 
 HUB, ISOLATED, UNLABELED, LABELED = 0, 58, 45, 5
@@ -204,3 +206,36 @@ def test_without_matplotlib_the_error_says_what_to_install(hub, unlabeled, monke
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pictures need the package 'matplotlib': pip install 'se-gnn\[plot\]'"):
         explanation_figure(unlabeled, hub.trained.graph)
+
+
+def test_nodes_may_stand_by_their_features_and_the_picture_says_so(hub, unlabeled):
+    figure = explanation_figure(unlabeled, hub.trained.graph, arrangement="features")
+    assert len(panels(figure)) == 4
+    assert any("t-SNE" in text for text in texts(figure))
+    assert [drawn_numbers(axes) for axes in panels(figure)] == [
+        drawn_numbers(axes) for axes in panels(explanation_figure(unlabeled, hub.trained.graph))
+    ]
+    figure_bytes(figure, "pdf")
+    with pytest.raises(InputError, match="arrangement must be structure or features, got 'spring'"):
+        explanation_figure(unlabeled, hub.trained.graph, arrangement="spring")
+
+
+def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_them(hub):
+    names = ("<script>$x$</script>", "a name of more than forty characters, which is long", "مرحبا")
+    graph = replace(hub.trained.graph, feature_names=names)
+    explanation = Explainer(TrainedModel(hub.trained.model, graph)).explain(UNLABELED)
+    figure = explanation_figure(explanation, graph)
+    listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
+    expected = [
+        show(one.name, 18) for neighbor in explanation.neighbors[:3] for one in neighbor.shared_attributes.attributes
+    ]
+    assert expected
+    assert [text.get_text() for text in listed if text.get_text() != "nothing in common"] == expected
+    for kind in ("svg", "pdf", "png"):
+        figure_bytes(figure, kind)
+
+
+def test_pictures_need_no_list_of_pixels(digits):
+    explanation = digits.explain(3)
+    assert explanation.neighbors[0].shared_attributes is not None
+    assert "shared attributes" not in texts(explanation_figure(explanation, digits.trained.graph))

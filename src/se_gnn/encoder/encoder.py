@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -15,6 +16,16 @@ from torch import Tensor, nn
 from se_gnn.config import EncoderConfig
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.graph.sparse import SparseMatrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderSteps:
+    r"""On the way to H: output of the first layer, :math:`H^m`, and :math:`\tilde A H^m`, [N, D] each."""
+
+    first: Tensor
+    own: Tensor
+    heard: Tensor
+    propagation: SparseMatrix
 
 
 class Encoder(nn.Module):
@@ -44,23 +55,37 @@ class Encoder(nn.Module):
 
     def forward(self, inputs: EncoderInputs) -> Tensor:
         """Embed every node."""
-        h = _first_layer(self.layers[0], inputs.features)  # [N, D]
+        steps = self.steps(inputs)
+        return self.residual(steps.own, steps.heard)
+
+    def steps(self, inputs: EncoderInputs) -> EncoderSteps:
+        """What is computed on the way to H."""
+        first = self.first_layer(inputs.features)
+        own = self.later_layers(first)
+        return EncoderSteps(first, own, inputs.propagation @ own, inputs.propagation)
+
+    def first_layer(self, features: Tensor | SparseMatrix) -> Tensor:
+        """X W + b; sparse attributes stay sparse."""
+        layer = self.layers[0]
+        assert isinstance(layer, nn.Linear)
+        if isinstance(features, SparseMatrix):
+            return features @ layer.weight.T.contiguous() + layer.bias
+        out: Tensor = layer(features)
+        return out
+
+    def later_layers(self, first: Tensor) -> Tensor:
+        """H^m from the output of the first layer, node by node, [..., D]."""
+        h = first
         for layer in self.layers[1:]:
             h = layer(torch.relu(h))
-        heard = inputs.propagation @ h  # [N, D]
+        return h
+
+    def residual(self, h: Tensor, heard: Tensor) -> Tensor:
+        """H from H^m and what each node hears of it, [..., D]."""
         if self.weight is not None:
             return torch.relu(self.weight(heard)) + h
         assert self.scale is not None
         return heard * self.scale + h
-
-
-def _first_layer(layer: nn.Module, features: Tensor | SparseMatrix) -> Tensor:
-    """X W + b; sparse attributes stay sparse."""
-    assert isinstance(layer, nn.Linear)
-    if isinstance(features, SparseMatrix):
-        return features @ layer.weight.T.contiguous() + layer.bias
-    out: Tensor = layer(features)
-    return out
 
 
 def _linear(

@@ -4,5 +4,17 @@ from se_gnn.explain.bulk import Explanations
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.explanation import CrucialSubgraph, EdgeMatches, Explanation, Neighbor
 from se_gnn.explain.serialize import schema
+from se_gnn.explain.shared_attributes import SharedAttribute, SharedAttributes, shared_attributes
 
-__all__ = ["CrucialSubgraph", "EdgeMatches", "Explainer", "Explanation", "Explanations", "Neighbor", "schema"]
+__all__ = [
+    "CrucialSubgraph",
+    "EdgeMatches",
+    "Explainer",
+    "Explanation",
+    "Explanations",
+    "Neighbor",
+    "SharedAttribute",
+    "SharedAttributes",
+    "schema",
+    "shared_attributes",
+]

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 
 from se_gnn.explain.explanation import EdgeMatches, Explanation
+from se_gnn.explain.interop import json_lines, pandas
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model import Prediction
@@ -37,7 +41,8 @@ class Explanations:
     columns: Int32Array
     positions: IntArray
     importance: FloatArray
-    edges: IntArray
+    graph: AttributedGraph
+    node_weight: float  # lambda
     explain: Callable[[int], Explanation]
 
     def __len__(self) -> int:
@@ -49,6 +54,19 @@ class Explanations:
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[i] for i in range(len(self)))
+
+    @property
+    def edges(self) -> IntArray:
+        """The edges of the graph, [E, 2]."""
+        return self.graph.edges
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row for each vote; needs `pip install 'se-gnn[interop]'`."""
+        return pandas.bulk_to_pandas(self)
+
+    def write_json_lines(self, path: str | Path, *, overwrite: bool = False, progress: bool = False) -> None:
+        """An explanation a line, as ``Explanation.to_json`` has it."""
+        json_lines.write_json_lines(self, path, overwrite=overwrite, progress=progress)
 
     def matches(self, i: int, rank: int) -> EdgeMatches:
         """Edges of the i-th node matched in the local graph of its neighbor of that rank (0: the nearest), Eq. (5)."""

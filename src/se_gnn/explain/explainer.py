@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from se_gnn.errors import InputError
+from se_gnn.explain.attributes import has_attribute_names
 from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
 from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
+from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
@@ -29,7 +31,7 @@ class Explainer:
 
         Args:
             node: id of the node.
-            k: how many neighbors come with their matched edges, nearest first; None: all K.
+            k: how many neighbors come with their matched edges and shared attributes, nearest first; None: all K.
         """
         graph, settings = self.trained.graph, self.trained.config.similarity
         if not 0 <= node < graph.num_nodes:
@@ -55,6 +57,7 @@ class Explainer:
             temperature=settings.temperature,
             measure=settings.measure,
             directions=settings.directions,
+            graph=graph,
             node_names={i: graph.node_names[i] for i in sorted(_mentioned(node, edges, neighbors))},
         )
 
@@ -82,7 +85,8 @@ class Explainer:
             plan.forward.columns,
             voting,
             importance,
-            trained.graph.edges,
+            trained.graph,
+            trained.config.similarity.node_weight,
             self.explain,
         )
 
@@ -91,7 +95,8 @@ class _Evidence:
     """All that is known of one node: similarities with every labeled node, and the matching behind them."""
 
     def __init__(self, trained: TrainedModel, node: int) -> None:
-        self.trained = trained
+        self.trained, self.node = trained, node
+        self.named = has_attribute_names(trained.graph)
         h, voter, settings = trained.embeddings, trained.voter, trained.config.similarity
         self.plan: ComparisonPlan = voter.plan(np.array([node]))
         self.similarities: Similarities
@@ -147,6 +152,7 @@ class _Evidence:
             without=tuple(without),
             matches=edge_matches(self.matching, graph.edges, self.rows, position, self.usual) if shown else None,
             matches_back=self._matches_back(position) if shown else None,
+            shared_attributes=shared_attributes(self.trained, self.node, node) if with_matches and self.named else None,
         )
 
     def _matches_back(self, position: int) -> EdgeMatches | None:

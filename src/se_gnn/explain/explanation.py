@@ -6,13 +6,16 @@ An explanation is the computation itself, not a model of it. Shapes: M edges of 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.explain import sentence, serialize
+from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
+from se_gnn.explain.shared_attributes import SharedAttributes
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 
 
@@ -58,6 +61,7 @@ class Neighbor:
     without: tuple[float, ...]  # class probabilities if this node were not labeled
     matches: EdgeMatches | None = None  # edges of the explained node, matched in this node's local graph
     matches_back: EdgeMatches | None = None  # edges of this node, matched in the explained node's local graph
+    shared_attributes: SharedAttributes | None = None  # where the graph has names for its attributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +93,7 @@ class Explanation:
             edges.
         hops, node_weight, temperature, measure, directions: the settings n, lambda, tau, sim it was computed with.
         node_names: names of all nodes that are mentioned.
+        graph: the graph it was explained on.
     """
 
     node: int
@@ -107,6 +112,7 @@ class Explanation:
     measure: str
     directions: str
     node_names: dict[int, str]
+    graph: AttributedGraph = field(repr=False)
 
     @property
     def predicted_name(self) -> str:
@@ -141,6 +147,26 @@ class Explanation:
     def to_json(self, *, indent: int | None = 2) -> str:
         """Versioned JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def to_pyg(self, *, features: bool = True) -> Any:
+        """A ``torch_geometric.explain.Explanation`` on the whole graph; needs `pip install 'se-gnn[data]'`.
+
+        ``edge_mask`` is the share of the edges of the local graph that an edge is at least as important as: 1 for the
+        most important one, 0 outside. ``features=False`` leaves out ``x``, which is dense there.
+        """
+        return pyg_explanation.to_pyg(self, features=features)
+
+    def to_networkx(self) -> Any:
+        """The local graph and the neighbors as a ``networkx.Graph``; needs `pip install 'se-gnn[interop]'`."""
+        return networkx.to_networkx(self)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row for each neighbor; needs `pip install 'se-gnn[interop]'`."""
+        return pandas.to_pandas(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return notebook.to_html(self)
 
     def __str__(self) -> str:
         return self.sentence()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
+    from se_gnn.explain.shared_attributes import SharedAttributes
 
 FORMAT = "se-gnn-explanation"
 VERSION = 1
@@ -52,6 +54,7 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
 
 def _neighbor(neighbor: Neighbor, explanation: Explanation) -> dict[str, Any]:
     names = explanation.node_names
+    shared = neighbor.shared_attributes
     return {
         "node": neighbor.name,
         "label": neighbor.label_name,
@@ -64,7 +67,13 @@ def _neighbor(neighbor: Neighbor, explanation: Explanation) -> dict[str, Any]:
         "without": dict(zip(explanation.class_names, neighbor.without)),
         "matches": _matches(neighbor.matches, names),
         "matches_back": _matches(neighbor.matches_back, names),
+        **({} if shared is None else {"shared_attributes": _shared_attributes(shared)}),
     }
+
+
+def _shared_attributes(shared: SharedAttributes) -> dict[str, Any]:
+    attributes = [dataclasses.asdict(attribute) for attribute in shared.attributes]
+    return {"attributes": attributes, "num_shared": shared.num_shared, "note": shared.note}
 
 
 def _matches(matches: EdgeMatches | None, names: dict[int, str]) -> list[dict[str, Any]] | None:

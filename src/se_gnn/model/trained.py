@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.encoder import EncoderSteps
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.prediction import Prediction
@@ -35,6 +37,12 @@ class TrainedModel:
     def embeddings(self) -> Tensor:
         """H of all nodes, [N, D]."""
         return self.model.embed(self.graph)
+
+    @cached_property
+    def encoder_steps(self) -> EncoderSteps:
+        """What the encoder computes on the way to H, of all nodes."""
+        with torch.no_grad():
+            return self.model.encoder.steps(self.model.inputs(self.graph))
 
     @cached_property
     def voter(self) -> Voter:

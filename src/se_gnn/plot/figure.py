@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.optional import require
-from se_gnn.plot.local_graphs import draw_local_graphs
+from se_gnn.plot.local_graphs import Arrangement, draw_local_graphs
+from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures
 from se_gnn.plot.palette import INK, LARGE, NORMAL
 from se_gnn.plot.settings import neutral
@@ -21,22 +23,29 @@ WIDTH = 10.0  # inches
 TITLE_HEIGHT, PICTURES_HEIGHT, GRAPHS_HEIGHT = 0.55, 1.4, 3.6
 
 
-def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figure:
+def explanation_figure(
+    explanation: Explanation, graph: AttributedGraph, *, arrangement: Arrangement = "structure"
+) -> Figure:
     """Why a node was predicted as it was, as a matplotlib figure that belongs to no window.
 
     From top to bottom: the node's picture and those of its nearest labeled nodes (where ``graph.image_shape`` says that
-    nodes are pictures), the matched local graphs, the vote.
+    nodes are pictures), the matched local graphs, shared attributes (where they have names), the vote.
 
     Args:
         explanation: what to show.
         graph: the graph it was explained on.
+        arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE).
     """
     figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
     agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
     heights = {"title": TITLE_HEIGHT}
     if graph.image_shape is not None:
         heights["pictures"] = PICTURES_HEIGHT
+    if arrangement not in get_args(Arrangement):
+        raise InputError(f"arrangement must be structure or features, got {arrangement!r}")
     heights["graphs"] = GRAPHS_HEIGHT
+    if graph.image_shape is None and attribute_lines(explanation):
+        heights["attributes"] = attributes_height(explanation)
     heights["vote"] = vote_height(explanation)
     with neutral():
         figure: Figure = figures.Figure(figsize=(WIDTH, sum(heights.values())), facecolor="white")
@@ -47,7 +56,9 @@ def explanation_figure(explanation: Explanation, graph: AttributedGraph) -> Figu
         part["title"].text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
         if "pictures" in part:
             draw_node_pictures(part["pictures"], explanation, graph)
-        draw_local_graphs(part["graphs"], explanation, graph)
+        draw_local_graphs(part["graphs"], explanation, graph, arrangement=arrangement)
+        if "attributes" in part:
+            draw_attributes(part["attributes"], explanation)
         draw_vote(part["vote"], explanation)
     return figure
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.optional import require
+from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points, layout, turned_to
 from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, NORMAL, SMALL, UNKNOWN_COLOR, class_style
@@ -18,6 +19,8 @@ from se_gnn.plot.text import percent, show
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
+
+Arrangement = Literal["structure", "features"]
 
 MOST_EDGES = 30  # of one local graph; the caption counts the others
 MOST_NEIGHBORS = 3
@@ -29,6 +32,8 @@ READING = (
     "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
     "matched with. Width: similarity."
 )
+
+BY_FEATURES = " Places: t-SNE of the attributes."
 
 NOTHING_MATCHED = "There are no edges to match: the nodes were compared by their own attributes alone."
 
@@ -44,16 +49,24 @@ def draw_local_graphs(
     *,
     num_neighbors: int = MOST_NEIGHBORS,
     most_edges: int = MOST_EDGES,
+    arrangement: Arrangement = "structure",
 ) -> None:
-    """Fill ``figure`` with one panel a local graph: the explained node's own, then those of its nearest neighbors."""
+    """Fill ``figure`` with one panel a local graph: the explained node's own, then those of its nearest neighbors.
+
+    Nodes stand on the ring of their hops (``structure``), or where t-SNE puts their attributes (``features``): then the
+    same node stands in the same place of every panel.
+    """
     neighbors = explanation.neighbors[:num_neighbors]
     target = target_view(explanation, most_edges=most_edges, numbered=NUMBERED)
     views = [target] + [
         neighbor_view(neighbor, explanation, graph, target, most_edges=most_edges) for neighbor in neighbors
     ]
-    points = [layout(view.hops, view.ends) for view in views]
-    for i, view in enumerate(views[1:], start=1):
-        points[i] = turned_to(points[i], *_numbered_middles(view, points[i], target, points[0]))
+    if arrangement == "features":
+        points = placed_by_features(views, graph)
+    else:
+        points = [layout(view.hops, view.ends) for view in views]
+        for i, view in enumerate(views[1:], start=1):
+            points[i] = turned_to(points[i], *_numbered_middles(view, points[i], target, points[0]))
     titles = [f"to explain: {show(explanation.name, 18)}\nlabel {_class_name(explanation.label, graph)}"] + [
         f"{show(neighbor.name)}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
         for neighbor in neighbors
@@ -63,7 +76,7 @@ def draw_local_graphs(
         axes = figure.add_subplot(grid[0, i])
         draw_local_graph(axes, view, positions, graph)
         axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
-    _legend(figure, views, graph)
+    _legend(figure, views, graph, arrangement)
 
 
 def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: AttributedGraph) -> None:
@@ -195,10 +208,10 @@ def _caption(view: LocalView) -> str:
 
 
 def _class_name(label: int, graph: AttributedGraph) -> str:
-    return f"‘{show(graph.class_names[label], 16)}’" if label != UNKNOWN else "not known"
+    return f"‘{show(graph.class_names[label])}’" if label != UNKNOWN else "not known"
 
 
-def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph) -> None:
+def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
 
     def mark(color: str, marker: str, rim: str) -> Any:
@@ -208,14 +221,16 @@ def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph) 
     often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()
     styles = {label: class_style(label) for label in often}
     handles = [mark(style.color, style.marker, "white") for style in styles.values()]
-    names = [show(graph.class_names[label], 16) if label != UNKNOWN else "class not known" for label in often]
+    longest = 24 if len(often) <= 5 else 16
+    names = [show(graph.class_names[label], longest) if label != UNKNOWN else "class not known" for label in often]
     if len(present) > MOST_CLASSES:
         handles.append(mark("none", "", "none"))
         names.append(f"and {len(present) - MOST_CLASSES} more classes")
     handles.append(mark(UNKNOWN_COLOR, "o", INK))
     names.append("dark rim: labeled, can vote")
     matched = any(numbers for view in views for numbers in view.numbers)
-    figure.text(0.5, 0.13, READING if matched else NOTHING_MATCHED, ha="center", fontsize=SMALL, color=INK)
+    reading = (READING if matched else NOTHING_MATCHED) + (BY_FEATURES if arrangement == "features" else "")
+    figure.text(0.5, 0.13, reading, ha="center", fontsize=SMALL, color=INK)
     figure.legend(
         handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.125), ncols=7 if len(names) <= 14 else 8,
         frameon=False, fontsize=SMALL, handletextpad=0.2, columnspacing=1.2, borderpad=0.2,

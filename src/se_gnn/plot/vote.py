@@ -31,13 +31,18 @@ def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     """The neighbors, nearest first; beyond ``most`` they are summed up by class. The weights add up to 1."""
     neighbors = explanation.neighbors
     single = neighbors if len(neighbors) <= most + 1 else neighbors[:most]
-    bars = [Bar(f"{show(one.name)}  ‘{show(one.label_name, 16)}’", one.label, one.weight, one) for one in single]
+    bars = [Bar(f"{show(one.name)}  ‘{_class_beside(one)}’", one.label, one.weight, one) for one in single]
     rest = neighbors[len(single) :]
     for label in dict.fromkeys(one.label for one in rest):
         weights = [one.weight for one in rest if one.label == label]
-        text = f"and {len(weights)} more  ‘{show(explanation.class_names[label], 16)}’"
+        text = f"and {len(weights)} more  ‘{show(explanation.class_names[label])}’"
         bars.append(Bar(text, label, sum(weights), None))
     return bars
+
+
+def _class_beside(neighbor: Neighbor) -> str:
+    """The class of a neighbor, the shorter the longer its name is."""
+    return show(neighbor.label_name, max(16, 36 - len(show(neighbor.name))))
 
 
 def vote_height(explanation: Explanation) -> float:

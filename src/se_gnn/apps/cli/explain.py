@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CRUCIAL_EDGES = 5
 MATCHED_EDGES = 8
+SHARED_ATTRIBUTES = 5
 
 
 def explain(
@@ -41,6 +42,7 @@ def explain(
 
 def _show(explanation: Explanation, k: int) -> str:
     parts = [textwrap.fill(explanation.sentence(), WIDTH), _probabilities(explanation), _neighbors(explanation, k)]
+    parts += _shared_attributes(explanation, k)
     parts += _matches(explanation)
     parts += _crucial(explanation)
     return "\n\n".join(parts)
@@ -77,6 +79,31 @@ def _neighbors(explanation: Explanation, k: int) -> str:
         note += f" Those not shown add {percent(hidden)} together; show more with --k."
     text.append(textwrap.fill(note, WIDTH))
     return "\n".join(text)
+
+
+def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
+    """What the closest neighbor has in common with the node, with values; of the others the names alone."""
+    closest = explanation.neighbors[0]
+    shared = closest.shared_attributes
+    if shared is None:
+        return []
+    shown = shared.attributes[:SHARED_ATTRIBUTES]
+    if not shown:
+        return [textwrap.fill(f"{explanation.name} and {closest.name} have no attribute in common.", WIDTH)]
+    title = f"Attributes that {explanation.name} and {closest.name} share, by what they do for their similarity"
+    title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
+    header = ["attribute", explanation.name, closest.name, "effect"]
+    rows = [[one.name, one.target_value, one.neighbor_value, _number(one.effect)] for one in shown]
+    text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
+    text.append(textwrap.fill("Effect: node similarity that is lost when both nodes are without the attribute.", WIDTH))
+    others = [
+        [one.name, "; ".join(a.name for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-"]
+        for one in explanation.neighbors[1:k]
+        if one.shared_attributes is not None
+    ]
+    if others:
+        text += ["", table(["labeled node", f"makes it similar to {explanation.name}"], others, names=(0, 1))]
+    return ["\n".join(text)]
 
 
 def _matches(explanation: Explanation) -> list[str]:

@@ -1,0 +1,104 @@
+"""The attributes of a graph as people know them: which features each is, whether two values agree, how one is shown.
+
+An attribute is a feature, or a column of a table that became several features; of a text each word is one.
+Shapes: F features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+
+CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
+COUNTED_KINDS = ("category", "text")  # of a table's columns: a feature is there or not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """A name, the features it stands for, and how their values are read."""
+
+    name: str
+    features: tuple[int, ...]
+    show: Callable[[FloatArray], str]
+    marker: int | None = None  # the feature that is 1 where the value is missing
+
+    def agrees(self, ours: FloatArray, theirs: FloatArray, features_agree: BoolArray) -> bool:
+        """Whether two rows [F] have it in common; two missing values are, a missing and a known one are not."""
+        if self.marker is not None and (ours[self.marker] or theirs[self.marker]):
+            return bool(ours[self.marker] and theirs[self.marker])
+        return bool(features_agree[[j for j in self.features if j != self.marker]].any())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attributes:
+    """All attributes of a graph, and of each feature what it takes to agree.
+
+    A feature *counts* something if it is never negative and mostly 0, as words and categories are: two rows agree if
+    both have it, and a row without it has 0. All others are measured: two values agree if they are close compared with
+    how far the feature spreads, and a row without it has the mean.
+    """
+
+    all: tuple[Attribute, ...]
+    owner: IntArray  # [F], the attribute that each feature belongs to
+    counts: BoolArray  # [F]
+    spread: FloatArray  # [F]
+    without: FloatArray  # [F]
+
+    def shared(self, ours: FloatArray, theirs: FloatArray) -> list[Attribute]:
+        """What two rows [F] have in common."""
+        close = np.abs(ours - theirs) <= CLOSE * self.spread
+        agree = np.where(self.counts, (ours != 0) & (theirs != 0), close)
+        candidates = [self.all[i] for i in np.unique(self.owner[agree])]
+        return [attribute for attribute in candidates if attribute.agrees(ours, theirs, agree)]
+
+
+def has_attribute_names(graph: AttributedGraph) -> bool:
+    """Whether the attributes of a graph can be named to people."""
+    return graph.feature_names is not None or getattr(graph, "columns", None) is not None
+
+
+@lru_cache(maxsize=1)
+def attributes_of(graph: AttributedGraph) -> Attributes:
+    """The attributes of a graph; kept for the next call, because one pair of nodes follows another."""
+    features: Any = graph.features
+    dense = isinstance(features, np.ndarray)
+    mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
+    squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
+    spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0, dtype=np.float64)).ravel() - mean**2, 0))
+    columns: Any = getattr(graph, "columns", None)
+    if columns is not None:
+        counts = np.zeros(graph.num_features, dtype=bool)
+        for column in columns:
+            counts[list(column.features)] = column.kind in COUNTED_KINDS
+            counts[column.features[-1]] |= column.marked
+        every = [attribute for column in columns for attribute in _of_column(column)]
+    else:
+        counts = _counted(features) if dense else np.ones(graph.num_features, dtype=bool)
+        names = graph.feature_names or [f"attribute {j}" for j in range(graph.num_features)]
+        every = [Attribute(name, (j,), _number) for j, name in enumerate(names)]
+    without = np.where(counts, 0, mean)
+    owner = np.repeat(np.arange(len(every)), [len(attribute.features) for attribute in every])
+    return Attributes(tuple(every), owner, counts, spread.astype(np.float32), without.astype(np.float32))
+
+
+def _of_column(column: Any) -> list[Attribute]:
+    features = tuple(column.features)
+    if column.kind == "text":
+        return [Attribute(name, (j,), _number) for name, j in zip(column.feature_names, features)]
+    return [Attribute(column.name, features, column.show, features[-1] if column.marked else None)]
+
+
+def _counted(features: FloatArray) -> BoolArray:
+    counted: BoolArray = (features.min(axis=0) >= 0) & ((features == 0).mean(axis=0) >= 0.5)
+    return counted
+
+
+def _number(values: Sequence[float] | FloatArray) -> str:
+    return f"{float(values[0]):.4g}"

@@ -1,0 +1,41 @@
+"""An explanation as a NetworkX graph: the local graph of the node, with what each node and edge counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from se_gnn.graph import UNKNOWN
+from se_gnn.optional import require
+
+if TYPE_CHECKING:
+    from se_gnn.explain.explanation import Explanation
+
+
+def to_networkx(explanation: Explanation) -> Any:
+    """A ``networkx.Graph`` over node ids: the explained node, its local graph, and its neighbors.
+
+    Nodes have ``name``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``) and
+    ``weight``, the vote of a neighbor, 0 for others. A neighbor that lies in the local graph has the role ``neighbor``.
+    Edges have ``importance``, Eq. (10), None where there is none. The prediction is in ``graph.graph``.
+    """
+    networkx: Any = require("networkx", extra="interop", feature="NetworkX graphs")
+    graph = networkx.Graph(
+        node=explanation.node,
+        predicted=explanation.predicted_name,
+        probabilities=dict(zip(explanation.class_names, explanation.probabilities)),
+    )
+    weights = {neighbor.node: neighbor.weight for neighbor in explanation.neighbors}
+    for node in dict.fromkeys([explanation.node, *weights, *explanation.edges.ravel().tolist()]):
+        label = int(explanation.graph.labels[node])
+        graph.add_node(
+            node,
+            name=explanation.graph.node_names[node],
+            label=explanation.class_names[label] if label != UNKNOWN else None,
+            role="target" if node == explanation.node else "neighbor" if node in weights else "local",
+            weight=weights.get(node, 0.0),
+        )
+    for (u, v), value in zip(explanation.edges.tolist(), explanation.importance.tolist()):
+        graph.add_edge(u, v, importance=value if np.isfinite(value) else None)
+    return graph

@@ -1,0 +1,119 @@
+"""An explanation as a notebook shows it: HTML that needs nothing from outside, in the colors of the page around it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from se_gnn.explain.explanation import Explanation, Neighbor
+
+MOST_NEIGHBORS = 10
+MOST_ATTRIBUTES = 5
+MOST_EDGES = 5
+
+# no colors of its own but a bar: black on white and white on black alike
+_BOX = "font-family:system-ui,sans-serif;line-height:1.4;max-width:46em"
+_TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
+_CELL = "padding:.1em .8em .1em 0;text-align:left;background:transparent"
+_NUMBER = "padding:.1em .8em .1em 0;text-align:right;background:transparent;font-variant-numeric:tabular-nums"
+_BAR = "display:inline-block;height:.7em;background:currentColor;vertical-align:baseline"
+
+
+def to_html(explanation: Explanation) -> str:
+    """The sentence, the probabilities, the vote with a bar for each neighbor, shared attributes, important edges."""
+    parts = [f"<p>{_text(explanation.sentence())}</p>", _probabilities(explanation), _vote(explanation)]
+    parts += _attributes(explanation) + _edges(explanation)
+    return f'<div style="{_BOX}">{"".join(parts)}</div>'
+
+
+def _probabilities(explanation: Explanation) -> str:
+    likely = sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c])[:5]
+    rows = [
+        [_name(explanation.class_names[c]), _bar(explanation.probabilities[c], solid=c == explanation.predicted)]
+        for c in likely
+        if explanation.probabilities[c] > 0
+    ]
+    return _table("Probability of each class", ["class", ""], rows)
+
+
+def _vote(explanation: Explanation) -> str:
+    shown = explanation.neighbors[:MOST_NEIGHBORS]
+    most = max(neighbor.weight for neighbor in explanation.neighbors)
+    rows = [
+        [
+            _name(one.name),
+            _name(one.label_name),
+            _bar(one.weight, solid=one.label == explanation.predicted, scale=most),
+            *_terms(one),
+        ]
+        for one in shown
+    ]
+    hidden = explanation.neighbors[MOST_NEIGHBORS:]
+    title = f"The vote of the {len(explanation.neighbors)} nearest labeled nodes"
+    if hidden:
+        title += f"; {len(hidden)} more add {sum(one.weight for one in hidden):.1%}"
+    return _table(title, ["labeled node", "class", "weight", "similarity", "= node", "+ structure"], rows, numbers=3)
+
+
+def _terms(neighbor: Neighbor) -> list[str]:
+    structure = f"{neighbor.structure_term:.3f}" if neighbor.structure_similarity is not None else "–"
+    return [f"{neighbor.similarity:.3f}", f"{neighbor.node_term:.3f}", structure]
+
+
+def _attributes(explanation: Explanation) -> list[str]:
+    closest = explanation.neighbors[0]
+    shared = closest.shared_attributes
+    if shared is None or not shared.attributes:
+        return []
+    rows = [
+        [_name(one.name), _text(one.target_value), _text(one.neighbor_value), f"{one.effect:.3f}"]
+        for one in shared.attributes[:MOST_ATTRIBUTES]
+    ]
+    title = f"Attributes shared with the closest, {len(rows)} of {shared.num_shared}, by effect on the similarity"
+    header = ["attribute", _name(explanation.name), _name(closest.name), "effect"]
+    return [_table(title, header, rows, numbers=1, escaped=True)]
+
+
+def _edges(explanation: Explanation) -> list[str]:
+    crucial = explanation.crucial_subgraph(size=MOST_EDGES)
+    rows = [
+        [" – ".join(_name(explanation.node_names[int(end)]) for end in edge), f"{value:.3f}"]
+        for edge, value in zip(crucial.edges, crucial.importance)
+    ]
+    title = f"Its most important edges, {len(rows)} of {len(explanation.edges)}"
+    return [_table(title, ["edge", "importance"], rows, numbers=1)] if rows else []
+
+
+def _table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, escaped: bool = False
+) -> str:
+    """A table whose cells are HTML already; the last ``numbers`` columns stand right."""
+    styles = [_CELL] * (len(header) - numbers) + [_NUMBER] * numbers
+    names = header if escaped else [_text(name) for name in header]
+    head = "".join(f'<th scope="col" style="{style}">{name}</th>' for style, name in zip(styles, names))
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{style}">{cell}</td>' for style, cell in zip(styles, row)) + "</tr>"
+        for row in rows
+    )
+    caption = f'<caption style="text-align:left;font-weight:bold;color:inherit;padding:.6em 0 .1em">{title}</caption>'
+    return f'<table style="{_TABLE}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _bar(share: float, *, solid: bool, scale: float = 1.0) -> str:
+    """A bar with its share in words; faint for what speaks for another class."""
+    width = 8 * share / scale
+    return f'<span style="{_BAR};width:{width:.2f}em;opacity:{0.75 if solid else 0.3}"></span> {_percent(share)}'
+
+
+def _percent(share: float) -> str:
+    return "&lt;0.1%" if 0 < share < 0.0005 else "&gt;99.9%" if 0.9995 <= share < 1 - 1e-6 else f"{share:.1%}"
+
+
+def _name(name: str) -> str:
+    return f"<bdi>{_text(name)}</bdi>"  # keeps a name that runs right to left from turning what follows
+
+
+def _text(text: str) -> str:
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))

@@ -1,0 +1,140 @@
+"""Curves: how a training went, and how precise the nearest labeled nodes are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from se_gnn.errors import InputError
+from se_gnn.graph.store import read_file
+from se_gnn.optional import require
+from se_gnn.plot.palette import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL
+from se_gnn.plot.settings import neutral
+from se_gnn.plot.text import show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLES = ("-", "--", ":", "-.")  # so that lines are told apart without color
+_LOSSES = {"loss": "all", "class_loss": "classification", "node_loss": "node contrast", "edge_loss": "edge contrast"}
+
+
+def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figure:
+    """Loss and validation accuracy of every epoch; the best epoch is marked.
+
+    Args:
+        training: a model folder, its ``metrics.jsonl``, or the records in it.
+    """
+    records = _records(training) if isinstance(training, str | Path) else list(training)
+    if not records:
+        raise InputError("training_figure needs at least one epoch")
+    with neutral():
+        figure = _figure(8.0, 2.8)
+        losses, accuracy = figure.subplots(1, 2, gridspec_kw={"left": 0.08, "right": 0.97, "bottom": 0.2, "top": 0.86})
+        epochs = [int(record["epoch"]) for record in records]
+        for i, (key, name) in enumerate(_LOSSES.items()):
+            values = np.array([record.get(key, np.nan) for record in records], dtype=np.float64)
+            if i == 0 or np.nan_to_num(values).any():  # a loss of weight 0 is not computed
+                losses.plot(epochs, values, _STYLES[i], color=_color(i), label=name, linewidth=1.4)
+        losses.set_title("training loss", fontsize=NORMAL, color=INK, loc="left")
+        losses.legend(fontsize=SMALL, frameon=False)
+        values = np.array([record["val_accuracy"] for record in records], dtype=np.float64)
+        accuracy.plot(epochs, 100 * values, color=_color(0), linewidth=1.4)
+        best = _best_epoch(records)
+        if best is not None:
+            accuracy.plot(
+                epochs[best],
+                100 * values[best],
+                "o",
+                color=INK,
+                label=f"best: epoch {epochs[best]}, {values[best]:.1%}",
+            )
+            accuracy.legend(fontsize=SMALL, frameon=False, loc="lower right")
+        accuracy.set_title("validation accuracy, %", fontsize=NORMAL, color=INK, loc="left")
+        for axes in (losses, accuracy):
+            _plain(axes, "epoch")
+            axes.locator_params(axis="x", integer=True)
+    return figure
+
+
+def precision_figure(
+    precision: Mapping[str, Sequence[float] | npt.NDArray[Any]],
+    *,
+    ks: Sequence[int] | None = None,
+    spread: Mapping[str, Sequence[float] | npt.NDArray[Any]] | None = None,
+) -> Figure:
+    """Precision@k, the share of the k nearest labeled nodes that have the target's class, of several methods.
+
+    Args:
+        precision: the precision of each method at each k, 0 to 1.
+        ks: the numbers of nearest labeled nodes; 1, 2, ... if not given.
+        spread: standard deviation of each method at each k, drawn as a band.
+    """
+    if not precision:
+        raise InputError("precision_figure needs at least one method")
+    lengths = {name: len(values) for name, values in precision.items()}
+    at = list(ks) if ks is not None else list(range(1, max(lengths.values()) + 1))
+    wrong = [name for name, length in lengths.items() if length != len(at)]
+    if wrong or not at:
+        name = wrong[0] if wrong else next(iter(lengths))
+        raise InputError(f"each method needs a precision for each of the {len(at)} k, {name!r} has {lengths[name]}")
+    with neutral():
+        figure = _figure(5.2, 3.2)
+        axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.97, "bottom": 0.16, "top": 0.9})
+        for i, (name, given) in enumerate(precision.items()):
+            values = 100 * np.asarray(given, dtype=np.float64)
+            marker = CLASS_MARKERS[i % len(CLASS_MARKERS)]
+            axes.plot(
+                at, values, _STYLES[i % len(_STYLES)], color=_color(i), marker=marker, markersize=4, linewidth=1.4,
+                label=show(name, 32),
+            )  # fmt: skip
+            if spread is not None and name in spread:
+                band = 100 * np.asarray(spread[name], dtype=np.float64)
+                axes.fill_between(at, values - band, values + band, color=_color(i), alpha=0.2, linewidth=0)
+        axes.set_title("precision@k, %", fontsize=NORMAL, color=INK, loc="left")
+        axes.legend(fontsize=SMALL, frameon=False)
+        axes.set_xticks(at if len(at) <= 12 else at[:: -(-len(at) // 12)])
+        _plain(axes, "k, nearest labeled nodes")
+    return figure
+
+
+def _records(path: str | Path) -> list[dict[str, Any]]:
+    file = Path(path) / "metrics.jsonl" if Path(path).is_dir() else Path(path)
+    try:
+        return [json.loads(line) for line in read_file(file).decode("utf-8").splitlines() if line]
+    except ValueError as error:
+        raise InputError(f"{file} must hold an epoch a line, as `se-gnn train` writes it: {error}") from error
+
+
+def _best_epoch(records: Sequence[Mapping[str, Any]]) -> int | None:
+    """Highest validation accuracy, ties by the lower validation loss, then the earlier epoch; None without any."""
+    known = [i for i, record in enumerate(records) if np.isfinite(float(record["val_accuracy"] or np.nan))]
+    return min(known, key=lambda i: (-records[i]["val_accuracy"], records[i]["val_loss"]), default=None)
+
+
+def _figure(width: float, height: float) -> Figure:
+    figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
+    agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
+    figure: Figure = figures.Figure(figsize=(width, height), facecolor="white")
+    agg.FigureCanvasAgg(figure)
+    return figure
+
+
+def _color(i: int) -> str:
+    dark = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#882255", *CLASS_COLORS)  # thin lines need contrast
+    return dark[i % len(dark)]
+
+
+def _plain(axes: Axes, label: str) -> None:
+    axes.set_xlabel(label, fontsize=SMALL, color=INK)
+    axes.tick_params(labelsize=SMALL, colors=FAINT)
+    axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,58 @@
+"""What the explained node and its nearest labeled nodes have in common, in words, below their local graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from se_gnn.explain import Explanation, Neighbor
+from se_gnn.plot.local_graphs import MOST_NEIGHBORS
+from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL
+from se_gnn.plot.text import show
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+MOST_ATTRIBUTES = 5
+ROW_INCHES, MARGIN_INCHES = 0.17, 0.42
+
+HEADING = "shared attributes"
+READING = "its value, the neighbor's value\nand what it does for\ntheir node similarity"
+
+
+def attribute_lines(explanation: Explanation) -> list[list[tuple[str, str]]]:
+    """Of each neighbor that is drawn: the attributes it shares, each with values and effect; [] where none has any."""
+    lines = [_lines(neighbor) for neighbor in explanation.neighbors[:MOST_NEIGHBORS]]
+    return lines if any(lines) else []
+
+
+def attributes_height(explanation: Explanation) -> float:
+    """Inches that :func:`draw_attributes` needs."""
+    return MARGIN_INCHES + ROW_INCHES * max(3, *(len(lines) for lines in attribute_lines(explanation)))
+
+
+def draw_attributes(figure: FigureBase, explanation: Explanation) -> None:
+    """Fill ``figure`` with a list for each neighbor, in the place of its local graph above."""
+    height = attributes_height(explanation)
+    width = 0.98 / (1 + MOST_NEIGHBORS)
+    top = 1 - 0.1 / height
+    figure.text(0.01 + width / 2, top, HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
+    reading = top - ROW_INCHES / height
+    figure.text(0.01 + width / 2, reading, READING, fontsize=SMALL, color=FAINT, ha="center", va="top", linespacing=1.4)
+    for i, lines in enumerate(attribute_lines(explanation), start=1):
+        left = 0.01 + i * width
+        for row, (name, values) in enumerate(lines or [("nothing in common", "")]):
+            place = top - row * ROW_INCHES / height
+            figure.text(left + 0.005, place, name, fontsize=SMALL, color=INK, va="top", gid="attribute")
+            figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
+
+
+def _lines(neighbor: Neighbor) -> list[tuple[str, str]]:
+    shared = neighbor.shared_attributes
+    if shared is None:
+        return []
+    lines = [
+        (show(one.name, 18), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {one.effect:+.2g}")
+        for one in shared.attributes[:MOST_ATTRIBUTES]
+    ]
+    hidden = shared.num_shared - len(lines)
+    return [*lines, (f"and {hidden:,} more", "")] if lines and hidden else lines

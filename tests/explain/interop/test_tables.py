@@ -1,0 +1,86 @@
+"""Explanations as NetworkX graphs, pandas tables and JSON lines."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from se_gnn.errors import InputError
+from se_gnn.explain import Explainer, schema
+from strategies import models, random_graph, small_config, untrained
+
+
+@pytest.fixture
+def explainer() -> Explainer:
+    return Explainer(untrained(random_graph(1, isolated=(2,)), small_config()))
+
+
+def test_the_networkx_graph_has_the_local_graph_and_the_neighbors(explainer):
+    explanation = explainer.explain(12)
+    graph = explanation.to_networkx()
+    assert graph.graph["predicted"] == explanation.predicted_name
+    assert graph.nodes[12] == {"name": "12", "label": "0", "role": "target", "weight": 0.0}
+    for neighbor in explanation.neighbors:
+        assert graph.nodes[neighbor.node]["role"] == "neighbor"
+        assert graph.nodes[neighbor.node]["weight"] == neighbor.weight
+    assert {tuple(sorted(edge)) for edge in graph.edges} == {tuple(edge) for edge in explanation.edges.tolist()}
+    for (u, v), value in zip(explanation.edges.tolist(), explanation.importance):
+        assert graph.edges[u, v]["importance"] == value
+
+
+def test_a_node_without_edges_is_a_networkx_graph_without_edges(explainer):
+    graph = explainer.explain(2).to_networkx()
+    assert graph.number_of_edges() == 0
+    assert len(graph) == 1 + 3
+
+
+@settings(max_examples=20)
+@given(trained=models())
+def test_the_table_of_all_nodes_is_the_tables_of_each(trained):
+    import pandas
+
+    explainer = Explainer(trained)
+    every = explainer.explain_all().to_pandas()
+    single = pandas.concat([explainer.explain(i).to_pandas() for i in range(trained.graph.num_nodes)])
+    assert list(every.columns) == list(single.columns)
+    single = single.reset_index(drop=True)
+    for column in ("node", "rank", "neighbor", "label"):
+        assert every[column].tolist() == single[column].tolist()
+    for column in every.columns[4:]:
+        np.testing.assert_allclose(every[column].to_numpy(), single[column].to_numpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_json_lines_hold_an_explanation_a_line(explainer, tmp_path):
+    every = explainer.explain_all(np.array([3, 2]))
+    every.write_json_lines(tmp_path / "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [explainer.explain(node).to_dict() for node in (3, 2)]
+    for line in lines:
+        jsonschema.validate(json.loads(line), schema())
+    with pytest.raises(InputError, match="exists already"):
+        every.write_json_lines(tmp_path / "all.jsonl")
+    every.write_json_lines(tmp_path / "all.jsonl", overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["all.jsonl"]
+
+
+def test_an_interrupted_file_of_json_lines_leaves_nothing_behind(explainer, tmp_path, monkeypatch):
+    every = explainer.explain_all()
+
+    def interrupt(self, node, k=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(every), "__getitem__", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        every.write_json_lines(tmp_path / "all.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_is_not_unicode_survives_json_lines(tmp_path):
+    names = ("\ud800", *(str(i) for i in range(1, 16)))
+    explainer = Explainer(untrained(random_graph(1, node_names=names), small_config()))
+    explainer.explain_all(np.array([0])).write_json_lines(tmp_path / "one.jsonl")
+    assert json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))["node"] == "\ud800"
