@@ -56,8 +56,7 @@ def draw_case(case: dict[str, Any], path: Path) -> str:
     titles = []
     for name, view in views.items():
         label = graph.class_names[graph.labels[view.nodes[0]]]
-        more = f", {view.hidden:,} more edges" if view.hidden else ""
-        titles.append(f"{NAMES.get(name, name)}: class {label}{more}")
+        titles.append(f"{NAMES.get(name, name)}: class {label}")
     figure, axes = chart.panels(titles, columns=len(titles), width=2.8, height=3.1)
     for panel, view, points in zip(axes, views.values(), case["places"]):
         with neutral():

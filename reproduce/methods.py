@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from reproduce.job import Series
+from se_gnn.baselines.gnn_explainer import GNNExplainer
+from se_gnn.baselines.pg_explainer import PGExplainer
+from se_gnn.baselines.post_hoc import PostHocExplainer
+from se_gnn.baselines.tuned import tuned
 from se_gnn.config import Config
 
 NAMES = {
@@ -23,6 +27,7 @@ NAMES = {
     "se-gnn": "SE-GNN",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
+EXPLAINERS: dict[str, type[PostHocExplainer]] = {"gnn-explainer": GNNExplainer, "pg-explainer": PGExplainer}
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
 
 DATASET_NAMES = {
@@ -59,11 +64,14 @@ def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str
     return _plain(Config.preset(preset, dataset=dataset).override(changes).to_dict())
 
 
-def baseline_settings(dataset: str, method: str) -> dict[str, Any]:
-    """All settings of a baseline, as JSON holds them."""
-    from se_gnn.baselines.tuned import tuned
+def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, Any]:
+    """All settings of a baseline, as JSON holds them: those that validation nodes chose, and changes to them."""
+    return _plain(dataclasses.asdict(tuned(method, dataset, **changes).settings))
 
-    return _plain(dataclasses.asdict(tuned(method, dataset).settings))
+
+def explainer_settings(method: str) -> dict[str, Any]:
+    """All settings of a post-hoc explainer, as JSON holds them."""
+    return _plain(dataclasses.asdict(EXPLAINERS[method].settings_type()))
 
 
 def guessed_seconds(series: Series) -> float:

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from se_gnn.plot.feature_layout import placed_by_features
 
 from reproduce.job import Job
 from reproduce.measures.fitted import Fitted, FittedSEGNN, fit
@@ -15,6 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.attributed import IntArray
+from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
 from se_gnn.plot.projection import apart
