@@ -286,6 +286,21 @@ PUBLISHED = {  # K, lambda, mask, alpha, hidden, layers, epochs
 }
 
 
+VARIANTS = {
+    "citeseer-planetoid": "citeseer",
+    "citeseer-metattack-0.25": "citeseer",
+    "cora-nettack": "cora",
+    "syn-cora-authors": "syn-cora",
+    "ba-shapes-pgexplainer": "ba-shapes",
+}
+
+
+@pytest.mark.parametrize(("variant", "dataset"), list(VARIANTS.items()))
+def test_a_variant_has_the_settings_of_the_data_set_that_it_is_a_variant_of(variant, dataset):
+    assert Config.preset("authors", dataset=variant) == Config.preset("authors", dataset=dataset)
+    assert Config.preset("authors", dataset="my-" + dataset) == Config.preset("authors")
+
+
 @pytest.mark.parametrize("dataset", list(PUBLISHED))
 def test_the_authors_preset_holds_the_published_settings_of_each_data_set(dataset):
     config = Config.preset("authors", dataset=dataset)

@@ -18,13 +18,15 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.pyg import pyg
+from se_gnn.baselines.network import directed_edges
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.model import SEGNN, Prediction
+from se_gnn.model import SEGNN
+from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.similarity import combine, nearest_labeled, vote, vote_weights
 from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import contrast_loss
+from se_gnn.training.contrast import ContrastDraws, contrast_loss
 
 BATCH = 16  # nodes compared at a time in validation
 
@@ -45,12 +47,6 @@ class LocalEdges:
     def sizes(self) -> Tensor:
         """Number of edges in each local graph, [T]."""
         return torch.bincount(self.owner, minlength=len(self.nodes))
-
-
-def directed_edges(graph: AttributedGraph) -> Tensor:
-    """Both directions of every edge, [2, 2E], as PyTorch Geometric wants them."""
-    edges = torch.from_numpy(graph.edges.T.copy())
-    return torch.cat([edges, edges.flip(0)], dim=1)
 
 
 def local_edges(nodes: IntArray, edge_index: Tensor, hops: int, num_nodes: int) -> LocalEdges:
@@ -164,9 +160,10 @@ class DenseTraining:
         h = self.model(self.inputs)
         labeled, node_weight = self.voter.labeled, self.config.similarity.node_weight
         overall = overall_similarity(h, labeled, labeled, node_weight)  # [L, L]
-        labels = self.graph.labels[self.graph.train]
-        class_loss = classification_loss(overall, labels, self.config, generator=generator)
-        on_nodes, on_edges = contrast_loss(self.model, self.inputs, self.graph.edges, generator=generator)
+        references = torch.from_numpy(generator.random(overall.shape)).to(overall.device)
+        class_loss = classification_loss(overall, self.voter.labels, references, self.config)
+        draws = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
+        on_nodes, on_edges = contrast_loss(self.model, self.inputs, draws.to(overall.device))
         weights = self.config.contrast
         loss = class_loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
         loss.backward()
@@ -178,12 +175,5 @@ class DenseTraining:
     def _validate(self) -> dict[str, float]:
         self.model.eval()
         probabilities = self.voter.probabilities(self.model(self.inputs), self.val_batches).cpu().numpy()
-        prediction = _as_prediction(self.graph.val, probabilities)
-        labels = self.graph.labels
-        return {"val_accuracy": prediction.accuracy(labels), "val_loss": prediction.loss(labels)}
-
-
-def _as_prediction(nodes: IntArray, probabilities: np.ndarray) -> Prediction:
-    nothing = np.empty((len(nodes), 0), np.float32)
-    votes = dict.fromkeys(("weights", "overall", "node", "structure"), nothing)
-    return Prediction(nodes=nodes, probabilities=probabilities, neighbors=nothing.astype(np.int64), **votes)
+        labels = self.graph.labels[self.graph.val]
+        return {"val_accuracy": accuracy(probabilities, labels), "val_loss": log_loss(probabilities, labels)}

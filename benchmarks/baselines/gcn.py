@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.baselines.dense import directed_edges
 from benchmarks.baselines.pyg import pyg
+from se_gnn.baselines.network import directed_edges
 from se_gnn.graph import AttributedGraph
 
 

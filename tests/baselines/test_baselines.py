@@ -82,7 +82,7 @@ def test_gin_is_pygs_layer(two_groups):
     """The linear layer before the sum is the same as the MLP of PyG's own layer after it."""
     from torch_geometric.nn import GINConv
 
-    network = baseline("gin", norm="none", num_layers=1).fit(two_groups, seed=0).network_
+    network = baseline("gin", num_layers=1).fit(two_groups, seed=0).network_
     layer = network.layers[0]
     bias, _, second = layer.conv.nn
     first = torch.nn.Linear(6, 16)
@@ -111,9 +111,9 @@ def test_row_normalized_features_add_up_to_one(two_groups):
     ("name", "settings", "message"),
     [
         ("supergat", {}, "unknown baseline 'supergat' (did you mean 'super-gat'?); known: gcn, gin"),
-        ("gcn", {"hiden_size": 3}, "unknown setting 'hiden_size' of gcn (did you mean 'hidden_size'?)"),
+        ("gcn", {"hiden_size": 3}, "unknown setting of gcn, 'hiden_size' (did you mean 'hidden_size'?)"),
         ("gcn", {"dropout": 1.5}, "dropout must be between 0 and 1, got 1.5"),
-        ("gin", {"norm": "layer"}, "norm must be one of none, batch, got 'layer'"),
+        ("gin", {"propagation": "max"}, "propagation must be one of sum, normalized, got 'max'"),
         ("super-gat", {"heads": 0}, "heads must be at least 1, got 0"),
         ("gcn-k", {"num_nearest": 0}, "num_nearest must be at least 1, got 0"),
     ],

@@ -22,11 +22,13 @@ def test_digits_are_1797_pictures_of_64_pixels_between_zero_and_one(digits):
 
 
 def test_every_digit_is_joined_to_its_five_nearest(digits):
-    distance = ((digits.features[0] - digits.features) ** 2).sum(axis=1)
-    nearest = np.argsort(distance)[1:6]
-    assert set(nearest) <= set(digits.adjacency[[0]].tocoo().col)
+    pixels = (digits.features * 16).astype(int)
+    for node in (0, 188, 817):  # the last two have a sixth that is as near as the fifth
+        distance = ((pixels[node] - pixels) ** 2).sum(axis=1)
+        others = sorted(set(range(1797)) - {node}, key=lambda other: (distance[other], other))
+        assert set(others[:5]) <= set(digits.adjacency[[node]].tocoo().col)
     assert digits.degrees.min() >= 5
-    assert digits.num_edges == 6308
+    assert digits.num_edges == 6309
 
 
 def test_most_edges_join_the_same_digit(digits):

@@ -131,7 +131,7 @@ def test_masking_drops_nothing_at_rate_0_all_at_rate_1_and_a_share_between(spars
     inputs = EncoderInputs.from_graph(graph, "gcn")
 
     def kept(rate):
-        masked = inputs.masked(rate, generator=np.random.default_rng(1)).features
+        masked = inputs.masked(inputs.draw_mask(rate, generator=np.random.default_rng(1))).features
         return dense_of(masked) if sparse else masked.numpy()
 
     np.testing.assert_array_equal(kept(0.0), values.astype(np.float32))
@@ -147,7 +147,7 @@ def test_masking_leaves_the_original_and_agrees_with_its_transpose(sparse):
     values = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
     graph = random_graph(0, features=sp.csr_array(values) if sparse else values)
     inputs = EncoderInputs.from_graph(graph, "gcn")
-    masked = inputs.masked(0.5, generator=np.random.default_rng(1))
+    masked = inputs.masked(inputs.draw_mask(0.5, generator=np.random.default_rng(1)))
     original = inputs.features
     np.testing.assert_array_equal(dense_of(original) if sparse else original, values)
     if sparse:

@@ -62,10 +62,12 @@ def test_order_and_direction_of_edges_do_not_matter(pairs, data):
     np.testing.assert_array_equal(one.edges, two.edges)
 
 
-def test_motif_edges_follow_their_edges_into_canonical_order():
-    graph = build(edges=[[3, 2], [1, 0], [2, 1], [0, 1]], motif_edges=[True, False, True, False])
+def test_ground_truth_follows_its_edges_into_canonical_order():
+    edges = [[3, 2], [1, 0], [2, 1], [0, 1]]
+    graph = build(edges=edges, motif_edges=[True, False, True, False], edge_roles=[7, 0, 5, 9])
     assert graph.edges.tolist() == [[0, 1], [1, 2], [2, 3]]
     assert graph.motif_edges.tolist() == [False, True, True]
+    assert graph.edge_roles.tolist() == [0, 5, 7]  # of an edge given twice the first counts
 
 
 def test_a_graph_may_have_no_edges():
@@ -115,10 +117,13 @@ def test_a_graph_is_read_only_and_does_not_share_memory_with_what_was_given(spar
     assert graph.features[[0], [0]][0] == 1
 
 
-def test_with_edges_replaces_the_edges_and_drops_ground_truth():
-    graph = build(motif_edges=[True, False, False]).with_edges([[3, 0], [0, 3]])
+def test_with_edges_replaces_the_edges_and_drops_ground_truth_on_them():
+    truth = {"motif_edges": [True, False, False], "edge_roles": [1, 0, 0], "node_roles": [1, 2, 0, 0]}
+    graph = build(**truth).with_edges([[3, 0], [0, 3]])
     assert graph.edges.tolist() == [[0, 3]]
     assert graph.motif_edges is None
+    assert graph.edge_roles is None
+    assert graph.node_roles.tolist() == [1, 2, 0, 0]
     assert graph.degrees.tolist() == [1, 0, 0, 1]
 
 
@@ -172,6 +177,11 @@ def test_a_name_made_of_digits_wins_over_an_id():
         ({"feature_names": ("a",)}, "feature_names must have 4 entries, got 1"),
         ({"image_shape": (2, 3)}, "image_shape must have 4 pixels, got (2, 3)"),
         ({"motif_edges": [True]}, "motif_edges must have one entry an edge (3), got 1"),
+        ({"edge_roles": [1, 2]}, "edge_roles must have one entry an edge (3), got 2"),
+        ({"edge_roles": [[1], [2], [3]]}, "edge_roles must have one entry an edge (3), got shape (3, 1)"),
+        ({"edge_roles": [1.5, 0, 0]}, "edge_roles must be whole numbers, got values of type float64"),
+        ({"node_roles": [1]}, "node_roles must have one entry a node (4), got 1"),
+        ({"node_roles": [0, -1, 0, 0]}, "node_roles must be 0 (not in a motif) or above, got -1"),
     ],
 )
 def test_a_mistake_is_refused_with_parameter_rule_and_value(changes, text):

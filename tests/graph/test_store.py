@@ -35,6 +35,9 @@ def graphs(draw):
         details["image_shape"] = (1, f)
     if draw(st.booleans()):
         details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
+    if draw(st.booleans()):
+        details["edge_roles"] = draw(st.lists(st.integers(0, 9), min_size=len(edges), max_size=len(edges)))
+        details["node_roles"] = draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     return AttributedGraph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,

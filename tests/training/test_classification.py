@@ -12,6 +12,11 @@ from se_gnn.training.classification import classification_loss
 from strategies import continuous, seeds, small_config
 
 
+def loss_of(overall, labels, config, seed=0):
+    draw = torch.from_numpy(np.random.default_rng(seed).random(overall.shape))
+    return classification_loss(overall, torch.from_numpy(labels), draw, config)
+
+
 def settings_of(references="support", num_nearest=2, num_negatives=3, support_size=4, temperature=1.0):
     return small_config(
         similarity={"num_nearest": num_nearest, "temperature": temperature},
@@ -57,7 +62,7 @@ def test_it_is_the_log_share_of_the_positives_among_positives_and_negatives(
     overall = continuous(seed, num_labeled, num_labeled)
     config = settings_of(references, k, q, n, tau)
     draw = np.random.default_rng(seed).random((num_labeled, num_labeled))
-    found = classification_loss(overall, labels, config, generator=np.random.default_rng(seed))
+    found = loss_of(overall, labels, config, seed)
     assert float(found) == pytest.approx(by_loops(overall, labels, config, draw), rel=1e-4, abs=1e-6)
 
 
@@ -66,8 +71,7 @@ def test_with_everyone_sampled_chance_plays_no_part():
     config = settings_of("support", num_nearest=2, num_negatives=3, support_size=2)
 
     def values(config):
-        generators = map(np.random.default_rng, range(5))
-        return {float(classification_loss(overall, labels, config, generator=g)) for g in generators}
+        return {float(loss_of(overall, labels, config, seed)) for seed in range(5)}
 
     assert len(values(config)) == 1
     assert len(values(settings_of("support", num_nearest=1, num_negatives=1, support_size=1))) > 1
@@ -77,7 +81,7 @@ def test_with_everyone_sampled_chance_plays_no_part():
 def test_a_node_alone_in_its_class_is_skipped(references):
     labels, overall = np.array([0, 0, 1, 1, 2]), continuous(1, 5, 5).requires_grad_()
     config = settings_of(references, num_nearest=2, num_negatives=4)
-    loss = classification_loss(overall, labels, config, generator=np.random.default_rng(0))
+    loss = loss_of(overall, labels, config)
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(overall.grad).all()
@@ -88,9 +92,7 @@ def test_a_node_alone_in_its_class_is_skipped(references):
 @pytest.mark.parametrize("references", ["support", "nearest"])
 def test_where_every_node_is_alone_in_its_class_the_loss_is_zero(references):
     overall = continuous(1, 3, 3).requires_grad_()
-    loss = classification_loss(
-        overall, np.array([0, 1, 2]), settings_of(references, num_nearest=1), generator=np.random.default_rng(0)
-    )
+    loss = loss_of(overall, np.array([0, 1, 2]), settings_of(references, num_nearest=1))
     loss.backward()
     assert float(loss.detach()) == 0
     assert not overall.grad.any()
@@ -102,16 +104,14 @@ def test_no_node_is_its_own_reference(references):
     overall = continuous(1, 4, 4)
     config = settings_of(references, num_nearest=4, num_negatives=9, support_size=9)
     raised = overall + 50 * torch.eye(4)
-    plain, same = (
-        classification_loss(values, labels, config, generator=np.random.default_rng(0)) for values in (overall, raised)
-    )
+    plain, same = (loss_of(values, labels, config) for values in (overall, raised))
     assert float(plain) == float(same)
 
 
 def test_its_gradient_makes_same_class_nodes_more_similar_and_others_less():
     labels, overall = np.array([0, 0, 0, 1, 1, 1]), continuous(1, 6, 6).requires_grad_()
     config = settings_of(num_nearest=2, num_negatives=9, support_size=9)
-    classification_loss(overall, labels, config, generator=np.random.default_rng(0)).backward()
+    loss_of(overall, labels, config).backward()
     same = (labels[:, None] == labels[None]) & ~np.eye(6, dtype=bool)
     assert (overall.grad[torch.from_numpy(same)] <= 0).all()
     assert (overall.grad[torch.from_numpy(labels[:, None] != labels[None])] >= 0).all()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.graph import AttributedGraph
-from se_gnn.training.contrast import _info_nce, _other_than, contrast_loss
+from se_gnn.training.contrast import ContrastDraws, _info_nce, _other_than, contrast_loss
 from strategies import continuous, measures, random_graph, seeds, small_config, untrained
 
 
@@ -21,7 +21,9 @@ def sim(a, b, measure):
 
 def losses(graph, config, seed=0):
     model = untrained(graph, config).model
-    return contrast_loss(model, model.inputs(graph), graph.edges, generator=np.random.default_rng(seed)), model
+    inputs = model.inputs(graph)
+    draws = ContrastDraws.draw(inputs, graph.edges, config, generator=np.random.default_rng(seed))
+    return contrast_loss(model, inputs, draws), model
 
 
 @given(seed=seeds, batch=st.integers(1, 5), q=st.integers(0, 6), measure=measures, tau=st.sampled_from([0.2, 1.0]))

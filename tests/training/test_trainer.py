@@ -11,7 +11,6 @@ import torch
 
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.model import Prediction
 from se_gnn.training import resolve_device, train, trainer
 from strategies import random_graph, small_config
 
@@ -117,9 +116,8 @@ def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes
     ],
 )
 def test_the_best_epoch_of_scripted_figures(accuracies, losses, best, monkeypatch):
-    told = {"accuracy": iter([*accuracies, 0.0]), "loss": iter(losses)}  # the last accuracy is that of the test nodes
-    for name, values in told.items():
-        monkeypatch.setattr(Prediction, name, lambda *_, values=values: next(values))
+    for name, values in {"accuracy": iter(accuracies), "log_loss": iter(losses)}.items():
+        monkeypatch.setattr(trainer, name, lambda *_, values=values: next(values))
     assert train(GRAPH, small_config(training={"epochs": 3})).metrics["best_epoch"] == best
 
 

@@ -7,12 +7,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from se_gnn.baselines.base import Baseline
 from se_gnn.baselines.deep_knn import GCNK, GINK, MLPK, DeepKNN
 from se_gnn.baselines.gcn import GCN
 from se_gnn.baselines.gin import GIN
+from se_gnn.baselines.gnn_explainer import GNNExplainer
+from se_gnn.baselines.network import NetworkBaseline
+from se_gnn.baselines.pg_explainer import PGExplainer
+from se_gnn.baselines.post_hoc import PostHocExplainer
 from se_gnn.baselines.super_gat import SuperGAT
 from se_gnn.errors import InputError, did_you_mean
 
@@ -25,16 +30,31 @@ BASELINES: dict[str, type[Baseline]] = {
     "gin-k": GINK,
 }
 
-__all__ = ["BASELINES", "Baseline", "DeepKNN", "baseline"]
+EXPLAINERS: dict[str, type[PostHocExplainer]] = {"gnn-explainer": GNNExplainer, "pg-explainer": PGExplainer}
+
+__all__ = ["BASELINES", "EXPLAINERS", "Baseline", "DeepKNN", "PostHocExplainer", "baseline", "post_hoc_explainer"]
 
 
 def baseline(name: str, **settings: Any) -> Baseline:
     """A baseline by its name, with changes to its settings; :func:`~se_gnn.baselines.tuned.tuned` knows good ones."""
-    if name not in BASELINES:
-        raise InputError(f"unknown baseline {name!r}{did_you_mean(name, BASELINES)}; known: {', '.join(BASELINES)}")
+    _check_known(name, BASELINES, "baseline")
     kind = BASELINES[name]
-    known = [field.name for field in dataclasses.fields(kind.settings_type)]
+    return kind(_settings(name, kind.settings_type, settings))
+
+
+def post_hoc_explainer(name: str, fitted: NetworkBaseline, *, seed: int = 0, **settings: Any) -> PostHocExplainer:
+    """An explainer of a fitted network by its name, with changes to its settings."""
+    _check_known(name, EXPLAINERS, "explainer")
+    kind = EXPLAINERS[name]
+    return kind(fitted, _settings(name, kind.settings_type, settings), seed=seed)
+
+
+def _settings(name: str, kind: type, settings: dict[str, Any]) -> Any:
     for key in settings:
-        if key not in known:
-            raise InputError(f"unknown setting {key!r} of {name}{did_you_mean(key, known)}; known: {', '.join(known)}")
-    return kind(kind.settings_type(**settings))
+        _check_known(key, [field.name for field in dataclasses.fields(kind)], f"setting of {name},")
+    return kind(**settings)
+
+
+def _check_known(given: str, known: Collection[str], what: str) -> None:
+    if given not in known:
+        raise InputError(f"unknown {what} {given!r}{did_you_mean(given, known)}; known: {', '.join(known)}")

@@ -17,13 +17,15 @@ from se_gnn.baselines.pyg import pyg
 class GINSettings(NetworkSettings):
     """Settings of a GIN."""
 
-    norm: Literal["none", "batch"] = "batch"  # batch normalization in the MLP of each layer
+    propagation: Literal["sum", "normalized"] = "sum"  # of the neighbors: GIN's sum, or the normalized one of GCN
 
 
 class GIN(NetworkBaseline):
-    r"""Layers :math:`\mathrm{MLP}((1 + \epsilon) x_i + \sum_{j \in N(i)} x_j)` of PyG.
+    r"""Layers that hand what they heard from the neighbors to an MLP with two linear layers.
 
-    The MLP has two linear layers; :math:`\epsilon` is learned.
+    ``sum`` is GIN, by PyG's layer: :math:`\mathrm{MLP}((1 + \epsilon) x_i + \sum_{j \in N(i)} x_j)`, where
+    :math:`\epsilon` is learned. ``normalized`` is what the authors of SE-GNN publish under that name: neighbors are
+    weighed as in GCN.
     """
 
     settings_type = GINSettings
@@ -31,28 +33,40 @@ class GIN(NetworkBaseline):
 
     def build(self, num_features: int, num_classes: int) -> Network:
         """A network with fresh parameters."""
-        settings = self.settings
+        layer = _SumLayer if self.settings.propagation == "sum" else _NormalizedLayer
+        hidden = self.settings.hidden_size
         return Network(
-            [
-                _GINLayer(a, settings.hidden_size, b, settings.norm)
-                for a, b in pairwise(self.widths(num_features, num_classes))
-            ],
+            [layer(a, hidden, b) for a, b in pairwise(self.widths(num_features, num_classes))],
             self.head(num_classes),
-            dropout=settings.dropout,
+            dropout=self.settings.dropout,
         )
 
 
-class _GINLayer(nn.Module):
+class _SumLayer(nn.Module):
     """The first linear layer of the MLP comes before the sum: the same, and a sum over few columns instead of many."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, norm: Literal["none", "batch"]) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
         super().__init__()
         self.first = nn.Linear(inputs, hidden, bias=False)  # the bias has to come after the sum
-        after = nn.BatchNorm1d(hidden) if norm == "batch" else _Bias(hidden)
-        self.conv = pyg("nn").GINConv(nn.Sequential(after, nn.ReLU(), nn.Linear(hidden, outputs)), train_eps=True)
+        self.conv = pyg("nn").GINConv(
+            nn.Sequential(_Bias(hidden), nn.ReLU(), nn.Linear(hidden, outputs)), train_eps=True
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         out: Tensor = self.conv(self.first(x), edge_index)
+        return out
+
+
+class _NormalizedLayer(nn.Module):
+    """PyG's GCN layer is the first linear layer of the MLP and the weighted sum in one."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
+        super().__init__()
+        self.conv = pyg("nn").GCNConv(inputs, hidden)
+        self.second = nn.Linear(hidden, outputs)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.second(self.conv(x, edge_index).relu())
         return out
 
 

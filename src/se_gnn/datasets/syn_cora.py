@@ -123,12 +123,15 @@ def syn_cora(
         name: name of the result.
     """
     config = config or SynCoraConfig()
+    all_words = sp.csr_array(cora.features)
+    if (all_words.data != 1).any():
+        raise InputError(f"features must be words, 0 or 1, got {all_words.data[all_words.data != 1][0]:g}")
     motifs = list(_choose_motifs(cora, config, generator))
     basis = _choose_basis(cora, np.concatenate([motif.papers for motif in motifs]), config, generator)
     num_basis = len(basis.papers)
     labeled = generator.choice(num_basis, round(config.basis_train_share * num_basis), replace=False)
 
-    papers, words, edges = [basis.papers], [sp.csr_array(cora.features)[basis.papers]], [basis.edges]
+    papers, words, edges = [basis.papers], [all_words[basis.papers]], [basis.edges]
     node_roles, edge_roles = [np.zeros(num_basis, np.int64)], [np.zeros(len(basis.edges), np.int64)]
     names = [f"basis-{paper}" for paper in basis.papers]
     split = {"train": [labeled], "val": [], "test": []}
@@ -136,7 +139,7 @@ def syn_cora(
     for number, motif in enumerate(motifs):
         size, num_edges = len(motif.papers), len(motif.edges)
         for index, copy in enumerate(config.copies):
-            planted = _plant(cora, motif, copy, num_basis, config.links, generator)
+            planted = _plant(motif, all_words[motif.papers], copy, num_basis, config.links, generator)
             num_others = len(planted.edges) - num_edges + len(planted.links)
             papers.append(motif.papers)
             words.append(planted.words)
@@ -165,27 +168,28 @@ def syn_cora(
 
 
 def _plant(
-    cora: AttributedGraph,
     motif: _Piece,
+    words: sp.csr_array,
     copy: MotifCopy,
     num_basis: int,
     num_links: int,
     generator: np.random.Generator,
 ) -> _Planted:
+    """Disturb a motif and draw what links it to the basis; a complete motif has no room for extra edges."""
     size = len(motif.papers)
-    words = replace_words(sp.csr_array(cora.features)[motif.papers], copy.word_noise, generator=generator)
+    noisy = replace_words(words, copy.word_noise, generator=generator)
     free = size * (size - 1) // 2 - len(motif.edges)
     extra = sample_non_edges(motif.edges, size, min(copy.extra_edges, free), generator=generator)
     ends = (generator.choice(count, num_links, replace=False) for count in (num_basis, size))
-    return _Planted(words, np.concatenate([motif.edges, extra]), np.stack(list(ends), axis=1))
+    return _Planted(noisy, np.concatenate([motif.edges, extra]), np.stack(list(ends), axis=1))
 
 
 def replace_words(words: sp.csr_array, share: float, *, generator: np.random.Generator) -> sp.csr_array:
     """Replace, in each row, a share of the ones (rounded down) by as many ones where there were zeros.
 
     >>> noisy = replace_words(sp.csr_array([[1, 1, 0, 0]]), 0.5, generator=np.random.default_rng(0)).toarray()
-    >>> noisy[0, :2].sum(), noisy[0, 2:].sum()
-    (np.float32(1.0), np.float32(1.0))
+    >>> noisy[:, :2].sum(axis=1).tolist(), noisy[:, 2:].sum(axis=1).tolist()
+    ([1.0], [1.0])
     """
     rows = []
     for row in range(words.shape[0]):

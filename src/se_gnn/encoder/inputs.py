@@ -42,16 +42,23 @@ class EncoderInputs:
         """The same attributes on other edges."""
         return dataclasses.replace(self, propagation=matrix)
 
-    def masked(self, rate: float, *, generator: np.random.Generator) -> EncoderInputs:
-        """Attribute masking: each attribute is set to zero with probability ``rate``.
+    def draw_mask(self, rate: float, *, generator: np.random.Generator) -> Tensor:
+        """Which attributes to keep: each is dropped with probability ``rate``.
 
         Attributes that are zero already stay so; sparse attributes therefore draw for the stored ones only.
         """
-        values = self.features.values if isinstance(self.features, SparseMatrix) else self.features
-        keep = generator.random(tuple(values.shape), dtype=np.float32) >= rate
-        masked = values * torch.from_numpy(keep).to(values.device)
+        shape = tuple(self._values.shape)
+        return torch.from_numpy(generator.random(shape, dtype=np.float32) >= rate)
+
+    def masked(self, keep: Tensor) -> EncoderInputs:
+        """Attribute masking: what is not kept is set to zero."""
+        masked = self._values * keep
         features = self.features.with_values(masked) if isinstance(self.features, SparseMatrix) else masked
         return dataclasses.replace(self, features=features)
+
+    @property
+    def _values(self) -> Tensor:
+        return self.features.values if isinstance(self.features, SparseMatrix) else self.features
 
 
 def propagation(

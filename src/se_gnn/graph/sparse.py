@@ -56,6 +56,17 @@ class SparseMatrix:
         """The same pattern with other stored values."""
         return SparseMatrix(_revalued(self.rows, values), _revalued(self.transposed, values[self.order]), self.order)
 
+    def to(self, device: torch.device) -> SparseMatrix:
+        """The same matrix on a device."""
+        return SparseMatrix(self.rows.to(device), self.transposed.to(device), self.order.to(device))
+
+    def copy_(self, other: SparseMatrix) -> None:
+        """Take over another matrix with as many stored values, in place."""
+        for mine, theirs in ((self.rows, other.rows), (self.transposed, other.transposed)):
+            for part in ("crow_indices", "col_indices", "values"):
+                getattr(mine, part)().copy_(getattr(theirs, part)())
+        self.order.copy_(other.order)
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         """[n, m] @ [m, d] -> [n, d], with a gradient to ``dense``."""
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]

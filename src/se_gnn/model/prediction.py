@@ -43,14 +43,11 @@ class Prediction:
 
     def accuracy(self, labels: IntArray) -> float:
         """Share of the nodes predicted as ``labels`` (of all nodes) says; NaN without nodes."""
-        return float((self.classes == labels[self.nodes]).mean()) if len(self.nodes) else float("nan")
+        return accuracy(self.probabilities, labels[self.nodes])
 
     def loss(self, labels: IntArray) -> float:
         """Mean negative log-likelihood; a class that nobody votes for counts as probability 1e-8."""
-        if not len(self.nodes):
-            return float("nan")
-        own = self.probabilities[np.arange(len(self.nodes)), labels[self.nodes]].astype(np.float64)
-        return float(-np.log(np.maximum(own, 1e-8)).mean())
+        return log_loss(self.probabilities, labels[self.nodes])
 
     def precision_at(self, k: int, labels: IntArray) -> float:
         """Mean share of the k nearest labeled nodes that have the target's own label; at most K are there."""
@@ -58,3 +55,16 @@ class Prediction:
             return float("nan")
         same = labels[self.neighbors[:, :k]] == labels[self.nodes][:, None]
         return float(same.mean())
+
+
+def accuracy(probabilities: FloatArray, labels: IntArray) -> float:
+    """Share of the rows [T, C] whose most probable class is that of ``labels`` [T]; NaN without rows."""
+    return float((probabilities.argmax(axis=1) == labels).mean()) if len(labels) else float("nan")
+
+
+def log_loss(probabilities: FloatArray, labels: IntArray) -> float:
+    """Mean negative logarithm of the probability [T, C] of ``labels`` [T], at least 1e-8; NaN without rows."""
+    if not len(labels):
+        return float("nan")
+    own = probabilities[np.arange(len(labels)), labels].astype(np.float64)
+    return float(-np.log(np.maximum(own, 1e-8)).mean())

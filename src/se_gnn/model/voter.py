@@ -26,6 +26,7 @@ class Voter:
         self.graph, self.config, self.max_memory = graph, config, max_memory
         self.labeled: LocalGraphs = local_graphs(graph, graph.train, config.similarity.hops)
         self.labels = graph.labels[graph.train]  # [L]
+        self._classes: dict[torch.device, Tensor] = {}  # the same on a device, moved there once
 
     def plan(self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0) -> ComparisonPlan:
         """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled."""
@@ -38,8 +39,20 @@ class Voter:
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:
         """K nearest labeled nodes, weights and class probabilities of the targets of a plan, Eq. (8)-(9).
 
-        A labeled node does not vote for itself: it is left out of its own neighbors. Where targets x labeled nodes do
-        not fit the memory, the labeled nodes come in blocks, and the K nearest so far are kept.
+        A labeled node does not vote for itself: it is left out of its own neighbors.
+        """
+        return self._vote(plan.targets.nodes, self._nearest(h, plan))
+
+    @torch.no_grad()
+    def probabilities(self, h: Tensor, plan: ComparisonPlan) -> Tensor:
+        """Class probabilities alone, [T, C], left where they were computed."""
+        return self._weigh(self._nearest(h, plan))[1]
+
+    def _nearest(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
+        """The K nearest labeled nodes of each target.
+
+        Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
+        are kept.
         """
         num_labeled = len(plan.labeled)
         budget = memory_budget(self.max_memory, h.device)
@@ -50,7 +63,7 @@ class Voter:
             found = _Nearest.of(compare(h, part, self.config.similarity, max_memory=budget), part, low)
             nearest = (found if nearest is None else nearest.joined(found)).cut(self.config.similarity.num_nearest)
         assert nearest is not None
-        return self._vote(plan.targets.nodes, nearest)
+        return nearest
 
     @torch.no_grad()
     def predict_with_matches(self, h: Tensor, plan: ComparisonPlan) -> tuple[Prediction, EdgeMatching]:
@@ -60,18 +73,25 @@ class Voter:
         return self._vote(plan.targets.nodes, nearest), matching
 
     def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
-        everyone = torch.arange(nearest.overall.shape[1], device=nearest.overall.device).expand_as(nearest.overall)
-        weights = vote_weights(nearest.overall, everyone, self.config.similarity.temperature)
-        labels = torch.tensor(self.labels, device=weights.device)[nearest.positions]
+        weights, probabilities = self._weigh(nearest)
         return Prediction.from_tensors(
             nodes=nodes,
-            probabilities=vote(weights, labels, self.graph.num_classes),
+            probabilities=probabilities,
             neighbors=torch.tensor(self.graph.train, device=weights.device)[nearest.positions],
             weights=weights,
             overall=nearest.overall,
             node=nearest.node,
             structure=nearest.structure,
         )
+
+    def _weigh(self, nearest: _Nearest) -> tuple[Tensor, Tensor]:
+        """Weights [T, K] and class probabilities [T, C]."""
+        device = nearest.overall.device
+        everyone = torch.arange(nearest.overall.shape[1], device=device).expand_as(nearest.overall)
+        weights = vote_weights(nearest.overall, everyone, self.config.similarity.temperature)
+        if device not in self._classes:
+            self._classes[device] = torch.tensor(self.labels, device=device)
+        return weights, vote(weights, self._classes[device][nearest.positions], self.graph.num_classes)
 
 
 class _Nearest:
@@ -83,7 +103,7 @@ class _Nearest:
     @classmethod
     def of(cls, similarities: Similarities, plan: ComparisonPlan, first: int) -> _Nearest:
         device = similarities.overall.device
-        targets, labeled = (torch.tensor(local.nodes, device=device) for local in (plan.targets, plan.labeled))
+        targets, labeled = plan.nodes(device)
         overall = similarities.overall.masked_fill(targets[:, None] == labeled[None, :], -torch.inf)
         positions = torch.arange(first, first + overall.shape[1], device=overall.device).expand_as(overall)
         return cls(positions, overall, similarities.node, similarities.structure)

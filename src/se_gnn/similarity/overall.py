@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ class ComparisonPlan:
     labeled: LocalGraphs
     forward: StructurePlan
     backward: StructurePlan | None  # labeled edges matched in the targets; None: not needed
+    _nodes: dict[torch.device, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def build(
@@ -50,6 +51,13 @@ class ComparisonPlan:
     def symmetric(self) -> bool:
         """Targets are the labeled nodes: the way back is the transpose."""
         return self.targets is self.labeled
+
+    def nodes(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Ids of targets [T] and labeled nodes [L] on a device; moved there once."""
+        if device not in self._nodes:
+            targets, labeled = (torch.tensor(local.nodes, device=device) for local in (self.targets, self.labeled))
+            self._nodes[device] = targets, labeled
+        return self._nodes[device]
 
     def block(self, low: int, high: int) -> ComparisonPlan:
         """The same targets with the labeled nodes ``low`` to ``high`` alone."""
@@ -104,7 +112,7 @@ def _way_back(
 def _combined(
     h: Tensor, plan: ComparisonPlan, forward: Tensor, back: Tensor | None, config: SimilarityConfig
 ) -> Similarities:
-    targets, labeled = (torch.tensor(local.nodes, device=h.device) for local in (plan.targets, plan.labeled))
+    targets, labeled = plan.nodes(h.device)
     node = all_pairs(h[targets], h[labeled], config.measure)  # [T, L]
     structure = forward if back is None else (forward + back) / 2
     return Similarities(node, structure, combine(node, structure, config.node_weight))

@@ -55,13 +55,17 @@ class StructurePlan:
     def block(self, low: int, high: int) -> StructurePlan:
         """The same targets with the labeled nodes ``low`` to ``high`` alone."""
         part = StructurePlan(self.matching.block(low, high), self.ptr, self.columns, self.labeled_sizes[low:high])
-        part._devices.update(self._devices)
+        part._devices.update({key: held for key, held in self._devices.items() if key[0] != "sizes"})
         return part
 
     def defined(self, device: torch.device) -> Tensor:
-        """Where both nodes have edges, [T, L]."""
-        pairs = (np.diff(self.ptr) > 0)[:, None] & (self.labeled_sizes > 0)[None, :]
-        return torch.from_numpy(pairs).to(device)
+        """Where both nodes have edges, [T, L], on a device."""
+        if ("sizes", device) not in self._devices:
+            sizes = (np.diff(self.ptr), self.labeled_sizes)
+            self._devices["sizes", device] = tuple(torch.tensor(size > 0, device=device) for size in sizes)
+        targets, labeled = self._devices["sizes", device]
+        pairs: Tensor = targets[:, None] & labeled[None, :]
+        return pairs
 
     def mean(self, device: torch.device) -> SparseMatrix:
         """P, row-normalized membership, [T, Q], on a device; moved there once."""

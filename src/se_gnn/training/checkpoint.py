@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from se_gnn.config import Config
@@ -58,9 +58,10 @@ def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
         for name, tensor in values.items()
     }
     about = {"version": VERSION, "fingerprint": digest, "best_epoch": str(state.best_epoch)}
-    partial = folder / f"{NAME}.partial"
-    save_file(tensors, partial, metadata={**about, "history": json.dumps(state.history)})
-    with partial.open("rb") as file:
+    partial = folder / f"{NAME}.partial"  # the same name each time: what a kill leaves is written over
+    with partial.open("wb") as file:
+        file.write(save(tensors, metadata={**about, "history": json.dumps(state.history)}))
+        file.flush()
         os.fsync(file.fileno())
     partial.replace(folder / NAME)
 

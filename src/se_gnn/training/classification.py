@@ -5,17 +5,15 @@ Shapes: L labeled nodes.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.graph.attributed import IntArray
 
 SMALLEST = 1e-8  # probability below which the authors' loss is flat
 
 
-def classification_loss(overall: Tensor, labels: IntArray, config: Config, *, generator: np.random.Generator) -> Tensor:
+def classification_loss(overall: Tensor, classes: Tensor, draw: Tensor, config: Config) -> Tensor:
     r"""Mean over the labeled nodes of minus the log share of the same-class references, Eq. (11).
 
     :math:`-\log \frac{\sum_{i \in \tilde K_t} \exp(s(v_t, v_i) / \tau)}
@@ -28,14 +26,12 @@ def classification_loss(overall: Tensor, labels: IntArray, config: Config, *, ge
 
     Args:
         overall: similarity of all labeled nodes with each other, :math:`(L, L)`.
-        labels: their classes, :math:`(L,)`.
+        classes: their classes, :math:`(L,)`.
+        draw: a random number for each pair; those with the smallest are sampled, :math:`(L, L)`.
         config: K, Q, N, tau and the choice of references.
-        generator: draws the samples.
     """
-    classes = torch.tensor(labels, device=overall.device)
     same = classes[:, None] == classes[None, :]
-    other = ~torch.eye(len(labels), dtype=torch.bool, device=overall.device)
-    draw = torch.from_numpy(generator.random(same.shape)).to(overall.device)
+    other = ~torch.eye(len(classes), dtype=torch.bool, device=overall.device)
     away = -overall.detach()
     nearest = config.similarity.num_nearest
     if config.training.references == "support":

@@ -1,9 +1,12 @@
 """Self-supervision, Eq. (12)-(13): a node, and an edge, should be recognized in a perturbed view of the graph.
 
-Shapes: B queries in a batch, Q negatives each, D dimensions.
+Shapes: N nodes, B queries in a batch, Q negatives each, D dimensions.
 """
 
 from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,40 +16,83 @@ from se_gnn.config import Config
 from se_gnn.encoder import EncoderInputs, propagation
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import replace_edges
+from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
 from se_gnn.similarity.node import aligned
 
 
-def contrast_loss(
-    model: SEGNN, inputs: EncoderInputs, edges: IntArray, *, generator: np.random.Generator
-) -> tuple[Tensor, Tensor]:
-    """Contrastive losses on nodes and on edges, lines 4-8 of Algorithm 1.
+@dataclass(frozen=True, slots=True, eq=False)
+class ContrastDraws:
+    """All that is random in the two views and their negatives; no shape depends on the draw.
+
+    Nodes of negatives are rows of both views one under the other: node v of the second view is N + v.
+
+    Shapes:
+        - **nodes:** :math:`(B,)`, **other_nodes:** :math:`(B, Q)`
+        - **edges:** :math:`(B, 2)`, **other_edges:** :math:`(B, Q, 2)`
+    """
+
+    keep_first: Tensor  # attributes of the first view that are not masked
+    keep_second: Tensor
+    propagation: SparseMatrix  # of the second view, where some edges are replaced by noise
+    nodes: Tensor
+    other_nodes: Tensor
+    edges: Tensor
+    other_edges: Tensor
+
+    @classmethod
+    def draw(
+        cls, inputs: EncoderInputs, edges: IntArray, config: Config, *, generator: np.random.Generator
+    ) -> ContrastDraws:
+        """Draw views, queries and negatives, lines 4-7 of Algorithm 1."""
+        settings, num_nodes = config.contrast, inputs.propagation.rows.shape[0]
+        noisy = replace_edges(edges, num_nodes, settings.edge_noise, generator=generator)
+        keep = [inputs.draw_mask(settings.mask_rate, generator=generator) for _ in range(2)]
+        nodes = generator.choice(num_nodes, min(settings.node_batch, num_nodes), replace=False)
+        other_nodes = _other_than(nodes, num_nodes, settings.node_negatives, generator)  # [B, Q]
+        other_nodes += num_nodes * _views(other_nodes.shape, config, generator)
+
+        kept = len(noisy.kept)
+        batch = generator.choice(noisy.kept, min(settings.edge_batch, kept), replace=False) if kept else noisy.kept
+        place = np.searchsorted(_keys(noisy.edges, num_nodes), _keys(edges[batch], num_nodes))  # in the second view
+        in_second = _other_than(place, len(edges), settings.edge_negatives, generator)
+        in_first = _other_than(batch, len(edges), settings.edge_negatives, generator)
+        views = _views(in_first.shape, config, generator)[..., None]
+        other_edges = np.where(views, noisy.edges[in_second] + num_nodes, edges[in_first])  # [B, Q, 2]
+        return cls(
+            keep_first=keep[0],
+            keep_second=keep[1],
+            propagation=propagation(noisy.edges, num_nodes, config.encoder.aggregation),
+            nodes=torch.from_numpy(nodes),
+            other_nodes=torch.from_numpy(other_nodes),
+            edges=torch.from_numpy(edges[batch]),
+            other_edges=torch.from_numpy(other_edges),
+        )
+
+    def to(self, device: torch.device) -> ContrastDraws:
+        """The same draws on a device."""
+        return ContrastDraws(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+
+    def copy_(self, other: ContrastDraws) -> None:
+        """Take over other draws, in place."""
+        for field in dataclasses.fields(self):
+            getattr(self, field.name).copy_(getattr(other, field.name))
+
+
+def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> tuple[Tensor, Tensor]:
+    """Contrastive losses on nodes and on edges, line 8 of Algorithm 1.
 
     The first view has masked attributes; the second has masked attributes and some edges replaced by noise.
     """
-    settings, encoder = model.config.contrast, model.config.encoder
-    num_nodes = inputs.propagation.rows.shape[0]
-    noisy = replace_edges(edges, num_nodes, settings.edge_noise, generator=generator)
-    first = model(inputs.masked(settings.mask_rate, generator=generator))  # [N, D]
-    matrix = propagation(noisy.edges, num_nodes, encoder.aggregation, model.device)
-    second = model(inputs.masked(settings.mask_rate, generator=generator).with_propagation(matrix))
-
-    batch = generator.choice(num_nodes, min(settings.node_batch, num_nodes), replace=False)
-    others = _other_than(batch, num_nodes, settings.node_negatives, generator)  # [B, Q]
-    views = _views(others.shape, model.config, generator)
-    node_loss = _info_nce(first[batch], second[batch], _pick(first, second, others, views), model.config)
-
-    if not len(noisy.kept):
+    first = model(inputs.masked(draws.keep_first))  # [N, D]
+    second = model(inputs.masked(draws.keep_second).with_propagation(draws.propagation))
+    both = torch.cat([first, second])
+    nodes = draws.nodes
+    node_loss = _info_nce(first[nodes], second[nodes], _rows(both, draws.other_nodes), model.config)
+    if not len(draws.edges):
         return node_loss, node_loss.new_zeros(())
-    batch = generator.choice(noisy.kept, min(settings.edge_batch, len(noisy.kept)), replace=False)
-    place = np.searchsorted(_keys(noisy.edges, num_nodes), _keys(edges[batch], num_nodes))  # in the second view
-    in_second = _other_than(place, len(noisy.edges), settings.edge_negatives, generator)
-    in_first = _other_than(batch, len(edges), settings.edge_negatives, generator)
-    views = _views(in_first.shape, model.config, generator)
-    ends = np.where(views[..., None], noisy.edges[in_second], edges[in_first])  # [B, Q, 2]
-    negatives = (_pick(first, second, ends[..., 0], views) + _pick(first, second, ends[..., 1], views)) / 2
-    query = (first[edges[batch, 0]] + first[edges[batch, 1]]) / 2
-    positive = (second[edges[batch, 0]] + second[edges[batch, 1]]) / 2
+    query, positive = ((view[draws.edges[:, 0]] + view[draws.edges[:, 1]]) / 2 for view in (first, second))
+    negatives = (_rows(both, draws.other_edges[..., 0]) + _rows(both, draws.other_edges[..., 1])) / 2
     return node_loss, _info_nce(query, positive, negatives, model.config)
 
 
@@ -76,10 +122,7 @@ def _views(shape: tuple[int, ...], config: Config, generator: np.random.Generato
     return generator.random(shape) < 0.5
 
 
-def _pick(first: Tensor, second: Tensor, nodes: IntArray, views: np.ndarray) -> Tensor:
-    """Embeddings of nodes, each from its view."""
-    both = torch.cat([first, second])
-    index = torch.from_numpy(nodes + len(first) * views).to(first.device)
+def _rows(both: Tensor, index: Tensor) -> Tensor:
     return torch.nn.functional.embedding(index, both)  # as both[index], with a faster way back
 
 

@@ -18,12 +18,16 @@ from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.similarity.kernels.dispatch import has_triton
 from se_gnn.similarity.structure import StructurePlan
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import contrast_loss
+from se_gnn.training.contrast import ContrastDraws, contrast_loss
+from se_gnn.training.draws import Draws
+from se_gnn.training.recorded import RecordedEpoch
 
 SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes nothing but what a kill costs
 
@@ -91,14 +95,17 @@ class TrainingRun:
     ) -> None:
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
         self.voter = Voter(graph, config, max_memory=max_memory)
-        self.labels = graph.labels[graph.train]
+        self.classes = torch.tensor(graph.labels[graph.train], device=device)  # [L]
         _warn_of_single_nodes(graph)
         self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)
         settings = config.training
+        recorded = device.type == "cuda" and has_triton() and settings.max_local_edges is None
         self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=recorded
         )
+        self.run_epoch = RecordedEpoch(self._run, device) if recorded else lambda draws: self._run(draws.to(device))
+        self.next_draws: Draws | None = None  # of the next epoch, drawn while the device is busy with this one
         self.labeled_plan = self._plan_labeled(self.voter.labeled)
         self.val_plan = self.voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
         self.history: list[dict[str, Any]] = []
@@ -132,32 +139,19 @@ class TrainingRun:
     def step(self) -> dict[str, Any]:
         """One epoch: Eq. (14), one step of Adam, validation."""
         start = time.perf_counter()
-        generator = np.random.default_rng([self.seed, self.epoch])
-        self.model.train()
-        self.optimizer.zero_grad()
-        h = self.model(self.inputs)
-        plan = self.labeled_plan
-        if self.config.training.max_local_edges is not None:
-            most = self.config.training.max_local_edges
-            plan = self._plan_labeled(self.voter.labeled.sampled(most, generator=generator))
-        overall = compare(h, plan, self.config.similarity).overall
-        class_loss = classification_loss(overall, self.labels, self.config, generator=generator)
-        loss, node_loss, edge_loss = class_loss, 0.0, 0.0
-        weights = self.config.contrast
-        if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
-            on_nodes, on_edges = contrast_loss(self.model, self.inputs, self.graph.edges, generator=generator)
-            loss = loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
-            node_loss, edge_loss = float(on_nodes.detach()), float(on_edges.detach())
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        prediction = self._validate()
+        losses, probabilities = self.run_epoch(self.next_draws or self._draw(self.epoch))
+        waiting = losses.device.type != "cpu" and self.epoch + 1 < self.config.training.epochs
+        self.next_draws = self._draw(self.epoch + 1) if waiting else None
+        loss, class_loss, node_loss, edge_loss = losses.tolist()
+        labels = self.graph.labels[self.graph.val]
         record = {
             "epoch": self.epoch,
-            "loss": float(loss.detach()),
-            "class_loss": float(class_loss.detach()),
+            "loss": loss,
+            "class_loss": class_loss,
             "node_loss": node_loss,
             "edge_loss": edge_loss,
-            **prediction,
+            "val_accuracy": accuracy(probabilities.cpu().numpy(), labels),
+            "val_loss": log_loss(probabilities.cpu().numpy(), labels),
             "seconds": time.perf_counter() - start,
         }
         if not np.isfinite(record["loss"]):
@@ -166,6 +160,36 @@ class TrainingRun:
         self._keep_best()
         self._write(record)
         return record
+
+    def _draw(self, epoch: int) -> Draws:
+        """What is random in an epoch follows from the seed and the number of the epoch."""
+        generator = np.random.default_rng([self.seed, epoch])
+        plan, settings, weights = self.labeled_plan, self.config.training, self.config.contrast
+        if settings.max_local_edges is not None:
+            plan = self._plan_labeled(self.voter.labeled.sampled(settings.max_local_edges, generator=generator))
+        references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
+        contrast = None
+        if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
+            contrast = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
+        return Draws(plan, references, contrast)
+
+    def _run(self, draws: Draws) -> tuple[Tensor, Tensor]:
+        """Eq. (14) with its three parts, [4], after a step of Adam; class probabilities of the validation nodes."""
+        self.model.train()
+        self.optimizer.zero_grad()
+        overall = compare(self.model(self.inputs), draws.plan, self.config.similarity).overall
+        loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
+        node_loss = edge_loss = torch.zeros_like(loss)
+        if draws.contrast is not None:
+            node_loss, edge_loss = contrast_loss(self.model, self.inputs, draws.contrast)
+            weights = self.config.contrast
+            loss = loss + weights.node_loss_weight * node_loss + weights.edge_loss_weight * edge_loss
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.model.eval()
+        with torch.no_grad():
+            probabilities = self.voter.probabilities(self.model(self.inputs), self.val_plan)
+        return torch.stack([loss, class_loss, node_loss, edge_loss]).detach(), probabilities
 
     def result(self) -> TrainedModel:
         """The best model, tried once on the test nodes."""
@@ -188,18 +212,6 @@ class TrainingRun:
             seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),
         )
         return trained
-
-    def _validate(self) -> dict[str, float]:
-        if not len(self.graph.val):
-            return {"val_accuracy": float("nan"), "val_loss": float("nan")}
-        self.model.eval()
-        with torch.no_grad():
-            h = self.model(self.inputs)
-        prediction = self.voter.predict(h, self.val_plan)
-        return {
-            "val_accuracy": prediction.accuracy(self.graph.labels),
-            "val_loss": prediction.loss(self.graph.labels),
-        }
 
     def _keep_best(self) -> None:
         """Keep the parameters if this epoch beats the best: higher accuracy, then lower loss, then earlier."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
@@ -30,6 +30,7 @@ def test_roles_tell_nodes_of_one_class_apart():
     assert node_matching_accuracy(TARGETS, NEIGHBORS, roles) == 0.5
 
 
+@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(0, 1000))
 def test_precision_counts_as_a_loop_does(k, seed):
     generator = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from se_gnn.explain.metrics.fidelity import Fidelity, fidelity
 from se_gnn.explain.metrics.nodes import accuracy, node_matching_accuracy, precision_at_k, role_precision_at_k
 from se_gnn.explain.metrics.roc_auc import (
     AUC_PROTOCOLS,
+    BA_SHAPES_NODES,
     gnn_explainer_own_house_auc,
     pg_explainer_auc,
     pyg_three_hop_auc,
@@ -13,6 +14,7 @@ from se_gnn.explain.metrics.roc_auc import (
 
 __all__ = [
     "AUC_PROTOCOLS",
+    "BA_SHAPES_NODES",
     "Fidelity",
     "accuracy",
     "edge_matching_accuracy",

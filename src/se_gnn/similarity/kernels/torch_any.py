@@ -17,7 +17,7 @@ def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, T
     """Similarity and position of the best match of each query in each local graph, [Q, L]; -inf and -1 where empty."""
     device = h.device
     index = plan.on(device)
-    queries, keys = _midpoints(h, index.query_ends), _midpoints(h, index.key_node_ends)
+    queries, keys = midpoints(h, index.query_ends), midpoints(h, index.key_node_ends)
     members = index.members.long()
     sizes = np.diff(plan.ptr)
     best = torch.full((plan.num_queries, plan.num_local), -torch.inf, dtype=h.dtype, device=device)
@@ -48,15 +48,16 @@ def match_edges_backward(
         if not len(rows):
             continue
         with torch.enable_grad():
-            a = _midpoints(leaf, index.query_ends[low + rows])
-            b = _midpoints(leaf, index.key_node_ends[winners[low + rows, columns].long()])
+            a = midpoints(leaf, index.query_ends[low + rows])
+            b = midpoints(leaf, index.key_node_ends[winners[low + rows, columns].long()])
             value = aligned(a, b, measure)
             (part,) = torch.autograd.grad(value, leaf, grad[low + rows, columns])
         total += part
     return total
 
 
-def _midpoints(h: Tensor, ends: Tensor) -> Tensor:
+def midpoints(h: Tensor, ends: Tensor) -> Tensor:
+    """Edge representations: the mean of both ends, Eq. (3), [Q, D]."""
     return (h[ends[:, 0]] + h[ends[:, 1]]) / 2
 
 

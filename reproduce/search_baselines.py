@@ -1,0 +1,95 @@
+"""Choose the settings of a baseline on validation nodes alone; the test nodes are never looked at.
+
+python reproduce/search_baselines.py gcn cora    # tries baseline_grids.toml, writes searches/gcn-cora.json
+
+What was tried already is not tried again, so that an interrupted search goes on. The best settings go into
+`src/se_gnn/baselines/tuned.json`, where `se_gnn.baselines.tuned` finds them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from se_gnn.baselines import BASELINES, Baseline, baseline
+from se_gnn.baselines import tuned as tuned_settings
+from se_gnn.datasets import load_dataset
+from se_gnn.explain.metrics import accuracy
+from se_gnn.graph import AttributedGraph
+
+HERE = Path(__file__).parent
+GRIDS = HERE / "baseline_grids.toml"
+Settings = dict[str, Any]
+
+
+def main() -> None:
+    """Try every combination and keep the best."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("baseline", choices=list(BASELINES))
+    parser.add_argument("dataset")
+    parser.add_argument("--seeds", type=int, default=2)
+    args = parser.parse_args()
+    search(args.baseline, args.dataset, args.seeds)
+
+
+def search(name: str, dataset: str, seeds: int) -> None:
+    """Validation accuracy of each combination, the mean over some seeds; of equal ones the first wins."""
+    path = HERE / "searches" / f"{name}-{dataset}.json"
+    path.parent.mkdir(exist_ok=True)
+    tried: list[Settings] = json.loads(path.read_text(encoding="utf-8"))["tried"] if path.exists() else []
+    grid = tomllib.loads(GRIDS.read_text(encoding="utf-8"))[name]
+    votes = list(_combinations(grid.pop("vote", {})))
+    for settings in tqdm(list(_combinations(grid)), desc=f"{name} on {dataset}", unit="setting"):
+        wanted = [{**settings, **vote} for vote in votes]
+        if all(any(_is(row, one, seeds) for row in tried) for one in wanted):
+            continue
+        scores = [_scores(name, dataset, settings, votes, seed) for seed in range(seeds)]
+        for one, values in zip(wanted, zip(*scores)):
+            tried.append({"settings": one, "seeds": seeds, "val_accuracy": list(values)})
+        best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
+        command = f"python reproduce/search_baselines.py {name} {dataset} --seeds {seeds}"
+        result = {"command": command, "chosen": best["settings"], "tried": tried}
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
+    print(f"{np.mean(best['val_accuracy']):.4f}  {best['settings']}")
+    _keep(name, dataset, best["settings"])
+
+
+def _combinations(grid: dict[str, list[Any]]) -> Iterator[Settings]:
+    return (dict(zip(grid, values)) for values in itertools.product(*grid.values()))
+
+
+def _is(row: Settings, settings: Settings, seeds: int) -> bool:
+    return bool(row["settings"] == settings and row["seeds"] >= seeds)
+
+
+def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], seed: int) -> list[float]:
+    """Validation accuracy with each way to vote; the network is trained once."""
+    graph = load_dataset(dataset, seed=seed)
+    blind = dataclasses.replace(graph, test=np.empty(0, np.int64))
+    fitted = baseline(name, **settings).fit(blind, seed=seed)
+    return [_val_accuracy(fitted, blind, vote) for vote in votes]
+
+
+def _val_accuracy(fitted: Baseline, graph: AttributedGraph, vote: Settings) -> float:
+    fitted.settings = dataclasses.replace(fitted.settings, **vote)
+    return accuracy(fitted.predict()[graph.val], graph.labels[graph.val])
+
+
+def _keep(name: str, dataset: str, settings: Settings) -> None:
+    known = json.loads(tuned_settings.FILE.read_text(encoding="utf-8"))
+    known.setdefault(name, {})[dataset] = settings
+    tuned_settings.FILE.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
