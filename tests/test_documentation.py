@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/start.md", "docs/explanation.md", "docs/metrics.md", "docs/baselines.md"]
+PAGES = ["README.md", "docs/start.md", "docs/explanation.md", "docs/metrics.md", "docs/baselines.md", "docs/attack.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

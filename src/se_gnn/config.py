@@ -224,12 +224,18 @@ def check_types(section: Any) -> None:
         allowed = get_args(hint) or (hint,)
         if float in allowed and isinstance(value, int) and not isinstance(value, bool):
             object.__setattr__(section, name, float(value))
-        elif isinstance(value, bool) or not isinstance(value, allowed):
+        elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
             raise InputError(f"{name} must be {words}, got {value!r}")
 
 
-_TYPE_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", type(None): "none"}
+_TYPE_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    type(None): "none",
+}
 
 
 def at_least(section: Any, low: float, *names: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from se_gnn.errors import InputError
+from se_gnn.config import above_zero, at_least, between, check_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +32,7 @@ class MetattackConfig:
     momentum: float = 0.9
 
     def __post_init__(self) -> None:
-        if not 0 <= self.labeled_weight <= 1:
-            raise InputError(f"labeled_weight must be between 0 and 1, got {self.labeled_weight!r}")
-        for name in ("hidden_size", "steps"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InputError(f"learning_rate must be a finite number above 0, got {self.learning_rate!r}")
-        if not 0 <= self.momentum < 1:
-            raise InputError(f"momentum must be at least 0 and below 1, got {self.momentum!r}")
+        check_types(self)
+        between(self, 0, 1, "labeled_weight", "momentum")
+        at_least(self, 1, "hidden_size", "steps")
+        above_zero(self, "learning_rate")

@@ -44,15 +44,13 @@ def best_flip(
     for start in range(0, len(degrees), ROWS):
         stop = min(start + ROWS, len(degrees))
         scores = torch.addmm(bend[start:stop, None] + bend[None, start:], rows[start:stop], columns[start:].T)
+        removed = _within(edges, start, stop)
         if allowed is not None:
-            table = torch.from_numpy(allowed[degrees[start:stop]][:, degrees[start:]]).to(scores.device)
-            u, v = _within(edges, start, stop)
-            table[u, v] = True  # taking out an edge is judged by the list of forbidden pairs
-            scores.masked_fill_(~table, -torch.inf)
-        u, v = _within(edges, start, stop)
-        scores[u, v] *= -1
-        u, v = _within(forbidden, start, stop)
-        scores[u, v] = -torch.inf
+            table = allowed[degrees[start:stop]][:, degrees[start:]]
+            table[removed] = True  # whether an edge may be taken out, `forbidden` says
+            scores.masked_fill_(~torch.from_numpy(table).to(scores.device), -torch.inf)
+        scores[removed] *= -1
+        scores[_within(forbidden, start, stop)] = -torch.inf
         scores[:, : stop - start].masked_fill_(
             torch.ones(stop - start, stop - start, dtype=torch.bool, device=scores.device).tril(), -torch.inf
         )

@@ -52,7 +52,7 @@ class _Fixed:
         features = view.features
         num_nodes, num_labeled = len(view.weights), len(view.train)
         labeled = torch.zeros(num_nodes, num_labeled, device=view.weights.device)
-        labeled[view.train, torch.arange(num_labeled)] = 1
+        labeled[view.train, torch.arange(num_labeled, device=labeled.device)] = 1
         paths = adjacency @ labeled
         two_steps = adjacency @ paths  # [N, L]
         across = features @ (features.transposed @ two_steps)
@@ -80,15 +80,22 @@ def meta_gradient(
     *_, (q, output) = _train(gram, labeled, fixed.output, view.targets, config)
     with torch.no_grad():
         hidden = fixed.start + fixed.across @ q  # [N, D] X W_1
-        direct, heard = _direct(fixed, hidden @ output)
-        d_hidden = heard @ output.T  # [N, D]
-    d_gram, d_labeled = torch.autograd.grad([q, output], [gram, labeled], [fixed.across.T @ d_hidden, hidden.T @ heard])
+        scores = hidden @ output  # [N, C]
+        once = adjacency @ scores
+        error = view.weights[:, None] * ((adjacency @ once).softmax(1) - view.classes)
+        heard = adjacency @ error
+        d_scores = adjacency @ heard
+        d_hidden = d_scores @ output.T  # [N, D]
+    d_gram, d_labeled = torch.autograd.grad(
+        [q, output], [gram, labeled], [fixed.across.T @ d_hidden, hidden.T @ d_scores]
+    )
     # K appears in T = K K^T and in X K^T Q; what reaches K, times X^T, is [L, N] and never [L, F]
     towards = (view.features @ (view.features.transposed @ d_hidden)) @ q.detach().T  # [N, L]
     towards += fixed.across @ (d_gram + d_gram.T)
     placed = torch.zeros_like(fixed.start).index_copy_(0, view.train, d_labeled)  # [N, D]
     return LowRank.sum_of(
-        *direct,
+        (error, once),
+        (heard, scores),
         (placed, adjacency @ fixed.start),
         (adjacency @ placed, fixed.start),
         (fixed.labeled, adjacency @ towards),
@@ -101,21 +108,14 @@ def approximate_meta_gradient(
 ) -> LowRank:
     """A-Meta: the sum over training of the gradients at fixed weights; how the edges shaped the weights is left out."""
     fixed = _Fixed.of(view, adjacency, weights)
-    labeled = fixed.twice(fixed.start)[view.train]
-    products: list[tuple[Tensor, Tensor]] = []
-    for q, output in _train(fixed.gram, labeled, fixed.output, view.targets, config):
-        direct, _ = _direct(fixed, fixed.start @ output + fixed.across @ (q @ output))
-        products += direct
-    return LowRank.sum_of(*products)
-
-
-def _direct(fixed: _Fixed, scores: Tensor) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
-    """Gradient of the loss at V = X W_1 W_2 [N, C] held fixed, as products; and the gradient of V itself."""
-    once = fixed.adjacency @ scores
-    logits = fixed.adjacency @ once
-    error = fixed.view.weights[:, None] * (logits.softmax(1) - fixed.view.classes)  # [N, C]
-    heard = fixed.adjacency @ error
-    return [(error, once), (heard, scores)], fixed.adjacency @ heard
+    basis = torch.cat([fixed.start, fixed.across], 1)  # [N, D + L], and X W_1 W_2 is basis @ mixed of any step
+    reach = fixed.twice(basis)
+    states = _train(fixed.gram, reach[view.train, : fixed.start.shape[1]], fixed.output, view.targets, config)
+    mixed = torch.cat([torch.cat([output, q @ output]) for q, output in states], 1)  # [D + L, T C]
+    logits = (reach @ mixed).reshape(len(reach), len(states), -1)  # [N, T, C]
+    error = view.weights[:, None, None] * (logits.softmax(2) - view.classes[:, None, :])
+    pulled = error.flatten(1) @ mixed.T  # [N, D + L]
+    return LowRank.sum_of((pulled, adjacency @ basis), (adjacency @ pulled, basis))
 
 
 def _train(

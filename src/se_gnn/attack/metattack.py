@@ -76,7 +76,7 @@ class _Attack:
         """Choose flips until there are ``count``; what was chosen is written down at times and on the way out."""
         flips = list(map(tuple, known.tolist()))
         written = time.monotonic()
-        bar = tqdm(total=count, initial=len(flips), desc="flips", unit="flip", disable=not progress)
+        bar = tqdm(total=count, initial=len(flips), unit="flip", dynamic_ncols=True, disable=not progress)
         try:
             with bar:
                 while len(flips) < count:
@@ -102,6 +102,11 @@ class _Attack:
         )
         take = approximate_meta_gradient if config.approximate else meta_gradient
         gradient = take(self.view, adjacency, (start[0].to(self.device), start[1].to(self.device)), config)
+        if not (gradient.left.isfinite().all() and gradient.right.isfinite().all()):
+            raise InputError(
+                f"training the surrogate diverged with learning_rate {config.learning_rate:g}: "
+                "scale the features down, or give a lower learning_rate"
+            )
         forbidden = [flips, leaf_edges(edges, degrees)]
         allowed = None
         if self.test is not None:
@@ -112,14 +117,6 @@ class _Attack:
         score, pair = best_flip(
             gradient, adjacency, edges, degrees, pairs[np.argsort(pairs[:, 0], kind="stable")], allowed
         )
-        if not np.isfinite(score):
-            self._explain_failure(gradient.left, len(flips))
+        if score == -np.inf:
+            raise InputError(f"no pair of nodes is left to flip after {len(flips)} flips; give a lower rate")
         return pair
-
-    def _explain_failure(self, factors: torch.Tensor, done: int) -> None:
-        if not torch.isfinite(factors).all():
-            raise InputError(
-                f"training the surrogate diverged with learning_rate {self.config.learning_rate:g}: "
-                "scale the features down, or give a lower learning_rate"
-            )
-        raise InputError(f"no pair of nodes is left to flip after {done} flips; give a lower rate")

@@ -18,6 +18,7 @@ from se_gnn.baselines.gnn_explainer import GNNExplainer
 from se_gnn.baselines.network import NetworkBaseline
 from se_gnn.baselines.pg_explainer import PGExplainer
 from se_gnn.baselines.post_hoc import PostHocExplainer
+from se_gnn.baselines.pro_gnn import ProGNN
 from se_gnn.baselines.super_gat import SuperGAT
 from se_gnn.errors import InputError, did_you_mean
 
@@ -25,6 +26,7 @@ BASELINES: dict[str, type[Baseline]] = {
     "gcn": GCN,
     "gin": GIN,
     "super-gat": SuperGAT,
+    "pro-gnn": ProGNN,
     "mlp-k": MLPK,
     "gcn-k": GCNK,
     "gin-k": GINK,

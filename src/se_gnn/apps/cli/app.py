@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from se_gnn import __version__
+from se_gnn.apps.cli.attack import attack
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
@@ -102,6 +103,14 @@ app.command(
         "  se-gnn explain model --node digit-0003 --k 20 --json > why.json"
     )
 )(explain)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn attack citeseer --rate 0.25 --out attacked\n"
+        "  se-gnn attack citeseer --method random --rate 0.25 --out noisy"
+    )
+)(attack)
 app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 

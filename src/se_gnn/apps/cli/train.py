@@ -77,7 +77,7 @@ def train(
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
     check_output_folder(out, overwrite=overwrite, resume=resume)
-    dataset = _dataset_name(data)
+    dataset = dataset_name(data)
     chosen = _configure(preset, config, settings, dataset=dataset)
     where = resolve_device(device.value)
     memory_budget(max_memory)
@@ -100,7 +100,7 @@ def train(
         typer.echo("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
 
-def _dataset_name(data: str) -> str | None:
+def dataset_name(data: str) -> str | None:
     """The exact name of a data set, or None for the folder of a stored graph; anything else is an error.
 
     A folder that has the name of a data set is meant where it is written as a path, ./digits.

@@ -1,0 +1,189 @@
+"""`se-gnn attack`: a graph with noise or an attack on its edges, stored for `se-gnn train`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from se_gnn.apps.cli.tables import count, percent
+from se_gnn.apps.cli.train import Device, dataset_name
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph.attributed import IntArray
+
+
+class Method(StrEnum):
+    """What happens to the edges."""
+
+    random = "random"
+    metattack = "metattack"
+    approximate = "metattack-approximate"
+
+
+def attack(
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the changed graph.", show_default=False)],
+    method: Annotated[
+        Method, typer.Option(help="random adds edges; metattack adds and takes out those that hurt a GCN most.")
+    ] = Method.metattack,
+    rate: Annotated[float, typer.Option(min=0, metavar="SHARE", help="Changes as a share of the edges.")] = 0.05,
+    labeled_weight: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, metavar="LAMBDA", help="Metattack: 0 Meta-Self, 1 Meta-Train, between them Meta-Both."
+        ),
+    ] = 0.0,
+    keep_degrees: Annotated[
+        bool, typer.Option("--keep-degrees", help="Metattack: the degrees must still pass for the same power law.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of everything random.")] = 0,
+    device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
+    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+) -> None:
+    """Change the edges of a graph by random noise or by an attack, and store the graph that results.
+
+    DIR then is a graph for `se-gnn train`. After Metattack it also holds attack.json: the pairs of nodes that were
+    flipped, in their order.
+    """
+    from se_gnn.datasets import load_dataset
+    from se_gnn.graph.perturb import num_changes
+    from se_gnn.graph.store import load_graph, save_graph
+    from se_gnn.training import resolve_device
+
+    _check_folder(out, overwrite=overwrite, resume=resume)
+    if method is Method.random and (labeled_weight or keep_degrees):
+        raise InputError("--labeled-weight and --keep-degrees belong to metattack, not to random")
+    resolve_device(device.value)
+    dataset = dataset_name(data)
+    if dataset is None and Path(data).resolve() == out.resolve():
+        raise InputError(f"--out {out} is the graph to change; name another folder")
+    graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
+    if method is Method.random:
+        edges = _random(graph, rate, seed)
+        _clear(out, keep_journal=False)
+    else:
+        graph.check_trainable()
+        num_changes(rate, graph.num_edges)
+        _clear(out, keep_journal=resume)
+        edges = _metattack(
+            graph,
+            rate,
+            out,
+            approximate=method is Method.approximate,
+            labeled_weight=labeled_weight,
+            keep_degrees=keep_degrees,
+            seed=seed,
+            device=device.value,
+            progress=not quiet,
+        )
+    changed = graph.with_edges(edges)
+    save_graph(changed, out)
+    if not quiet:
+        typer.echo(_report(graph, changed))
+        typer.echo(f"\nSaved to {out}. Now see what it does to a model:\n  se-gnn train {out} --out model")
+
+
+def _random(graph: AttributedGraph, rate: float, seed: int) -> IntArray:
+    import numpy as np
+
+    from se_gnn.graph import add_random_edges
+
+    return add_random_edges(graph.edges, graph.num_nodes, rate, generator=np.random.default_rng(seed))
+
+
+def _metattack(
+    graph: AttributedGraph,
+    rate: float,
+    out: Path,
+    *,
+    approximate: bool,
+    labeled_weight: float,
+    keep_degrees: bool,
+    seed: int,
+    device: str,
+    progress: bool,
+) -> IntArray:
+    from se_gnn.attack import MetattackConfig, metattack
+    from se_gnn.attack.journal import NAME
+    from se_gnn.graph import flip_pairs
+
+    config = MetattackConfig(approximate=approximate, labeled_weight=labeled_weight, keep_degrees=keep_degrees)
+    try:
+        flips = metattack(graph, rate, config, seed=seed, device=device, progress=progress, folder=out)
+    except KeyboardInterrupt as interrupt:
+        kept = (out / NAME).exists()
+        hint = "To go on from its last flip" if kept else "Nothing was kept yet. To start again"
+        typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
+        raise typer.Exit(130) from interrupt
+    return flip_pairs(graph.edges, graph.num_nodes, flips)
+
+
+def _check_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
+    """Refuse a folder whose files would be lost; nothing is written yet."""
+    from se_gnn.graph.store import holds_graph
+
+    if overwrite and resume:
+        raise InputError("--overwrite starts again and --resume goes on: give one of them")
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; name a folder")
+    foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
+    if foreign:
+        raise InputError(f"{folder} exists and holds other files ({', '.join(foreign[:3])}); name another folder")
+    if holds_graph(folder):
+        if resume:
+            raise InputError(f"{folder} holds a finished graph, nothing to resume; --overwrite makes it again")
+        if not overwrite:
+            raise InputError(f"{folder} already holds a graph; --overwrite replaces it")
+    elif any(folder.iterdir()) and not (overwrite or resume):
+        raise InputError(f"{folder} holds an unfinished attack; --resume goes on with it, --overwrite starts again")
+
+
+def _clear(folder: Path, *, keep_journal: bool) -> None:
+    """Make the folder, and take out what is to be replaced."""
+    from se_gnn.attack.journal import NAME
+    from se_gnn.graph.store import writing_to
+
+    with writing_to(folder):
+        for path in list(folder.iterdir()):
+            if not (keep_journal and path.name == NAME):
+                path.unlink()
+
+
+def _is_ours(name: str) -> bool:
+    from se_gnn.attack.journal import NAME
+    from se_gnn.graph.store import ARRAYS, NAMES
+
+    ours = (NAME, ARRAYS, NAMES)
+    return name in ours or (name.endswith(".partial") and any(known in name for known in ours))
+
+
+def _report(before: AttributedGraph, after: AttributedGraph) -> str:
+    """What changed, and how much more often edges now join different classes."""
+    old, new = (set(map(tuple, graph.edges.tolist())) for graph in (before, after))
+    return "\n".join(
+        [
+            f"{before.name}: {count(len(new - old), 'edge')} added, {count(len(old - new), 'edge')} taken out of "
+            f"{before.num_edges:,}; {after.num_edges:,} edges now",
+            f"edges within a class  {percent(_within_class(before))} before, {percent(_within_class(after))} now",
+        ]
+    )
+
+
+def _within_class(graph: AttributedGraph) -> float | None:
+    """Share of the edges between nodes of known class that join one class; None where there are none."""
+    labels = graph.labels[graph.edges]
+    known = labels[(labels >= 0).all(axis=1)]
+    return float((known[:, 0] == known[:, 1]).mean()) if len(known) else None
