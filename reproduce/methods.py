@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from reproduce.job import Series
-from se_gnn.baselines.gnn_explainer import GNNExplainer
-from se_gnn.baselines.pg_explainer import PGExplainer
-from se_gnn.baselines.post_hoc import PostHocExplainer
+from se_gnn.baselines import EXPLAINERS
+from se_gnn.baselines.pro_gnn import PUBLISHED
 from se_gnn.baselines.tuned import tuned
 from se_gnn.config import Config
 
@@ -27,7 +26,6 @@ NAMES = {
     "se-gnn": "SE-GNN",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
-EXPLAINERS: dict[str, type[PostHocExplainer]] = {"gnn-explainer": GNNExplainer, "pg-explainer": PGExplainer}
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
 
 DATASET_NAMES = {
@@ -55,7 +53,12 @@ def classify(
     changes: Sequence[str] = (),
 ) -> Series:
     """Train on the labeled nodes and classify the test nodes; ``changes`` are settings of SE-GNN, named ``variant``."""
-    settings = se_gnn_settings(dataset, preset, changes) if method == "se-gnn" else baseline_settings(dataset, method)
+    if method == "se-gnn":
+        settings = se_gnn_settings(dataset, preset, changes)
+    elif method == "pro-gnn":
+        settings = pro_gnn_settings(dataset, noise)
+    else:
+        settings = baseline_settings(dataset, method)
     return Series(kind="classify", dataset=dataset, method=method, noise=noise, variant=variant, settings=settings)
 
 
@@ -67,6 +70,14 @@ def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str
 def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, Any]:
     """All settings of a baseline, as JSON holds them: those that validation nodes chose, and changes to them."""
     return _plain(dataclasses.asdict(tuned(method, dataset, **changes).settings))
+
+
+def pro_gnn_settings(dataset: str, noise: str) -> dict[str, Any]:
+    """All settings of Pro-GNN but the device: those of its authors' scripts for that data set and kind of noise."""
+    kind = "random" if noise.startswith("random") else "metattack"
+    settings = dataclasses.asdict(PUBLISHED[dataset, kind])
+    del settings["device"]
+    return _plain(settings)
 
 
 def explainer_settings(method: str) -> dict[str, Any]:

@@ -11,8 +11,7 @@ import torch
 from torch_geometric.explain import Explainer as PyGExplainer
 
 from reproduce.job import Job
-from reproduce.methods import EXPLAINERS
-from se_gnn.baselines import baseline
+from se_gnn.baselines import baseline, post_hoc_explainer
 from se_gnn.baselines.gcn import GCN
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
@@ -102,9 +101,8 @@ class _PostHoc:
         settings = job.series.settings
         self.network = baseline("gcn", **settings["network"]).fit(graph, seed=job.seed)
         assert isinstance(self.network, GCN)
-        kind = EXPLAINERS[job.series.method]
-        self.explainer = kind(self.network, kind.settings_type(**settings["explainer"]), seed=job.seed)
-        self.explainer.fit(BA_SHAPES_NODES)
+        method, changes = job.series.method, settings["explainer"]
+        self.explainer = post_hoc_explainer(method, self.network, seed=job.seed, **changes).fit(BA_SHAPES_NODES)
         self.pyg = self.explainer.explainer
         self.found: dict[int, Any] = {}
 
