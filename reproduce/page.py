@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reproduce import presets
+from reproduce import goals, presets
 from reproduce.experiments import EXPERIMENTS
 from reproduce.markdown import table
 from reproduce.runner import duration
@@ -41,7 +41,7 @@ def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
     pictures.mkdir(parents=True, exist_ok=True)
     shown = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment is not presets}
     machines: list[str] = []
-    sections = [INTRODUCTION]
+    sections = [INTRODUCTION, f"## {goals.TITLE}\n\n{goals.render(store)}\n"]
     for name, experiment in shown.items():
         text = experiment.render(store, pictures).strip()
         sections.append(f"## {experiment.TITLE}\n\n{text}\n\n{made_by(name, experiment, store, machines)}\n")

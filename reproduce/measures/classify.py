@@ -15,7 +15,6 @@ from se_gnn.explain.metrics import (
     node_matching_accuracy,
     precision_at_k,
     role_precision_at_k,
-    values_of_edges,
 )
 from se_gnn.graph import AttributedGraph, add_random_edges, local_graphs
 from se_gnn.graph.attributed import IntArray
@@ -38,7 +37,9 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         precision = [precision_at_k(graph.test, nearest, graph.labels, k) for k in RANKS]
         measures |= {"precision_at_5": precision[4], "precision": precision}
         if graph.node_roles is not None and graph.edge_roles is not None:
-            measures |= _measure_roles(graph, fitted, nearest, graph.node_roles, graph.edge_roles)
+            measures |= _measure_nodes(graph, nearest, graph.node_roles)
+            if series.settings.get("similarity", {}).get("hops", HOPS) == HOPS:
+                measures |= _measure_edges(graph, fitted, nearest[:, 0], graph.edge_roles)
     return measures
 
 
@@ -54,25 +55,26 @@ def load_graph(series: Series, seed: int) -> AttributedGraph:
     return graph
 
 
-def _measure_roles(
-    graph: AttributedGraph, fitted: Fitted, nearest: IntArray, node_roles: IntArray, edge_roles: IntArray
-) -> dict[str, Any]:
-    """Whether the nearest labeled nodes, and the edges matched in the nearest one of all, are the right ones."""
-    measures: dict[str, Any] = {
-        "node_accuracy": node_matching_accuracy(graph.test, nearest, node_roles),
-        "role_precision": [role_precision_at_k(graph.test, nearest, node_roles, k) for k in RANKS],
+def _measure_nodes(graph: AttributedGraph, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
+    """Whether the nearest labeled nodes have the role of the target."""
+    return {
+        "node_accuracy": node_matching_accuracy(graph.test, nearest, roles),
+        "role_precision": [role_precision_at_k(graph.test, nearest, roles, k) for k in RANKS],
     }
-    targets = local_graphs(graph, graph.test, HOPS)
-    others = local_graphs(graph, nearest[:, 0], HOPS)
-    roles, matched = [], []
+
+
+def _measure_edges(graph: AttributedGraph, fitted: Fitted, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
+    """Whether the edges of the target are matched with edges of their role around the nearest labeled node, [T]."""
+    targets, others = local_graphs(graph, graph.test, HOPS), local_graphs(graph, nearest, HOPS)
+    own, matched = [], []
     for i in range(len(graph.test)):
         edges, theirs = graph.edges[targets.row(i)], graph.edges[others.row(i)]
         found = fitted.match_edges(edges, theirs)
         if found is None:
-            return measures
-        roles.append(edge_roles[targets.row(i)])
-        matched.append(values_of_edges(graph.edges, edge_roles, theirs[found]))
-    # weighted as the authors' script does, and every edge alike
-    measures["edge_accuracy"] = edge_matching_accuracy(roles, matched, weighting="local")
-    measures["motif_edge_accuracy"] = edge_matching_accuracy(roles, matched, weighting="motif")
-    return measures
+            return {}
+        own.append(roles[targets.row(i)])
+        matched.append(roles[others.row(i)][found])
+    return {
+        "edge_accuracy": edge_matching_accuracy(own, matched, weighting="local"),  # as in the authors' script
+        "motif_edge_accuracy": edge_matching_accuracy(own, matched, weighting="motif"),  # every edge alike
+    }
