@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the jobs that are missing."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` ends a run as Ctrl-C does
     store = Store(args.results)
     jobs = chosen_jobs(args.names, args.seeds, args.only)
     only = [word for words in args.only for word in ("--only", words)]
