@@ -1,4 +1,4 @@
-"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json`. Ratios against a baseline in the same run.
+"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json [CASE...]`. Ratios against a baseline in the same run.
 
 The generated graph has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
 2-hop local graphs, one direction. A sample is scored again by plain float32 PyTorch, one labeled node after the other.
@@ -6,11 +6,11 @@ The generated graph has one million nodes, ten million edges and 10,000 labeled 
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.dense import DenseTraining
+from benchmarks.machine import describe_commit
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph, local_graphs
@@ -34,17 +35,22 @@ CUDA = torch.device("cuda")
 WIDTH = 64  # D
 
 
-def main(out: Path) -> None:
-    """Run every case and write the results after each, so that a run cut short keeps what it has."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cases and write the results after each; those of other cases in the file stay, with their commit."""
+    cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, million)}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("cases", nargs="*", choices=list(cases), metavar="CASE", help=f"{', '.join(cases)}; none: all")
+    parser.add_argument("--commit", default=describe_commit(), help="of the source, where it is not a repository")
+    args = parser.parse_args(arguments)
     torch.backends.cuda.matmul.allow_tf32 = False  # the roofline is a float32 product
-    results: dict[str, Any] = {
-        "device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": "python -m benchmarks.gpu",
-    }  # fmt: skip
-    for case in (agreement, roofline, cora_epoch, million):
+    results: dict[str, Any] = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
+    results.update(device=torch.cuda.get_device_name(), torch=torch.__version__, command="python -m benchmarks.gpu")
+    for name in args.cases or cases:
         start = time.perf_counter()
-        results[case.__name__] = case()
-        print(case.__name__, json.dumps(results[case.__name__]), f"{time.perf_counter() - start:.0f} s", flush=True)
-        out.write_text(json.dumps(results, indent=2) + "\n")
+        results[name] = {**cases[name](), "commit": args.commit}
+        print(name, json.dumps(results[name]), f"{time.perf_counter() - start:.0f} s", flush=True)
+        args.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> AttributedGraph:
@@ -57,7 +63,7 @@ def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> AttributedGra
 
 def agreement() -> dict[str, Any]:
     """The kernel of the device against the kernel of the CPU: values, winners, gradients."""
-    found: dict[str, Any] = {}
+    compared: dict[str, Any] = {}
     # with few labeled nodes an edge lies in few local graphs, with many in many: the kernel treats them differently
     for measure, labeled_nodes in itertools.product(("distance", "cosine"), (143, 1_000)):
         graph = random_graph(2_000, 5_000)
@@ -70,12 +76,12 @@ def agreement() -> dict[str, Any]:
         grad = torch.randn(best.shape, generator=torch.Generator().manual_seed(1)).masked_fill(~known, 0)
         ours = triton_gpu.match_edges_backward(h.cuda(), plan, measure, values, winners.cuda(), grad.cuda()).cpu()
         theirs = numba_cpu.match_edges_backward(h, plan, measure, best, winners, grad)
-        found[f"{measure}, {len(labeled)} labeled"] = {
+        compared[f"{measure}, {len(labeled)} labeled"] = {
             "largest_difference": float((best[known] - values.cpu()[known]).abs().max()),
             "same_winner": float((winners == positions.cpu()).float().mean()),
             "gradient_difference": float((ours - theirs).norm() / theirs.norm()),
         }
-    return found
+    return {"compared": compared}
 
 
 def roofline() -> dict[str, Any]:
@@ -173,4 +179,4 @@ def milliseconds(run: Callable[[], Any], repeats: int = 9) -> float:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

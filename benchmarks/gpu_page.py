@@ -12,7 +12,7 @@ _DIFFERENCES = ("largest_difference", "gradient_difference")
 def render_gpu(result: dict[str, Any]) -> str:
     """Markdown made from one result file."""
     roofline, epoch, million = (result[case] for case in ("roofline", "cora_epoch", "million"))
-    worst = {name: max(case[name] for case in result["agreement"].values()) for name in _DIFFERENCES}
+    worst = {name: max(case[name] for case in result["agreement"]["compared"].values()) for name in _DIFFERENCES}
     rows = [
         (
             "Cora, training epoch with validation, against the dense formulation on the same device",
@@ -50,6 +50,8 @@ def render_gpu(result: dict[str, Any]) -> str:
         "replayed while the host draws the samples of the next epoch; a third of its time is edge matching, the rest "
         "kernels too small to fill the device: fewer of them is the next step there.",
         "",
-        f"Command: `{result['command']}`; {result['device']}, torch {result['torch']}.",
+        f"Command: `{result['command']}`; {result['device']}, torch {result['torch']}; commits "
+        + ", ".join(f"{result[case]['commit']} ({case})" for case in ("agreement", "roofline", "cora_epoch", "million"))
+        + ".",
     ]
     return "\n".join(lines) + "\n"
