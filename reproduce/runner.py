@@ -52,16 +52,19 @@ def run_jobs(
     say(f"{len(jobs)} jobs, {len(jobs) - len(left)} done before, {len(left)} to run")
     failed: list[Job] = []
     outcomes = _in_turn(left, making) if processes == 1 else _in_parallel(left, making, processes)
+    foreseen = spent = 0.0  # seconds of the jobs run so far: how far the expectations are off on this machine
     for count, (job, outcome) in enumerate(outcomes, start=1):
-        del expected[job]
+        seconds = expected.pop(job)
         if outcome.result is None:
             failed.append(job)
             say(f"{job.name} failed:\n{outcome.error}")
         else:
             store.put(job, outcome.result)
+            foreseen, spent = foreseen + seconds, spent + outcome.result.seconds
             say(f"{job.name}: {_summary(outcome.result)}")
         if expected:
             remaining = max(sum(expected.values()) / processes, max(expected.values()))
+            remaining *= spent / foreseen if foreseen else 1.0
             say(f"  {count} of {len(left)} jobs run, about {duration(remaining)} to go")
     return failed
 
