@@ -5,12 +5,12 @@ PYTEST_ARGS ?=
 export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
-EXTRAS_demo := plot
+EXTRAS_demo := plot,report
 EXTRAS_test := all,test
 EXTRAS_lint := all,lint
 EXTRAS_bench := all
 EXTRAS_reproduce := all
-EXTRAS_docs := docs
+EXTRAS_docs := docs,data,tables
 
 # A data folder next to the project is found without being named.
 ifndef SE_GNN_DATA

@@ -178,4 +178,13 @@ CASES: tuple[Case, ...] = (
         ),
         rounds=3,
     ),
+    Case(
+        name="table-import",
+        title="Two CSV files, 1,000,000 nodes and 10,000,000 edges named by text: read, understand, encode, write",
+        workload="benchmarks.workloads.tables:importing",
+        dataset="generated",
+        ours="both tables read, six columns fitted and encoded, edges merged, graph and node table written",
+        figures=_limits(120, 8),
+        rounds=1,
+    ),
 )

@@ -1,4 +1,6 @@
-"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json [CASE...]`. Ratios against a baseline in the same run.
+"""What needs a CUDA device: `python -m benchmarks.gpu OUT.json`, with `--case` for single cases.
+
+Ratios are against a baseline in the same run.
 
 The generated graph has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
 2-hop local graphs, one direction. A sample is scored again by plain float32 PyTorch, one labeled node after the other.
@@ -40,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, million)}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("cases", nargs="*", choices=list(cases), metavar="CASE", help=f"{', '.join(cases)}; none: all")
+    parser.add_argument("--case", action="append", choices=list(cases), help="may be given again; none: all")
     parser.add_argument("--commit", default=describe_commit(), help="of the source, where it is not a repository")
     args = parser.parse_args(arguments)
     torch.backends.cuda.matmul.allow_tf32 = False  # the roofline is a float32 product
     results: dict[str, Any] = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
     results.update(device=torch.cuda.get_device_name(), torch=torch.__version__, command="python -m benchmarks.gpu")
-    for name in args.cases or cases:
+    for name in args.case or cases:
         start = time.perf_counter()
         results[name] = {**cases[name](), "commit": args.commit}
         print(name, json.dumps(results[name]), f"{time.perf_counter() - start:.0f} s", flush=True)

@@ -24,6 +24,15 @@ they compute the same as se-gnn, the results are compared before anything is tim
 
 The last command wrote this page from the results of the runs named below; no number on it is typed by hand.
 """
+_NEXT = """\
+## What bounds it next
+
+Scoring on the CPU is three things of like size: the product of the nodes, the maxima over local graphs, and turning the
+scores of the winners into similarities. The product runs near the peak of the processor. The maxima read rows of that
+product in the order of the graph, so that on large graphs without locality they wait for the cache: numbering nodes so
+that neighbors lie close together is the next step there. On dense graphs, where most edges of a local graph lie on its
+rim, little is shared between local graphs, and each of their edges is looked at.
+"""
 _PHASES = "seconds of each phase"
 _SHARES = "where the time of our epoch goes"
 
@@ -42,6 +51,7 @@ def render_page(runs: Sequence[dict[str, Any]], cases: Sequence[Case]) -> str:
         _results(measured, cases),
         _falls_short(records),
         _where_time_goes(records),
+        _NEXT,
         _case_by_case(measured, cases),
         _runs(runs),
     ]

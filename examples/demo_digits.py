@@ -1,13 +1,11 @@
 """Classify handwritten digits and show why: `make demo`.
 
 Trains on 100 labeled pictures out of 1,797, prints the accuracy and three explanations, and writes their pictures and a
-page that shows them, `index.html`.
+report about the model and these three, `report.html`.
 """
 
 from __future__ import annotations
 
-import base64
-import html
 import textwrap
 import time
 from pathlib import Path
@@ -18,36 +16,9 @@ import numpy as np
 from se_gnn import SEGNNClassifier, load_dataset
 from se_gnn.graph.store import replace_file, writing_to
 from se_gnn.plot import explanation_figure, save_figure
+from se_gnn.report import report_html
 
 DEMO = Path(__file__).resolve().parents[1] / "demo"
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>se-gnn: handwritten digits</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto;
-        padding: 0 1rem; }}
-h2 {{ margin-top: 3rem; }}
-img {{ width: 100%; height: auto; }}
-</style>
-</head>
-<body>
-<h1>Handwritten digits, and why</h1>
-<p>{summary}</p>
-{sections}
-</body>
-</html>
-"""
-
-SECTION = """<section>
-<h2>{heading}</h2>
-<p>{sentence}</p>
-<img src="data:image/png;base64,{picture}" alt="{sentence}">
-</section>
-"""
 
 
 class Case(NamedTuple):
@@ -59,7 +30,7 @@ class Case(NamedTuple):
 
 
 def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) -> None:
-    """Train, print, and write pictures and a page into ``out``, over those of an earlier run.
+    """Train, print, and write pictures and a report into ``out``, over those of an earlier run.
 
     Args:
         out: folder, made if it is not there.
@@ -71,22 +42,20 @@ def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) 
     start = time.perf_counter()
     settings = [] if epochs is None else [f"training.epochs={epochs}"]
     classifier = SEGNNClassifier(preset="best", settings=settings, progress=progress).fit(graph)
-    summary = (
+    print(
         f"Trained in {time.perf_counter() - start:.0f} s on {len(graph.train)} labeled pictures; "
         f"{classifier.score():.1%} of the {len(graph.test)} test pictures are classified correctly."
     )
-    print(summary)
-    sections = []
+    cases = choose(classifier)
     with writing_to(out):
-        for case in choose(classifier):
+        for case in cases:
             explanation = classifier.explain(case.node)
             save_figure(explanation_figure(explanation, graph), out / case.file)
             words = f"{explanation.sentence()} Its label is {graph.class_names[explanation.label]!r}."
             print(f"\n{case.heading}\n{textwrap.fill(words, 100)}")
-            sections.append(section(case, words, out))
-        page = PAGE.format(summary=html.escape(summary), sections="".join(sections))
-        replace_file(out / "index.html", page.encode())
-    print(f"\nPictures are in {out}; open {out / 'index.html'} to see them on one page.")
+        page = report_html(classifier.trained_, [case.node for case in cases], title="Handwritten digits, and why")
+        replace_file(out / "report.html", page.encode())
+    print(f"\nPictures are in {out}; open {out / 'report.html'} in a browser for the whole report.")
 
 
 def choose(classifier: SEGNNClassifier) -> list[Case]:
@@ -107,12 +76,6 @@ def choose(classifier: SEGNNClassifier) -> list[Case]:
         surest = int(np.argmax(np.where(wrong, sure, -1)))
         cases.append(Case("The surest of the mistakes", "surest-mistake.png", graph.test[surest]))
     return cases
-
-
-def section(case: Case, words: str, out: Path) -> str:
-    """One case of the page, the picture inside."""
-    picture = base64.b64encode((out / case.file).read_bytes()).decode("ascii")
-    return SECTION.format(heading=html.escape(case.heading), sentence=html.escape(words), picture=picture)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,18 @@ The models are not trained: a claim about predictions and explanations has to ho
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph.columns import NumberColumn
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.similarity.kernels.plan import MatchPlan
 
@@ -133,3 +137,58 @@ def whole_numbers(seed: int, num_nodes: int, size: int) -> torch.Tensor:
 def continuous(seed: int, num_nodes: int, size: int) -> torch.Tensor:
     """Embeddings without ties."""
     return torch.from_numpy(np.random.default_rng(seed).normal(size=(num_nodes, size)).astype(np.float32))
+
+
+@st.composite
+def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
+    """Graphs with everything that can be in one: names, columns, splits, ground truth, dense and sparse features."""
+    num_nodes, num_numbers = draw(st.integers(2, 8)), draw(st.integers(1, 4))
+    dense = draw(arrays.arrays(np.float32, (num_nodes, num_numbers), elements=st.floats(-1e6, 1e6, width=32)))
+    node = st.integers(0, num_nodes - 1)
+    edges = draw(st.lists(st.tuples(node, node), max_size=20))
+    words = st.text(max_size=5)
+    class_names = draw(st.lists(words, min_size=2, max_size=4, unique=True))
+    labels = np.array(draw(st.lists(st.integers(-1, len(class_names) - 1), min_size=num_nodes, max_size=num_nodes)))
+    part = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
+    details: dict[str, Any] = {}
+    if draw(st.booleans()):
+        details["feature_names"] = tuple(draw(st.lists(words, min_size=num_numbers, max_size=num_numbers)))
+    if draw(st.booleans()):
+        details["columns"] = tuple(
+            NumberColumn(name=draw(words), first=i, size=1, offset=draw(st.floats(-9, 9)), scale=2.0)
+            for i in range(num_numbers)
+        )
+    if draw(st.booleans()):
+        details["image_shape"] = (1, num_numbers)
+    if draw(st.booleans()):
+        details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
+        details["edge_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=len(edges), max_size=len(edges))))
+        details["node_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
+    return AttributedGraph.build(
+        features=sp.csr_array(dense) if draw(st.booleans()) else dense,
+        edges=edges,
+        labels=labels,
+        class_names=class_names,
+        node_names=draw(st.lists(words, min_size=num_nodes, max_size=num_nodes, unique=True)),
+        train=(labels >= 0) & (part == 0),
+        val=(labels >= 0) & (part == 1),
+        test=(labels >= 0) & (part == 2),
+        name=draw(words),
+        **details,
+    )
+
+
+def assert_same_graph(one: AttributedGraph, other: AttributedGraph) -> None:
+    """Every field is the same, but for the report of what was merged on the way."""
+    for field in dataclasses.fields(AttributedGraph):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "features":
+            assert sp.issparse(a) == sp.issparse(b)
+            a, b = (x.toarray() if sp.issparse(x) else x for x in (a, b))
+        if field.name == "merged":
+            continue
+        if isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype, field.name
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
+        else:
+            assert a == b, field.name

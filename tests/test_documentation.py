@@ -1,25 +1,109 @@
-"""Every Python snippet of the README and the pages runs, in order, page by page."""
+"""Every Python snippet and every `se-gnn` command of the README and the pages runs, in order, page by page.
 
+A block that cannot run in a test has a comment before it that says why: `<!-- not run: needs a download -->`.
+"""
+
+from __future__ import annotations
+
+import importlib
 import re
+import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from typer.testing import CliRunner
+
+from se_gnn.datasets import dataset_infos
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/start.md", "docs/explanation.md", "docs/metrics.md", "docs/baselines.md", "docs/attack.md"]
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\s*)?^```(\w+)\n(.*?)^```", flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_snippets_of_a_page_run(page, monkeypatch):
+class Snippet(NamedTuple):
+    """A block of a page that is run: Python, or one command."""
+
+    language: str
+    text: str
+
+
+def snippets(page: Path) -> list[Snippet]:
+    found = []
+    for skipped, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if skipped:
+            continue
+        if language == "python":
+            found.append(Snippet("python", text))
+        if language in ("console", "text"):
+            lines = text.replace("\\\n", " ").splitlines()  # a backslash at its end continues a command
+            found += [Snippet("command", line[2:]) for line in lines if line.startswith("$ se-gnn ")]
+    return found
+
+
+def downloads(page: Path) -> list[str]:
+    """Data sets that the snippets of a page load and that do not come with the package."""
+    text = "\n".join(snippet.text for snippet in snippets(page))
+    loaded = re.findall(r'load_dataset\("([^"]+)"|^se-gnn train (\S+)', text, flags=re.M)
+    embedded = {name for info in dataset_infos() if info.embedded for name in info.names}
+    known = {name for info in dataset_infos() for name in info.names}
+    return [name for pair in loaded for name in pair if name in known - embedded]
+
+
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if snippets(page)]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The same code paths, two epochs."""
     from se_gnn import SEGNNClassifier
 
-    quick = SEGNNClassifier.fit
+    whole = SEGNNClassifier.fit
 
-    def fit(self, graph, y=None):  # the same code path, two epochs
+    def fit(self, graph, y=None):
         self.settings = [*self.settings, "training.epochs=2"]
-        return quick(self, graph, y)
+        return whole(self, graph, y)
 
     monkeypatch.setattr(SEGNNClassifier, "fit", fit)
-    snippets = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S)
-    assert snippets
-    exec(compile("\n".join(snippets), page, "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch, request):
+    if downloads(page):
+        monkeypatch.setenv("SE_GNN_DATA", str(request.getfixturevalue("data_dir")))  # or it is skipped
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for snippet in snippets(page):
+        if snippet.language == "python":
+            exec(compile(snippet.text, page.name, "exec"), names)
+        else:
+            run_command(snippet.text)
+
+
+def run_command(line: str) -> None:
+    from se_gnn.apps.cli import app
+
+    _, command, *arguments = shlex.split(line)
+    few = ["--set", "training.epochs=2"] if command == "train" else []
+    result = CliRunner().invoke(app, [command, *arguments, *few])
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_pages_with_snippets_are_found():
+    assert {"README.md", "start.md", "explanation.md", "tools.md", "command-line.md"} <= {page.name for page in PAGES}
+
+
+def test_the_code_that_the_table_of_symbols_names_is_there():
+    page = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    table = page.split("## Symbols and code")[1].split("\n## ")[0]
+    names = re.findall(r"`(se_gnn\.[\w.]+)`", table)
+    assert len(names) > 10
+    for name in names:
+        parts = name.split(".")
+        for cut in range(len(parts), 0, -1):
+            try:
+                found = importlib.import_module(".".join(parts[:cut]))
+            except ModuleNotFoundError:
+                continue
+            break
+        for attribute in parts[cut:]:
+            found = getattr(found, attribute)

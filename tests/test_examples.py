@@ -23,16 +23,36 @@ class Page(HTMLParser):
         self.sources += [value for name, value in attrs if name in ("src", "href")]
 
 
-def test_the_demo_writes_three_pictures_and_a_page_that_holds_them_and_can_run_twice(tmp_path, capsys):
+def test_the_demo_writes_three_pictures_and_a_report_and_can_run_twice(tmp_path, capsys):
     demo = runpy.run_path(str(EXAMPLES / "demo_digits.py"))
     for _ in range(2):
         demo["main"](tmp_path / "demo", epochs=1, progress=False)
     printed = capsys.readouterr().out
     assert "test pictures are classified correctly" in printed
     assert printed.count(" is predicted ") == 6
-    assert str(tmp_path / "demo" / "index.html") in printed
+    assert str(tmp_path / "demo" / "report.html") in printed
     files = sorted(file.name for file in (tmp_path / "demo").iterdir())
-    assert files == ["index.html", "least-certain.png", "surest-correct.png", "surest-mistake.png"]
-    page = Page((tmp_path / "demo" / "index.html").read_text(encoding="utf-8"))
-    assert page.tags.count("img") == 3
-    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert files == ["least-certain.png", "report.html", "surest-correct.png", "surest-mistake.png"]
+    page = Page((tmp_path / "demo" / "report.html").read_text(encoding="utf-8"))
+    assert page.tags.count("article") == 3
+    assert all(source.startswith(("data:", "#")) for source in page.sources)
+
+
+def test_the_fraud_example_names_accounts_and_columns(tmp_path, capsys):
+    fraud = runpy.run_path(str(EXAMPLES / "fraud.py"))
+    fraud["main"](tmp_path, num_accounts=600, epochs=1, progress=False)
+    printed = capsys.readouterr().out
+    for words in (
+        "opened    date",
+        "purpose   text",
+        "missing",
+        "logistic regression, columns only",
+        "se-gnn, columns",
+    ):
+        assert words in printed
+    assert "column 'bank' is left out" in printed
+    assert "Node ACC-" in printed
+    assert "Node NEW-" in printed
+    assert printed.count("Its columns, beside those of the three labeled accounts that count most:") == 2
+    assert "  balance   " in printed
+    assert {"accounts.csv", "payments.parquet", "graph"} <= {file.name for file in tmp_path.iterdir()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,16 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = own.num_features
         return self
 
+    def on(self, graph: AttributedGraph) -> SEGNNClassifier:
+        """The same classifier for the nodes of another graph, whose labeled nodes vote; nothing is trained.
+
+        Its features must mean the same: a table that was imported with ``like=classifier.graph_``, say.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.trained_, other.graph_ = self.trained_.on(graph), graph
+        return other
+
     def predict_proba(self, nodes: Any = None) -> FloatArray:
         """Class probabilities of some nodes (ids or names; None: all), one column a class."""
         check_is_fitted(self)
@@ -133,7 +144,7 @@ def _relabeled(graph: AttributedGraph, labels: Any) -> AttributedGraph:
     }
     return AttributedGraph.build(
         features=graph.features, edges=graph.edges, labels=labels, class_names=graph.class_names,
-        node_names=graph.node_names, name=graph.name, feature_names=graph.feature_names,
+        node_names=graph.node_names, name=graph.name, feature_names=graph.feature_names, columns=graph.columns,
         image_shape=graph.image_shape, motif_edges=graph.motif_edges, node_roles=graph.node_roles,
         edge_roles=graph.edge_roles, **keep,
     )  # fmt: skip

@@ -133,4 +133,4 @@ def test_parquet_without_pyarrow_says_what_to_install(run, model, tmp_path, monk
 
     monkeypatch.setattr(importlib, "import_module", without_pyarrow)
     result = run("predict", model, "--out", tmp_path / "p.parquet")
-    refused(result, "Parquet files need the package 'pyarrow': pip install 'se-gnn[parquet]'")
+    refused(result, "Parquet files need the package 'pyarrow': pip install 'se-gnn[tables]'")

@@ -240,3 +240,11 @@ def test_shared_attributes_come_with_the_neighbors_whose_matches_come_where_attr
 def test_attributes_without_names_are_left_out(explanation):
     assert all(neighbor.shared_attributes is None for neighbor in explanation.neighbors)
     assert all("shared_attributes" not in one for one in explanation.to_dict()["neighbors"])
+
+
+def test_the_representation_is_one_short_line(explanation):
+    text = repr(explanation)
+    assert text.startswith("Explanation('12': predicted '")
+    assert f"{len(explanation.edges)} edges" in text
+    assert "\n" not in text
+    assert len(text) < 120

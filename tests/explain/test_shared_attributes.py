@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, shared_attributes
-from se_gnn.explain.shared_attributes import shared_edge_attributes
+from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import AttributedGraph
+from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity.node import aligned
 from strategies import models, random_graph, small_config, untrained
 
@@ -30,11 +30,11 @@ def bag_of_words(seed: int = 0, num_nodes: int = 16, num_words: int = 12) -> sp.
     )
 
 
-def naive_effect(trained, ours, theirs, feature, value):
-    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes."""
+def naive_effect(trained, ours, theirs, feature, value, losing=None):
+    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes, or those ``losing`` it."""
     graph, measure = trained.graph, trained.config.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
-    changed[np.ix_([*ours, *theirs], np.atleast_1d(feature))] = value
+    changed[np.ix_(losing or [*ours, *theirs], np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
     similarity = [aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0), measure) for h in (before, after)]
     return float(similarity[0] - similarity[1])
@@ -80,6 +80,24 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_hear_each_othe
             assert attribute.neighbor_value == f"{dense[neighbor, j]:.4g}"
 
 
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_taken_from_one_node_at_a_time_the_mean_of_both_ways_counts(measure):
+    graph = with_features(random_graph(1), bag_of_words())
+    trained = untrained(graph, small_config(similarity={"measure": measure}))
+    for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:
+        found = shared_attributes(trained, target, neighbor, top=100, taken_from="one")
+        assert "from one of the two nodes at a time" in found.note
+        assert {a.name for a in found.attributes} == {
+            a.name for a in shared_attributes(trained, target, neighbor, top=100).attributes
+        }
+        for attribute in found.attributes:
+            j = int(attribute.name.split()[1])
+            ways = [naive_effect(trained, [target], [neighbor], j, 0, losing=[one]) for one in (target, neighbor)]
+            assert attribute.effect == pytest.approx(np.mean(ways), abs=2e-5)
+    with pytest.raises(InputError, match="taken_from must be both or one, got 'none'"):
+        shared_attributes(trained, 0, 15, taken_from="none")
+
+
 def test_the_largest_effect_comes_first_and_top_limits_the_list_only():
     trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_config())
     everything, two = shared_attributes(trained, 3, 12, top=100), shared_attributes(trained, 3, 12, top=2)
@@ -114,27 +132,18 @@ def test_names_of_features_are_used_where_there_are_any():
     assert "word-2" in {a.name for a in found.attributes}
 
 
-class FakeColumn:
-    """What is asked of a column of a table."""
-
-    def __init__(self, name, kind, first, size, marked=False, words=()):
-        self.name, self.kind, self.features, self.marked = name, kind, range(first, first + size), marked
-        self.feature_names = [f"{name}: {word}" for word in words]
-
-    def show(self, values):
-        return f"{self.name} of {np.round(values, 2).tolist()}"
-
-
 @pytest.mark.parametrize("sparse", [True, False])
 def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
     generator = np.random.default_rng(0)
     city, words = np.eye(3)[generator.integers(0, 3, 16)], generator.random((16, 2)) < 0.7
     age, missing = generator.normal(size=16), np.arange(16) % 5 == 0
     x = np.column_stack([np.where(missing, 0, age), missing, city, words]).astype(np.float32)
-    columns = (FakeColumn("age", "number", 0, 2, marked=True), FakeColumn("city", "category", 2, 3),
-               FakeColumn("text", "text", 5, 2, words=("red", "blue")))  # fmt: skip
-    graph = with_features(random_graph(1), sp.csr_array(x) if sparse else x)
-    object.__setattr__(graph, "columns", columns)
+    columns = (
+        NumberColumn(name="age", first=0, size=2, marked=True, offset=40, scale=10),
+        CategoryColumn(name="city", first=2, size=3, categories=("Bern", "Oslo", "Rome"), has_other=False),
+        TextColumn(name="text", first=5, size=2, vocabulary=("red", "blue"), idf=(1.0, 1.0)),
+    )
+    graph = dataclasses.replace(random_graph(1), features=sp.csr_array(x) if sparse else x, columns=columns)
     trained = untrained(graph, small_config())
     seen = set()
     for neighbor in range(1, 16):
@@ -150,7 +159,7 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
                     naive_effect(trained, [0], [neighbor], features, without), abs=2e-5
                 )
         if "city" in found:
-            assert found["city"].target_value == f"city of {city[0].tolist()}"
+            assert found["city"].target_value == ("Bern", "Oslo", "Rome")[city[0].argmax()]
     assert {"age", "city"} < seen
     one, other = [i for i in range(16) if not missing[i]][:2]
     close = abs(age[one] - age[other]) <= 0.5 * x[:, 0].std()

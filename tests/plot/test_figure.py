@@ -227,7 +227,7 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
     figure = explanation_figure(explanation, graph)
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
     expected = [
-        show(one.name, 18) for neighbor in explanation.neighbors[:3] for one in neighbor.shared_attributes.attributes
+        show(one.name, 14) for neighbor in explanation.neighbors[:3] for one in neighbor.shared_attributes.attributes
     ]
     assert expected
     assert [text.get_text() for text in listed if text.get_text() != "nothing in common"] == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels import reference, torch_any
-from se_gnn.similarity.kernels.plan import MatchPlan
-from strategies import continuous, match_plans, measures, random_graph, seeds, whole_numbers
+from se_gnn.similarity.kernels import numba_cpu, reference, torch_any
+from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
+from strategies import continuous, graphs, match_plans, measures, random_graph, seeds, whole_numbers
 
 KERNELS = {"dispatched": match_edges, "torch": torch_any.match_edges}
 kernels = st.sampled_from(sorted(KERNELS))
@@ -292,10 +293,7 @@ def test_a_query_is_answered_alike_alone_and_among_others(case, seed, measure):
     h = continuous(seed, graph.num_nodes, 3)
     best, winners = match_edges(h, plan, measure)
     for q, edge in enumerate(plan.query_ids):
-        alone = MatchPlan(
-            query_ids=np.array([edge]), query_ends=graph.edges[[edge]], key_ids=plan.key_ids, key_ends=plan.key_ends,
-            key_nodes=plan.key_nodes, ptr=plan.ptr, members=plan.members,
-        )  # fmt: skip
+        alone = dataclasses.replace(plan, query_ids=np.array([edge]), query_ends=graph.edges[[edge]])
         one, winner = match_edges(h, alone, measure)
         assert torch.equal(one[0], best[q])
         assert torch.equal(winner[0], winners[q])
@@ -319,7 +317,7 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from se_gnn.graph import local_graphs
 from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
 from strategies import continuous, random_graph
 
 graph = random_graph(1, num_nodes=24, num_edges=40, num_labeled=8)
@@ -344,3 +342,51 @@ def test_what_a_process_ran_before_does_not_change_a_bit():
     )
     assert one.stdout == other.stdout
     assert "cosine" in one.stdout
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_shared_nodes_change_no_bit(wide, measure):
+    graph, plan = wide
+    assert len(plan.cover.hubs)
+    h = continuous(5, graph.num_nodes, 7)
+    plain = dataclasses.replace(plan, cover=KeyCover.one_by_one(plan.ptr, plan.members))
+    for found, expected in zip(match_edges(h, plan, measure), match_edges(h, plain, measure)):
+        assert torch.equal(found, expected)
+
+
+@settings(max_examples=50)
+@given(case=match_plans())
+def test_a_cover_holds_the_members_of_each_local_graph(case):
+    _, plan = case
+    cover = plan.cover
+    for t in range(plan.num_local):
+        hubs = cover.hubs[cover.hub_ptr[t] : cover.hub_ptr[t + 1]]
+        parts = [cover.at_hub[cover.at_hub_ptr[hub] : cover.at_hub_ptr[hub + 1]] for hub in hubs]
+        parts.append(cover.others[cover.other_ptr[t] : cover.other_ptr[t + 1]])
+        assert set(np.concatenate(parts)) == set(plan.members[plan.ptr[t] : plan.ptr[t + 1]])
+
+
+def test_of_edges_too_close_to_tell_by_scores_the_closest_wins():
+    # ten thousand times closer than they are long: their squares differ by less than float32 can say
+    h = torch.tensor([[1.0, 1.0], [1.0, -1.0], [1.0003, 0.0], [1.0001, 0.0], [1.0002, 0.0], [-3.0, 0.0]])
+    graph = AttributedGraph.build(features=np.ones((6, 1)), edges=[[0, 1], [2, 3], [3, 4], [2, 4]], labels=[0] * 6)
+    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3]), 1))
+    best, winners = match_edges(h, plan, "distance")
+    expected, first = reference.match_edges(h.double(), plan, "distance")
+    assert torch.equal(winners, first)
+    torch.testing.assert_close(best.double(), expected, rtol=1e-3, atol=0)
+
+
+@settings(max_examples=50)
+@given(graph=graphs(), seed=seeds, measure=measures)
+def test_both_directions_may_share_their_products(graph, seed, measure):
+    targets, labeled = local_graphs(graph, np.arange(graph.num_nodes), 2), local_graphs(graph, graph.train, 2)
+    plans = [MatchPlan.build(graph.edges, a.union(), b) for a, b in ((targets, labeled), (labeled, targets))]
+    h = continuous(seed, graph.num_nodes, 3)
+    shared = numba_cpu.shared_products(h, *plans, measure)
+    assert (shared is None) == (len(plans[1].query_ids) == 0)
+    for plan, products in zip(plans, shared or ()):
+        for found, expected in zip(
+            numba_cpu.match_edges(h, plan, measure, products=products), match_edges(h, plan, measure)
+        ):
+            assert torch.equal(found, expected)

@@ -74,8 +74,8 @@ def read_graph(content: bytes, *, where: str) -> RawGraph:
     pieces = [f"{matrix}_{piece}" for matrix in ("adj", "attr") for piece in _PIECES]
     arrays = read_arrays(content, [*pieces, "labels"], where=where)
     return RawGraph(
-        edges=entries(_csr(arrays, "adj", where)),
-        features=_csr(arrays, "attr", where),
+        edges=entries(csr(arrays, "adj", where)),
+        features=csr(arrays, "attr", where),
         labels=arrays["labels"].astype(np.int64),
     )
 
@@ -86,11 +86,13 @@ def entries(matrix: sp.csr_array) -> IntArray:
     return np.stack([coordinates.row, coordinates.col], axis=1).astype(np.int64)
 
 
-def _csr(arrays: dict[str, npt.NDArray[Any]], matrix: str, where: str) -> sp.csr_array:
-    data, indices, indptr, shape = (arrays[f"{matrix}_{piece}"] for piece in _PIECES)
+def csr(arrays: dict[str, npt.NDArray[Any]], matrix: str, where: str) -> sp.csr_array:
+    """The matrix whose pieces are named ``adj_data``, ``adj_indices``, ... for ``adj``."""
+    names = [f"{matrix}_{piece}" for piece in _PIECES]
     try:
-        result = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+        *pieces, shape = (arrays[name] for name in names)
+        result = sp.csr_array(tuple(pieces), shape=tuple(shape))
         result.check_format(full_check=True)
-    except ValueError as error:
-        raise InputError(f"{where} is not the file it should be: {matrix} is no CSR matrix ({error})") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{where}: {', '.join(names)} must be the pieces of a CSR matrix: {error}") from error
     return result

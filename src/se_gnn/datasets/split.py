@@ -43,3 +43,26 @@ def split_by_share(num_nodes: int, *, train: float, val: float, generator: np.ra
     nodes = generator.permutation(num_nodes)
     ends = [round(train * num_nodes), round((train + val) * num_nodes)]
     return Split(*(np.sort(part) for part in np.split(nodes, ends)))
+
+
+def split_stratified(
+    labels: IntArray, *, train: float, val: float, most: int | None = None, generator: np.random.Generator
+) -> Split:
+    """A share ``train`` and a share ``val`` of the nodes of each class; the rest of each class tests.
+
+    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of
+    the test nodes keep their shares. A class has at least one labeled node.
+
+    >>> labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1])
+    >>> split = split_stratified(labels, train=0.6, val=0.2, generator=np.random.default_rng(0))
+    >>> labels[split.train].tolist(), labels[split.val].tolist(), labels[split.test].tolist()
+    ([0, 0, 0, 1, 1, 1], [0, 1], [0, 1])
+    """
+    parts: list[list[IntArray]] = [[], [], []]
+    for label in np.unique(labels[labels >= 0]):
+        nodes = generator.permutation(np.flatnonzero(labels == label))
+        ends = [max(1, round(train * len(nodes))), max(1, round((train + val) * len(nodes)))]
+        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, most, None)):
+            part.append(chosen[:limit])
+    empty = np.empty(0, np.int64)
+    return Split(*(np.sort(np.concatenate([empty, *part])) for part in parts))

@@ -15,9 +15,9 @@ import numpy as np
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.columns import CategoryColumn, Column, TextColumn
 
 CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
-COUNTED_KINDS = ("category", "text")  # of a table's columns: a feature is there or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Attributes:
 
 def has_attribute_names(graph: AttributedGraph) -> bool:
     """Whether the attributes of a graph can be named to people."""
-    return graph.feature_names is not None or getattr(graph, "columns", None) is not None
+    return graph.feature_names is not None or graph.columns is not None
 
 
 @lru_cache(maxsize=1)
@@ -72,13 +72,12 @@ def attributes_of(graph: AttributedGraph) -> Attributes:
     mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
     squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
     spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0, dtype=np.float64)).ravel() - mean**2, 0))
-    columns: Any = getattr(graph, "columns", None)
-    if columns is not None:
+    if graph.columns is not None:
         counts = np.zeros(graph.num_features, dtype=bool)
-        for column in columns:
-            counts[list(column.features)] = column.kind in COUNTED_KINDS
+        for column in graph.columns:
+            counts[list(column.features)] = isinstance(column, CategoryColumn | TextColumn)
             counts[column.features[-1]] |= column.marked
-        every = [attribute for column in columns for attribute in _of_column(column)]
+        every = [attribute for column in graph.columns for attribute in _of_column(column)]
     else:
         counts = _counted(features) if dense else np.ones(graph.num_features, dtype=bool)
         names = graph.feature_names or [f"attribute {j}" for j in range(graph.num_features)]
@@ -88,9 +87,9 @@ def attributes_of(graph: AttributedGraph) -> Attributes:
     return Attributes(tuple(every), owner, counts, spread.astype(np.float32), without.astype(np.float32))
 
 
-def _of_column(column: Any) -> list[Attribute]:
+def _of_column(column: Column) -> list[Attribute]:
     features = tuple(column.features)
-    if column.kind == "text":
+    if isinstance(column, TextColumn):
         return [Attribute(name, (j,), _number) for name, j in zip(column.feature_names, features)]
     return [Attribute(column.name, features, column.show, features[-1] if column.marked else None)]
 

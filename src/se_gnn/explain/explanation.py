@@ -6,7 +6,7 @@ An explanation is the computation itself, not a model of it. Shapes: M edges of 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class CrucialSubgraph:
     importance: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Explanation:
     """Prediction of one node and the evidence it is made of.
 
@@ -112,7 +112,7 @@ class Explanation:
     measure: str
     directions: str
     node_names: dict[int, str]
-    graph: AttributedGraph = field(repr=False)
+    graph: AttributedGraph
 
     @property
     def predicted_name(self) -> str:
@@ -170,3 +170,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.sentence()
+
+    def __repr__(self) -> str:
+        share = self.probabilities[self.predicted]
+        return (
+            f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share:.1%}) by {len(self.neighbors)} "
+            f"labeled nodes, {len(self.edges)} edges around it)"
+        )

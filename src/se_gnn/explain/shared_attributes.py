@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -24,11 +24,14 @@ from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import TrainedModel
 from se_gnn.similarity.node import aligned, all_pairs
 
+TakenFrom = Literal["both", "one"]
+
 NOTE = (
-    "Each effect is exact: the attribute is taken from both {things}, all else stays as it is, and their similarity is "
+    "Each effect is exact: the attribute is taken from {whom}, all else stays as it is, and their similarity is "
     "computed again; the effect is what is lost. Below 0: they would be more similar without it. Taken means {taken}. "
     "The effects do not add up to the similarity, because attributes act together."
 )
+WHOM = {"both": "both {things}", "one": "one of the two {things} at a time, and the mean of the two ways counts"}
 TO_ZERO = "set to 0"
 TO_MEAN = "set to its mean over all nodes"
 TO_EITHER = "set to 0 where the attribute counts something (never negative, mostly 0), else to its mean over all nodes"
@@ -75,26 +78,35 @@ class SharedEdgeAttributes:
     note: str
 
 
-def shared_attributes(trained: TrainedModel, target: int, neighbor: int, top: int = 10) -> SharedAttributes:
+def shared_attributes(
+    trained: TrainedModel, target: int, neighbor: int, top: int = 10, *, taken_from: TakenFrom = "both"
+) -> SharedAttributes:
     r"""Which attributes make two nodes similar.
 
     The effect of attribute j is :math:`s^n(v_t, v_l) - s^n_{-j}(v_t, v_l)`, where both embeddings are computed without
     it. An attribute that counts something (a word, a category) is shared if both nodes have it; a measured one if the
     values differ by at most half a standard deviation.
 
+    Under ``taken_from="one"`` the embedding of one node alone is computed without it, and the effect is the mean over
+    the two ways: what they would lose if only one of them had it. Where ``measure`` is ``distance``, what is alike in
+    both adds nothing to a distance, so this says more there.
+
     Args:
         trained: the model and its graph.
         target: id of the one node.
         neighbor: id of the other.
         top: how many attributes are listed.
+        taken_from: ``both`` nodes together, or ``one`` at a time.
     """
+    if taken_from not in get_args(TakenFrom):
+        raise InputError(f"taken_from must be both or one, got {taken_from!r}")
     for name, node in (("target", target), ("neighbor", neighbor)):
         _check_node(name, node, trained.graph)
     if target == neighbor:
         raise InputError(f"target and neighbor must be two nodes, got {target} twice")
     similarity = _similarity(trained, [target], [neighbor])
-    attributes, num_shared = _compared(trained, [target], [neighbor], top)
-    note = _note(trained.graph, "nodes")
+    attributes, num_shared = _compared(trained, [target], [neighbor], top, taken_from)
+    note = _note(trained.graph, "nodes", taken_from)
     return SharedAttributes(int(target), int(neighbor), similarity, attributes, num_shared, note)
 
 
@@ -108,21 +120,25 @@ def shared_edge_attributes(
         for node in ends:
             _check_node(name, node, trained.graph)
     similarity = _similarity(trained, edge, matched)
-    attributes, num_shared = _compared(trained, edge, matched, top)
+    attributes, num_shared = _compared(trained, edge, matched, top, "both")
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, _note(trained.graph, "edges"))
+    note = _note(trained.graph, "edges", "both")
+    return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
 
 
 @torch.no_grad()
 def _compared(
-    trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int], top: int
+    trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int], top: int, taken_from: TakenFrom
 ) -> tuple[tuple[SharedAttribute, ...], int]:
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
     known = attributes_of(trained.graph)
     our_values, their_values = (_rows(trained.graph, group).mean(axis=0) for group in (ours, theirs))  # [F]
     shared = known.shared(our_values, their_values)
-    effects = _effects(trained, list(ours), list(theirs), [one.features for one in shared], known.without)
+    groups = [one.features for one in shared]
+    ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
+    each = [_effects(trained, list(ours), list(theirs), groups, known.without, way) for way in ways]
+    effects = np.mean(each, axis=0)
     found = []
     for i in np.argsort(-effects, kind="stable")[:top]:
         one = shared[i]
@@ -132,9 +148,14 @@ def _compared(
 
 
 def _effects(
-    trained: TrainedModel, ours: list[int], theirs: list[int], groups: list[tuple[int, ...]], without: FloatArray
+    trained: TrainedModel,
+    ours: list[int],
+    theirs: list[int],
+    groups: list[tuple[int, ...]],
+    without: FloatArray,
+    losing: set[int],
 ) -> FloatArray:
-    """Similarity that is lost when each group of features is taken from all of the nodes, [S]."""
+    """Similarity that is lost when each group of features is taken from the nodes that are ``losing`` it, [S]."""
     steps, encoder = trained.encoder_steps, trained.model.encoder
     nodes = sorted({*ours, *theirs})
     features = np.array([j for group in groups for j in group], dtype=np.int64)
@@ -143,6 +164,7 @@ def _effects(
     assert isinstance(first, nn.Linear)
     weight, device = first.weight, first.weight.device
     taken = torch.from_numpy(_rows(trained.graph, nodes)[:, features] - without[features]).to(device)  # [U, f]
+    taken *= torch.tensor([[node in losing] for node in nodes], device=device)
     moved = taken[:, :, None] * weight.T[torch.from_numpy(features).to(device)]  # [U, f, D]
     # the first row is the similarity as it is: an attribute without any effect has the effect 0
     change = torch.zeros(len(nodes), 1 + len(groups), weight.shape[0], device=device)  # [U, 1 + S, D]
@@ -180,9 +202,10 @@ def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray
     return dense
 
 
-def _note(graph: AttributedGraph, things: str) -> str:
+def _note(graph: AttributedGraph, things: str, taken_from: TakenFrom) -> str:
     counts = attributes_of(graph).counts
-    return NOTE.format(things=things, taken=TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN)
+    taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
+    return NOTE.format(whom=WHOM[taken_from].format(things=things), taken=taken)
 
 
 def _check_node(name: str, node: int, graph: AttributedGraph) -> None:

@@ -14,6 +14,24 @@ from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cover:
+    r"""A local graph of n hops as a union: all edges at its *inner* nodes, those within n - 1 hops, and its *rim*.
+
+    The rim holds the edges between two nodes n hops away. Local graphs share inner nodes, so that what is known of
+    the edges at a node serves many of them.
+
+    Shapes:
+        - **inner_ptr**, **rim_ptr:** :math:`(T + 1,)`
+        - **inner:** node ids, **rim:** edge ids, ascending in a row
+    """
+
+    inner_ptr: IntArray
+    inner: Int32Array
+    rim_ptr: IntArray
+    rim: Int32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LocalGraphs:
     r"""Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending.
 
@@ -27,6 +45,7 @@ class LocalGraphs:
     ptr: IntArray
     edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
+    cover: Cover | None = None  # None: of a part of the edges
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -66,10 +85,19 @@ class LocalGraphs:
 
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
-        sizes = self.sizes[positions]
-        ptr = np.concatenate([[0], np.cumsum(sizes)])
-        source = np.repeat(self.ptr[positions] - ptr[:-1], sizes) + np.arange(ptr[-1])
-        return LocalGraphs(self.nodes[positions], ptr, self.edge_ids[source], self.num_edges)
+        ptr, edge_ids = _rows(self.ptr, self.edge_ids, positions)
+        cover = self.cover
+        if cover is not None:
+            rows = (_rows(cover.inner_ptr, cover.inner, positions), _rows(cover.rim_ptr, cover.rim, positions))
+            cover = Cover(*rows[0], *rows[1])
+        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover)
+
+
+def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntArray, Int32Array]:
+    """Some rows of a CSR matrix."""
+    sizes = np.diff(ptr)[positions]
+    selected = np.concatenate([[0], np.cumsum(sizes)])
+    return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]
 
 
 def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGraphs:
@@ -83,12 +111,13 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGra
     nodes = np.ascontiguousarray(nodes, dtype=np.int64)
     arrays = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
     chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
-    sizes = np.zeros(len(nodes), dtype=np.int64)
-    _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty(0, np.int64), np.empty(0, np.int32))
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    edge_ids = np.empty(ptr[-1], dtype=np.int32)
-    _local_edges(*arrays, nodes, hops, chunks, sizes, ptr, edge_ids)
-    return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges)
+    sizes = np.zeros((3, len(nodes)), dtype=np.int64)  # edges, inner nodes, edges of the rim
+    nothing = np.empty(0, np.int32)
+    _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty((3, 0), np.int64), nothing, nothing, nothing)
+    ptr = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
+    edge_ids, inner, rim = (np.empty(total, dtype=np.int32) for total in ptr[:, -1])
+    _local_edges(*arrays, nodes, hops, chunks, sizes, ptr, edge_ids, inner, rim)
+    return LocalGraphs(nodes, ptr[0], edge_ids, graph.num_edges, Cover(ptr[1], inner, ptr[2], rim))
 
 
 @numba.njit(parallel=True, cache=True)
@@ -102,34 +131,46 @@ def _local_edges(
     sizes: IntArray,
     ptr: IntArray,
     edge_ids: Int32Array,
+    inner: Int32Array,
+    rim: Int32Array,
 ) -> None:
-    """Count the edges of each local graph into ``sizes`` or, where ``ptr`` is given, write their ids."""
+    """Count edges, inner nodes and rim of each local graph into ``sizes`` or, where ``ptr`` is given, write them."""
     num_nodes = len(indptr) - 1
+    writing = ptr.shape[1] > 0
     for c in numba.prange(len(chunks) - 1):
-        seen = np.full(num_nodes, -1, np.int64)  # which target last reached this node
+        seen = np.full(num_nodes, -1, np.int64)  # 2 t: inside the local graph of t, 2 t + 1: at its outermost hop
         ball = np.empty(num_nodes, np.int64)
         for t in range(chunks[c], chunks[c + 1]):
             ball[0] = nodes[t]
-            seen[nodes[t]] = t
+            seen[nodes[t]] = 2 * t
             start, end = 0, 1
-            for _ in range(hops):
+            for hop in range(hops):
+                code = 2 * t + (hop == hops - 1)
                 frontier_end = end
                 for b in range(start, frontier_end):
                     for j in range(indptr[ball[b]], indptr[ball[b] + 1]):
                         v = indices[j]
-                        if seen[v] != t:
-                            seen[v] = t
+                        if seen[v] < 2 * t:
+                            seen[v] = code
                             ball[end] = v
                             end += 1
                 start = frontier_end
-            count = 0
+            count, at_rim = 0, 0
+            if writing:
+                for b in range(start):
+                    inner[ptr[1, t] + b] = ball[b]
             ball[:end].sort()  # so that the edge ids come out ascending
             for b in range(end):
                 u = ball[b]
                 for j in range(indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], u), indptr[u + 1]):
-                    if seen[indices[j]] == t:
-                        if len(ptr):
-                            edge_ids[ptr[t] + count] = ids[j]
+                    v = indices[j]
+                    if seen[v] >= 2 * t:
+                        outside = seen[u] + seen[v] == 4 * t + 2
+                        if writing:
+                            edge_ids[ptr[0, t] + count] = ids[j]
+                            if outside:
+                                rim[ptr[2, t] + at_rim] = ids[j]
                         count += 1
-            if not len(ptr):
-                sizes[t] = count
+                        at_rim += outside
+            if not writing:
+                sizes[0, t], sizes[1, t], sizes[2, t] = count, start, at_rim

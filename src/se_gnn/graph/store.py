@@ -22,6 +22,7 @@ from safetensors.numpy import load, save
 
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
+from se_gnn.graph.columns import column_from_dict
 
 ARRAYS = "graph.safetensors"
 NAMES = "graph.json"
@@ -72,6 +73,7 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         "merged": dataclasses.asdict(graph.merged),
         "class_names": graph.class_names,
         "feature_names": graph.feature_names,
+        "columns": None if graph.columns is None else [column.to_dict() for column in graph.columns],
         "node_names": graph.node_names,
         "arrays_sha256": sha256(content),
     }
@@ -86,7 +88,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         raise InputError(f"{where / ARRAYS} is truncated or was changed: it does not have the digest in {NAMES}")
     try:
         arrays = load(files[ARRAYS])
-        names = about["feature_names"]
+        names, columns = about["feature_names"], about.get("columns")
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
@@ -97,6 +99,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
             class_names=tuple(about["class_names"]),
             node_names=tuple(about["node_names"]),
             feature_names=None if names is None else tuple(names),
+            columns=None if columns is None else tuple(column_from_dict(column) for column in columns),
             image_shape=None if about["image_shape"] is None else tuple(about["image_shape"]),
             merged=EdgeReport(**about["merged"]),
         )

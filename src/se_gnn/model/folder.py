@@ -76,6 +76,12 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     return TrainedModel(model, graph, parse_json(files[METRICS], path / METRICS))
 
 
+def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
+    """A model on the graph that was stored in another folder, or on its own (None)."""
+    trained = load_model(folder)
+    return trained if graph is None else trained.on(store.load_graph(graph))
+
+
 def is_model_folder(folder: str | Path) -> bool:
     """Whether a finished model is there, be it whole or damaged."""
     path = Path(folder) / MANIFEST

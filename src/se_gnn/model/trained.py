@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps
+from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.prediction import Prediction
@@ -48,6 +50,25 @@ class TrainedModel:
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
         return Voter(self.graph, self.config, max_memory=self.max_memory)
+
+    def on(self, graph: AttributedGraph) -> TrainedModel:
+        """The same model on another graph, whose labeled nodes vote: next month's table, say.
+
+        Its features must mean the same: as many as the model reads, of the same columns in the same encoding.
+        """
+        told = "than the graph that the model was trained on"
+        if graph.columns != self.graph.columns:
+            raise InputError(
+                f"{graph.name} has other columns, or another encoding of them, {told}: import its tables with --like "
+                "and the model's folder"
+            )
+        for what in ("num_features", "class_names"):
+            known, given = getattr(self.graph, what), getattr(graph, what)
+            if known != given:
+                raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
+        if not len(graph.train):
+            raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
+        return dataclasses.replace(self, graph=graph)
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.graph.store import read_file
-from se_gnn.optional import require
 from se_gnn.plot.palette import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL
-from se_gnn.plot.settings import neutral
+from se_gnn.plot.settings import blank_figure, neutral
 from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figur
     if not records:
         raise InputError("training_figure needs at least one epoch")
     with neutral():
-        figure = _figure(8.0, 2.8)
+        figure = blank_figure(8.0, 2.8)
         losses, accuracy = figure.subplots(1, 2, gridspec_kw={"left": 0.08, "right": 0.97, "bottom": 0.2, "top": 0.86})
         epochs = [int(record["epoch"]) for record in records]
         for i, (key, name) in enumerate(_LOSSES.items()):
@@ -85,7 +84,7 @@ def precision_figure(
         name = wrong[0] if wrong else next(iter(lengths))
         raise InputError(f"each method needs a precision for each of the {len(at)} k, {name!r} has {lengths[name]}")
     with neutral():
-        figure = _figure(5.2, 3.2)
+        figure = blank_figure(5.2, 3.2)
         axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.97, "bottom": 0.16, "top": 0.9})
         for i, (name, given) in enumerate(precision.items()):
             values = 100 * np.asarray(given, dtype=np.float64)
@@ -116,14 +115,6 @@ def _best_epoch(records: Sequence[Mapping[str, Any]]) -> int | None:
     """Highest validation accuracy, ties by the lower validation loss, then the earlier epoch; None without any."""
     known = [i for i, record in enumerate(records) if np.isfinite(float(record["val_accuracy"] or np.nan))]
     return min(known, key=lambda i: (-records[i]["val_accuracy"], records[i]["val_loss"]), default=None)
-
-
-def _figure(width: float, height: float) -> Figure:
-    figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
-    agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
-    figure: Figure = figures.Figure(figsize=(width, height), facecolor="white")
-    agg.FigureCanvasAgg(figure)
-    return figure
 
 
 def _color(i: int) -> str:

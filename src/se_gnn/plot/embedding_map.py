@@ -14,7 +14,7 @@ from se_gnn.model import TrainedModel
 from se_gnn.optional import require
 from se_gnn.plot.palette import FAINT, INK, LARGE, NORMAL, SMALL, class_style
 from se_gnn.plot.projection import Method, project
-from se_gnn.plot.settings import neutral
+from se_gnn.plot.settings import blank_figure, neutral
 from se_gnn.plot.text import percent, show
 
 if TYPE_CHECKING:
@@ -40,16 +40,13 @@ def embedding_figure(
     """
     if most_nodes < 1:
         raise InputError(f"most_nodes must be at least 1, got {most_nodes}")
-    figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
-    agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
     graph = trained.graph
     voters = [neighbor.node for neighbor in explanation.neighbors]
     nodes = _shown(graph, [explanation.node, *voters], most_nodes)
     points = project(trained.embeddings[nodes].cpu().numpy(), method)
     where = {int(node): point for node, point in zip(nodes, points)}
     with neutral():
-        figure: Figure = figures.Figure(figsize=(7.0, 6.4), facecolor="white")
-        agg.FigureCanvasAgg(figure)
+        figure = blank_figure(7.0, 6.4)
         axes = figure.add_axes((0.02, 0.1, 0.96, 0.77))
         axes.set(aspect="equal")
         axes.margins(0.06)

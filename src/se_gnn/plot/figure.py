@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.optional import require
 from se_gnn.plot.local_graphs import Arrangement, draw_local_graphs
 from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures
 from se_gnn.plot.palette import INK, LARGE, NORMAL
-from se_gnn.plot.settings import neutral
+from se_gnn.plot.settings import blank_figure, neutral
 from se_gnn.plot.text import percent, show
 from se_gnn.plot.vote import draw_vote, vote_height
 
@@ -36,8 +35,6 @@ def explanation_figure(
         graph: the graph it was explained on.
         arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE).
     """
-    figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
-    agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
     heights = {"title": TITLE_HEIGHT}
     if graph.image_shape is not None:
         heights["pictures"] = PICTURES_HEIGHT
@@ -48,8 +45,7 @@ def explanation_figure(
         heights["attributes"] = attributes_height(explanation)
     heights["vote"] = vote_height(explanation)
     with neutral():
-        figure: Figure = figures.Figure(figsize=(WIDTH, sum(heights.values())), facecolor="white")
-        agg.FigureCanvasAgg(figure)
+        figure = blank_figure(WIDTH, sum(heights.values()))
         rows = figure.subfigures(len(heights), 1, height_ratios=list(heights.values()), hspace=0, squeeze=False)[:, 0]
         part = dict(zip(heights, rows))
         part["title"].text(0.015, 0.62, _title(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")

@@ -7,8 +7,7 @@ Shapes: P nodes, S edges, R pairs of matched edges.
 
 from __future__ import annotations
 
-import itertools
-
+import numba
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -84,30 +83,45 @@ def _on_rings(points: Points, rings: IntArray) -> Points:
     return placed
 
 
+@numba.njit(cache=True)
 def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
     """Nodes of a ring exchange places as long as that makes the picture clearer."""
     points, cost = points.copy(), _clutter(points, edges)
     for _ in range(_PASSES):
         before = cost
-        for ring in range(1, rings.max() + 1):
-            for a, b in itertools.combinations(np.flatnonzero(rings == ring), 2):
-                points[[a, b]] = points[[b, a]]
+        for a in range(1, len(points)):
+            for b in range(a + 1, len(points)):
+                if rings[a] != rings[b]:
+                    continue
+                _exchange(points, a, b)
                 after = _clutter(points, edges)
                 if after < cost - 1e-9:
                     cost = after
                 else:
-                    points[[a, b]] = points[[b, a]]
+                    _exchange(points, a, b)
         if cost == before:
             break
     return points
 
 
+@numba.njit(cache=True)
+def _exchange(points: Points, a: int, b: int) -> None:
+    for axis in range(2):
+        points[a, axis], points[b, axis] = points[b, axis], points[a, axis]
+
+
+@numba.njit(cache=True)
 def _clutter(points: Points, edges: IntArray) -> float:
     """Length of all edges, and one more for each node that an edge runs through."""
-    start, along = points[edges[:, 0]], points[edges[:, 1]] - points[edges[:, 0]]  # [S, 2]
-    squared = (along**2).sum(axis=1)
-    away = points[None] - start[:, None]  # [S, P, 2]
-    share = np.clip(np.einsum("spk,sk->sp", away, along) / squared[:, None], 0, 1)
-    gap = ((away - share[..., None] * along[:, None]) ** 2).sum(axis=2)
-    through = (gap < _CLEARANCE**2) & (share > 0) & (share < 1)
-    return float(np.sqrt(squared).sum() + through.sum())
+    total = 0.0
+    for s in range(len(edges)):
+        x, y = points[edges[s, 0]]
+        dx, dy = points[edges[s, 1], 0] - x, points[edges[s, 1], 1] - y
+        squared = dx * dx + dy * dy
+        total += np.sqrt(squared)
+        for p in range(len(points)):
+            share = ((points[p, 0] - x) * dx + (points[p, 1] - y) * dy) / squared
+            if 0 < share < 1:
+                across, up = points[p, 0] - x - share * dx, points[p, 1] - y - share * dy
+                total += across * across + up * up < _CLEARANCE * _CLEARANCE
+    return total

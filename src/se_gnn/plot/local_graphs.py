@@ -8,12 +8,12 @@ import numpy as np
 
 from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.attributed import FloatArray
 from se_gnn.optional import require
 from se_gnn.plot.feature_layout import placed_by_features
-from se_gnn.plot.layout import Points, layout, turned_to
+from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, NORMAL, SMALL, UNKNOWN_COLOR, class_style
+from se_gnn.plot.placement import edge_strengths, laid_out, number_places
 from se_gnn.plot.text import percent, show
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ BY_FEATURES = " Places: t-SNE of the attributes."
 NOTHING_MATCHED = "There are no edges to match: the nodes were compared by their own attributes alone."
 
 _THIN, _WIDE, _BOLD = 0.5, 2.0, 1.4  # points; bold comes on top
-_BADGE = 0.13  # room that a number takes
 _REACH = 1.2  # how far an axis reaches from the center; the layout fills the unit disc
 
 
@@ -61,12 +60,7 @@ def draw_local_graphs(
     views = [target] + [
         neighbor_view(neighbor, explanation, graph, target, most_edges=most_edges) for neighbor in neighbors
     ]
-    if arrangement == "features":
-        points = placed_by_features(views, graph)
-    else:
-        points = [layout(view.hops, view.ends) for view in views]
-        for i, view in enumerate(views[1:], start=1):
-            points[i] = turned_to(points[i], *_numbered_middles(view, points[i], target, points[0]))
+    points = placed_by_features(views, graph) if arrangement == "features" else laid_out(views)
     titles = [f"to explain: {show(explanation.name, 18)}\nlabel {_class_name(explanation.label, graph)}"] + [
         f"{show(neighbor.name)}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
         for neighbor in neighbors
@@ -92,7 +86,8 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Attribu
 def _draw_edges(axes: Axes, view: LocalView, points: Points) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors = [], [], []
-    for (start, end), numbers, width in zip(points[view.ends], view.numbers, _widths(view.similarity)):
+    every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
+    for (start, end), numbers, width in zip(points[view.ends], view.numbers, every_width):
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         stops = np.linspace(start, end, parts + 1)
         segments += [stops[i : i + 2] for i in range(parts)]
@@ -139,7 +134,7 @@ def _draw_numbers(axes: Axes, view: LocalView, points: Points) -> None:
     for (start, end), numbers in zip(points[view.ends], view.numbers):
         if not numbers:
             continue
-        places = _places(start, end, len(numbers), taken)
+        places = number_places(start, end, len(numbers), taken)
         taken = np.concatenate([taken, places])
         for place, number in zip(places, numbers):
             box = {"boxstyle": "round,pad=0.18", "fc": MATCH_COLORS[number - 1], "ec": "white", "lw": 0.6}
@@ -147,51 +142,6 @@ def _draw_numbers(axes: Axes, view: LocalView, points: Points) -> None:
                 place[0], place[1], str(number), ha="center", va="center_baseline", fontsize=SMALL, fontweight="bold",
                 color="white", zorder=5, gid="number", bbox=box,
             )  # fmt: skip
-
-
-def _places(start: Points, end: Points, count: int, taken: Points) -> Points:
-    """Where ``count`` numbers go [count, 2]: side by side on the edge, or beside it where it is too short for them."""
-    length = np.linalg.norm(end - start)
-    along = (end - start) / length
-    room = (count + 1) * _BADGE  # half a number's room to either end
-    if room > length:
-        across = np.array([-along[1], along[0]])
-        outward = 1 if across @ (start + end) > 0 else -1
-        middle = (start + end) / 2 + outward * _BADGE * across
-    else:
-        slack = (length - room) / 2
-        middles = (start + end) / 2 + np.array([0, -0.3, 0.3, -0.6, 0.6])[:, None] * slack * along
-        free = np.linalg.norm(middles[:, None] - taken[None], axis=2).min(axis=1)
-        middle = middles[np.argmax(np.round(free, 2))]  # the middle of the edge, if that is as free as any
-    places: Points = middle + (np.arange(count) - (count - 1) / 2)[:, None] * _BADGE * along
-    return places
-
-
-def _numbered_middles(
-    view: LocalView, points: Points, target: LocalView, target_points: Points
-) -> tuple[Points, Points]:
-    """The middles of the edges that carry a number, in a neighbor's picture and in the target's, [R, 2] each."""
-    middles = target_points[target.ends].mean(axis=1)
-    theirs = {number: middle for numbers, middle in zip(target.numbers, middles) for number in numbers}
-    pairs = [
-        (middle, theirs[number])
-        for numbers, middle in zip(view.numbers, points[view.ends].mean(axis=1))
-        for number in numbers
-        if number in theirs
-    ]
-    stacked = np.array(pairs).reshape(-1, 2, 2)
-    return stacked[:, 0], stacked[:, 1]
-
-
-def _widths(similarity: FloatArray) -> FloatArray:
-    """Line widths: the more similar, the wider; an edge without a match is thin."""
-    known = np.isfinite(similarity)
-    if not known.any():
-        return np.full(len(similarity), _THIN, dtype=np.float32)
-    low, high = similarity[known].min(), similarity[known].max()
-    share = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
-    widths: FloatArray = np.where(known, _THIN + 0.3 + (_WIDE - _THIN - 0.3) * share, _THIN)
-    return widths
 
 
 def _node_size(num_nodes: int) -> float:
@@ -208,7 +158,7 @@ def _caption(view: LocalView) -> str:
 
 
 def _class_name(label: int, graph: AttributedGraph) -> str:
-    return f"‘{show(graph.class_names[label])}’" if label != UNKNOWN else "not known"
+    return f"‘{show(graph.class_names[label], 20)}’" if label != UNKNOWN else "not known"
 
 
 def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement) -> None:

@@ -46,12 +46,16 @@ def draw_attributes(figure: FigureBase, explanation: Explanation) -> None:
             figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
 
 
+def _effect(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) >= 0.0005 else "0"
+
+
 def _lines(neighbor: Neighbor) -> list[tuple[str, str]]:
     shared = neighbor.shared_attributes
     if shared is None:
         return []
     lines = [
-        (show(one.name, 18), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {one.effect:+.2g}")
+        (show(one.name, 14), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {_effect(one.effect)}")
         for one in shared.attributes[:MOST_ATTRIBUTES]
     ]
     hidden = shared.num_shared - len(lines)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from se_gnn.optional import require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PINNED = (
     "axes", "figure", "grid", "hatch", "image", "legend", "lines", "patch", "path", "savefig", "scatter", "svg", "text",
@@ -21,3 +24,12 @@ def neutral(**changes: Any) -> AbstractContextManager[None]:
         {**pinned, **{name.replace("__", "."): value for name, value in changes.items()}}
     )
     return context
+
+
+def blank_figure(width: float, height: float) -> Figure:
+    """A white figure of that many inches that belongs to no window."""
+    figures: Any = require("matplotlib.figure", extra="plot", feature="pictures")
+    agg: Any = require("matplotlib.backends.backend_agg", extra="plot", feature="pictures")
+    figure: Figure = figures.Figure(figsize=(width, height), facecolor="white")
+    agg.FigureCanvasAgg(figure)
+    return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import unicodedata
 
 NAME_LENGTH = 24
@@ -19,8 +20,21 @@ def show(name: str, limit: int = NAME_LENGTH) -> str:
     >>> print(show("cost: $5 $10"))
     cost: \$5 \$10
     """
-    shown = "".join(_harmless(character) for character in unicodedata.normalize("NFC", name))
-    return shorten(shown, limit).replace("$", r"\$")  # matplotlib reads what is between two $ as mathematics
+    return shorten(readable(name), limit).replace("$", r"\$")  # matplotlib reads what is between two $ as mathematics
+
+
+def readable(name: str) -> str:
+    r"""A name as one line of text: what cannot be seen is taken out or marked, and no direction is changed.
+
+    >>> readable("two\nlines"), readable("evil\u202exe.doc")
+    ('two lines', 'evilxe.doc')
+    """
+    return "".join(_harmless(character) for character in unicodedata.normalize("NFC", name))
+
+
+def isolated(name: str) -> str:
+    """A readable name between the marks U+2068 and U+2069: its direction does not turn the text around it."""
+    return f"\u2068{readable(name)}\u2069"
 
 
 def shorten(text: str, limit: int) -> str:
@@ -44,6 +58,30 @@ def percent(share: float) -> str:
     if 0.995 <= share < 1 - 1e-6:
         return ">99%"
     return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+
+
+def tenths(share: float) -> str:
+    """A share in percent with one digit after the point, and never 0% or 100% for what is neither.
+
+    >>> [tenths(share) for share in (0, 0.00004, 0.049, 0.8123, 0.9999, 1)]
+    ['0%', '<0.1%', '4.9%', '81.2%', '>99.9%', '100%']
+    """
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.9995 <= share < 1 - 1e-6:
+        return ">99.9%"
+    return f"{share:.1%}" if 0 < share < 0.9995 else f"{share:.0%}"
+
+
+def decimal(value: float) -> str:
+    """A number with two digits after the point and a proper minus sign; a dash where there is none.
+
+    >>> [decimal(value) for value in (-1.257, 0.001, -0.001, float("nan"))]
+    ['−1.26', '0.00', '0.00', '–']
+    """
+    if not math.isfinite(value):
+        return "–"
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # + 0.0: no "-0.00"
 
 
 def _harmless(character: str) -> str:

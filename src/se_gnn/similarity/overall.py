@@ -11,8 +11,15 @@ from torch import Tensor
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
+from se_gnn.similarity.kernels.numba_cpu import NodeProducts
 from se_gnn.similarity.node import all_pairs
-from se_gnn.similarity.structure import EdgeMatching, StructurePlan, structure_similarity, structure_with_matches
+from se_gnn.similarity.structure import (
+    EdgeMatching,
+    StructurePlan,
+    both_products,
+    structure_similarity,
+    structure_with_matches,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +79,11 @@ def compare(
     h: Tensor, plan: ComparisonPlan, config: SimilarityConfig, *, max_memory: int | str | None = None
 ) -> Similarities:
     """Eq. (2), (6) and (7) for all pairs of a plan, with gradients to ``h``."""
-    forward = structure_similarity(h, plan.forward, config.measure, max_memory=max_memory)
-    return _combined(h, plan, forward, _way_back(h, plan, forward, config, max_memory), config)
+    there, back = None, None
+    if plan.backward is not None and not (h.requires_grad and torch.is_grad_enabled()):
+        there, back = both_products(h, plan.forward, plan.backward, config.measure)
+    forward = structure_similarity(h, plan.forward, config.measure, max_memory=max_memory, products=there)
+    return _combined(h, plan, forward, _way_back(h, plan, forward, config, max_memory, back), config)
 
 
 def compare_with_matches(
@@ -98,7 +108,12 @@ def compare_with_matches_back(
 
 
 def _way_back(
-    h: Tensor, plan: ComparisonPlan, forward: Tensor, config: SimilarityConfig, max_memory: int | str | None
+    h: Tensor,
+    plan: ComparisonPlan,
+    forward: Tensor,
+    config: SimilarityConfig,
+    max_memory: int | str | None,
+    products: NodeProducts | None = None,
 ) -> Tensor | None:
     """Structure similarity of the labeled nodes with the targets, as [T, L]; None where one direction counts."""
     if config.directions == "one":
@@ -106,7 +121,7 @@ def _way_back(
     if plan.symmetric:
         return forward.T
     assert plan.backward is not None
-    return structure_similarity(h, plan.backward, config.measure, max_memory=max_memory).T
+    return structure_similarity(h, plan.backward, config.measure, max_memory=max_memory, products=products).T
 
 
 def _combined(

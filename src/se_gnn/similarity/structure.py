@@ -21,7 +21,9 @@ from se_gnn.config import Measure
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.similarity.kernels import numba_cpu
 from se_gnn.similarity.kernels.dispatch import has_triton, kernel_for
+from se_gnn.similarity.kernels.numba_cpu import NodeProducts
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.matching import match_edges
 from se_gnn.similarity.memory import items_within, memory_budget
@@ -101,14 +103,22 @@ class EdgeMatching:
 
 
 def structure_similarity(
-    h: Tensor, plan: StructurePlan, measure: Measure, *, max_memory: int | str | None = None
+    h: Tensor,
+    plan: StructurePlan,
+    measure: Measure,
+    *,
+    max_memory: int | str | None = None,
+    products: NodeProducts | None = None,
 ) -> Tensor:
-    """s^e(v_t, v_l), Eq. (6), [T, L]; -inf where one of the two nodes has no edges and so no structure."""
+    """s^e(v_t, v_l), Eq. (6), [T, L]; -inf where one of the two nodes has no edges and so no structure.
+
+    ``products`` are those of :func:`both_products`; None: they are computed.
+    """
     if h.requires_grad and torch.is_grad_enabled():
         best, _ = match_edges(h, plan.matching, measure)  # [Q, L]
         similarity = plan.mean(h.device) @ best.masked_fill(torch.isneginf(best), 0)
     else:
-        similarity = _streamed(h, plan, measure, memory_budget(max_memory, h.device))
+        similarity = _streamed(h, plan, measure, memory_budget(max_memory, h.device), products)
     return similarity.masked_fill(~plan.defined(h.device), -torch.inf)
 
 
@@ -119,7 +129,16 @@ def structure_with_matches(h: Tensor, plan: StructurePlan, measure: Measure) -> 
     return similarity, EdgeMatching(plan.matching, best.cpu().numpy(), winners.cpu().numpy())
 
 
-def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int) -> Tensor:
+def both_products(
+    h: Tensor, forward: StructurePlan, back: StructurePlan, measure: Measure
+) -> tuple[NodeProducts | None, NodeProducts | None]:
+    """What both directions can share: on the CPU, the products of nodes, unless they are too many to be held."""
+    if kernel_for(h) is not numba_cpu:
+        return None, None
+    return numba_cpu.shared_products(h, forward.matching, back.matching, measure) or (None, None)
+
+
+def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int, products: NodeProducts | None) -> Tensor:
     """P M with a part of M at a time: some queries on the CPU, some local graphs on a device. Sums keep their order."""
     num_queries, num_local = plan.matching.num_queries, plan.matching.num_local
     if h.device.type != "cpu":
@@ -137,7 +156,10 @@ def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int) -> 
         queries = dataclasses.replace(
             plan.matching, query_ids=plan.matching.query_ids[part], query_ends=plan.matching.query_ends[part]
         )
-        best, _ = kernel_for(h).match_edges(h.detach(), queries, measure)
+        if products is None:
+            best, _ = kernel_for(h).match_edges(h.detach(), queries, measure)
+        else:
+            best, _ = numba_cpu.match_edges(h, queries, measure, products=products.part(part))
         _add_members(best.numpy(), low, plan.columns, plan.ptr, cursor, sums)
     return torch.from_numpy(_divided(sums, plan.ptr))
 

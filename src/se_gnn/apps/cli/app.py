@@ -16,7 +16,9 @@ from se_gnn.apps.cli.attack import attack
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
+from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.predict import predict
+from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError
 
@@ -107,10 +109,29 @@ app.command(
     epilog=(
         "\b\n"
         "Examples:\n"
+        "  se-gnn report model --out report.html\n"
+        "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
+    )
+)(report)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
         "  se-gnn attack citeseer --rate 0.25 --out attacked\n"
         "  se-gnn attack citeseer --method random --rate 0.25 --out noisy"
     )
 )(attack)
+app.command(
+    "import",
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn import --nodes accounts.csv --edges payments.parquet --id account \\\n"
+        "    --label fraud --source from --target to --out graph\n"
+        "  se-gnn import --like model --nodes may.csv --edges may-payments.csv --id account \\\n"
+        "    --label fraud --source from --target to --out may"
+    ),
+)(import_tables)
 app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure a model on its validation and test nodes.
@@ -24,9 +28,9 @@ def evaluate(
     Accuracy, precision@5 (how many of the 5 nearest labeled nodes have the node's own class), and for each class how
     many of its test nodes were found (recall) and how many of those predicted so are right (precision).
     """
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
 
-    figures = measure(load_model(folder))
+    figures = measure(load_model_on(folder, graph))
     if as_json:
         import json
 

@@ -22,6 +22,10 @@ SHARED_ATTRIBUTES = 5
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
     node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+    ] = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,
@@ -33,9 +37,9 @@ def explain(
     closest of them shares, and the node's own relations that matter most.
     """
     from se_gnn.explain import Explainer
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
 
-    trained = load_model(folder)
+    trained = load_model_on(folder, graph)
     explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
     typer.echo(explanation.to_json() if as_json else _show(explanation, k))
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import check_file, node_ids
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
-    from se_gnn.graph.attributed import IntArray
     from se_gnn.model import Prediction
 
     Writer = Callable[[Prediction, AttributedGraph], bytes]
@@ -30,6 +30,10 @@ def predict(
     nodes: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Only these nodes: names with commas between. Repeatable.")
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
 ) -> None:
@@ -39,12 +43,12 @@ def predict(
     weights. A labeled node is predicted by the others.
     """
     from se_gnn.graph.store import replace_file, writing_to
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
 
     writer = _writer(out)
-    _check_file(out, overwrite=overwrite)
-    trained = load_model(folder)
-    prediction = trained.predict(_node_ids(trained.graph, nodes))
+    check_file(out, overwrite=overwrite)
+    trained = load_model_on(folder, graph)
+    prediction = trained.predict(node_ids(trained.graph, nodes))
     content = writer(prediction, trained.graph)
     with writing_to(out.parent):
         replace_file(out, content)
@@ -66,28 +70,5 @@ def _writer(out: Path) -> Writer:
     if writer is None:
         raise InputError(f"--out must end in {', '.join(writers)}, got {out.name!r}")
     if writer is prediction_files.as_parquet:
-        require("pyarrow", extra="parquet", feature="Parquet files")
+        require("pyarrow", extra="tables", feature="Parquet files")
     return writer
-
-
-def _check_file(out: Path, *, overwrite: bool) -> None:
-    if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name a file")
-    if out.exists() and not overwrite:
-        raise InputError(f"{out} already exists; --overwrite replaces it")
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: the folder {out.parent} does not exist")
-
-
-def _node_ids(graph: AttributedGraph, names: list[str] | None) -> IntArray | None:
-    """Ids of the nodes asked for, in that order; a name that holds a comma is taken whole."""
-    import numpy as np
-
-    if not names:
-        return None
-    known = set(graph.node_names)
-    split = [name for text in names for name in ([text] if text in known else text.split(","))]
-    ids = [graph.node_id(name.strip()) for name in split if name.strip()]
-    if not ids:
-        raise InputError("--nodes must name at least one node")
-    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)  # each once

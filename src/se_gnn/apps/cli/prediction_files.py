@@ -68,8 +68,8 @@ def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
 
 def as_parquet(prediction: Prediction, graph: AttributedGraph) -> bytes:
     """Columns `node`, `class`, `probability_<class>`, and `nearest`, a list of structs."""
-    pa: Any = require("pyarrow", extra="parquet", feature="Parquet files")
-    parquet: Any = require("pyarrow.parquet", extra="parquet", feature="Parquet files")
+    pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
     rows = list(_rows(prediction, graph))
     vote = pa.struct([("node", pa.string()), ("label", pa.string()), ("weight", pa.float32())])
     columns = {

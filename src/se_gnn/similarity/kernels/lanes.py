@@ -1,4 +1,4 @@
-"""The three inner loops over `LANES` queries at a time, written as LLVM vectors.
+"""The inner loops of edge matching over `LANES` queries at a time, written as LLVM vectors.
 
 Plain loops are not vectorized well here: LLVM cannot know that the arrays do not overlap, and the running maxima would
 go through memory. As vectors they stay in registers, on any processor that LLVM knows.
@@ -7,108 +7,164 @@ go through memory. As vectors they stay in registers, on any processor that LLVM
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-LANES = 64  # queries side by side
-_WIDTH = 16  # floats in one vector
-_VECTORS = LANES // _WIDTH
-_FLOATS = ir.VectorType(ir.FloatType(), _WIDTH)
+LANES = 32  # queries side by side
+COLUMNS = 64  # columns of a product side by side
+WIDTH = 16  # floats in one vector
+_VECTORS = LANES // WIDTH
+_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)
-_INTS = ir.VectorType(_I32, _WIDTH)
+_INTS = ir.VectorType(_I32, WIDTH)
 ROWS = 6  # rows of one register tile of the product
 _TILE = 4 if binding.get_host_cpu_features().get("avx512f") else 1  # its vectors across: what the registers hold
 
 
-def _data(context: Any, builder: Any, array_type: Any, value: Any) -> Any:
-    return context.make_array(array_type)(context, builder, value).data
+class _Matrix:
+    """A C-ordered array in the code that is being generated."""
+
+    def __init__(self, context: Any, builder: Any, array_type: Any, value: Any) -> None:
+        array = context.make_array(array_type)(context, builder, value)
+        self.builder, self.data = builder, array.data
+        self.stride = builder.extract_value(array.shape, array_type.ndim - 1)  # of a row, in entries
+
+    def entry(self, row: Any, column: Any = None) -> Any:
+        """Value at a place; of a vector where no column is given."""
+        index = row if column is None else self.builder.add(self.builder.mul(row, self.stride), column)
+        return self.builder.load(self.builder.gep(self.data, [index]))
+
+    def place(self, row: Any, column: Any, kind: Any) -> Any:
+        """Pointer to a vector in a row."""
+        index = self.builder.add(self.builder.mul(row, self.stride), column)
+        return self.builder.bitcast(self.builder.gep(self.data, [index]), kind.as_pointer())
+
+    def load(self, row: Any, vector: int, kind: Any = _FLOATS) -> Any:
+        """The n-th vector of a row."""
+        return self.builder.load(self.place(row, _index(vector * WIDTH), kind), align=4)
+
+    def store(self, value: Any, row: Any, vector: int) -> None:
+        """Write the n-th vector of a row."""
+        self.builder.store(value, self.place(row, _index(vector * WIDTH), value.type), align=4)
 
 
-def _address(builder: Any, base: Any, row: Any, stride: Any, column: Any, vector: int, kind: Any) -> Any:
-    """Pointer to a vector in a row of a C-ordered matrix."""
-    index = builder.add(builder.mul(row, stride), builder.add(column, ir.Constant(_I64, vector * _WIDTH)))
-    return builder.bitcast(builder.gep(base, [index]), kind.as_pointer())
+def _index(value: int) -> Any:
+    return ir.Constant(_I64, value)
 
 
 def _broadcast(builder: Any, scalar: Any, kind: Any) -> Any:
     single = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0))
-    zeros = ir.Constant(_INTS, [0] * _WIDTH)
-    return builder.shuffle_vector(single, single, zeros)
+    return builder.shuffle_vector(single, single, ir.Constant(_INTS, [0] * WIDTH))
+
+
+def _fma(builder: Any) -> Any:
+    kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+    return cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f32")  # type: ignore[no-untyped-call]
+
+
+class _Loop:
+    """``for index in range(start, end, step)`` with values that are carried from turn to turn in registers."""
+
+    def __init__(self, builder: Any, index: Any, carried: list[Any]) -> None:
+        self.builder, self.index, self.carried = builder, index, carried
+        self.next: list[Any] = []
+
+    @classmethod
+    @contextmanager
+    def over(cls, builder: Any, start: Any, end: Any, initial: list[Any], step: int = 1) -> Iterator[_Loop]:
+        entry = builder.block
+        head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(_I64)
+        index.add_incoming(start, entry)
+        carried = [builder.phi(value.type) for value in initial]
+        for phi, value in zip(carried, initial, strict=True):
+            phi.add_incoming(value, entry)
+        builder.cbranch(builder.icmp_signed("<", index, end), body, done)
+        builder.position_at_end(body)
+        loop = cls(builder, index, carried)
+        yield loop
+        index.add_incoming(builder.add(index, _index(step)), builder.block)
+        for phi, value in zip(carried, loop.next, strict=True):
+            phi.add_incoming(value, builder.block)
+        builder.branch(head)
+        builder.position_at_end(done)
 
 
 @intrinsic
-def product_lanes(typingctx: Any, nodes: Any, row: Any, block: Any, out: Any) -> Any:
-    """``out[row:row+ROWS, :] = nodes[row:row+ROWS, :] @ block``, each sum in the order of the columns of ``nodes``."""
-    signature = types.void(nodes, types.int64, block, out)
+def product_tile(typingctx: Any, left: Any, row: Any, right: Any, block: Any, out: Any) -> Any:
+    """Columns of ``left @ right``: rows ``row`` to ``row + ROWS``, ``block`` of its columns; sums in the order of D.
+
+    Shapes: left [U, D]; right, packed, [blocks, D, COLUMNS]; out [U, blocks * COLUMNS].
+    """
+    signature = types.void(left, types.int64, right, types.int64, out)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix = context.make_array(sig.args[0])(context, builder, args[0])
-        depth = builder.extract_value(matrix.shape, 1)
-        lanes = _data(context, builder, sig.args[2], args[2])
-        target = _data(context, builder, sig.args[3], args[3])
-        width = ir.Constant(_I64, LANES)
-        rows = [builder.add(args[1], ir.Constant(_I64, r)) for r in range(ROWS)]
-        fma = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module, ir.FunctionType(_FLOATS, [_FLOATS] * 3), f"llvm.fma.v{_WIDTH}f32"
-        )
-        for first in range(0, _VECTORS, _TILE):
-            entry = builder.block
-            head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
-            builder.branch(head)
-
-            builder.position_at_end(head)
-            d = builder.phi(_I64)
-            d.add_incoming(ir.Constant(_I64, 0), entry)
-            sums = [[builder.phi(_FLOATS) for _ in range(_TILE)] for _ in range(ROWS)]
-            for total in itertools.chain.from_iterable(sums):
-                total.add_incoming(ir.Constant(_FLOATS, [0.0] * _WIDTH), entry)
-            builder.cbranch(builder.icmp_signed("<", d, depth), body, done)
-
-            builder.position_at_end(body)
-            zero = ir.Constant(_I64, 0)
-            across = [
-                builder.load(_address(builder, lanes, d, width, zero, first + v, _FLOATS), align=4)
-                for v in range(_TILE)
-            ]
-            for r in range(ROWS):
-                value = builder.load(builder.gep(matrix.data, [builder.add(builder.mul(rows[r], depth), d)]))
-                values = _broadcast(builder, value, _FLOATS)
-                for v in range(_TILE):
-                    sums[r][v].add_incoming(builder.call(fma, [values, across[v], sums[r][v]]), body)
-            d.add_incoming(builder.add(d, ir.Constant(_I64, 1)), body)
-            builder.branch(head)
-
-            builder.position_at_end(done)
-            for r in range(ROWS):
-                for v in range(_TILE):
-                    builder.store(
-                        sums[r][v], _address(builder, target, rows[r], width, zero, first + v, _FLOATS), align=4
-                    )
+        matrix, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 4))
+        packed = _Matrix(context, builder, sig.args[2], args[2])
+        depth = matrix.stride
+        rows = [builder.add(args[1], _index(r)) for r in range(ROWS)]
+        above = builder.mul(args[3], depth)
+        column = builder.mul(args[3], _index(COLUMNS))
+        fma = _fma(builder)
+        for first in range(0, COLUMNS // WIDTH, _TILE):
+            zeros = [ir.Constant(_FLOATS, [0.0] * WIDTH)] * (ROWS * _TILE)
+            with _Loop.over(builder, _index(0), depth, zeros) as loop:
+                across = [packed.load(builder.add(above, loop.index), first + v) for v in range(_TILE)]
+                for r in range(ROWS):
+                    value = _broadcast(builder, matrix.entry(rows[r], loop.index), _FLOATS)
+                    for v in range(_TILE):
+                        loop.next.append(builder.call(fma, [value, across[v], loop.carried[r * _TILE + v]]))
+            for (r, v), total in zip(itertools.product(range(ROWS), range(_TILE)), loop.carried, strict=True):
+                place = target.place(rows[r], builder.add(column, _index((first + v) * WIDTH)), _FLOATS)
+                builder.store(total, place, align=4)
         return context.get_dummy_value()
 
     return signature, codegen
 
 
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """16 vectors of 16, rows and columns exchanged: four rounds that exchange blocks of 1, 2, 4 and 8 entries."""
+    for half in (1, 2, 4, 8):
+        low, high = [], []
+        for i in range(WIDTH):
+            own, other = i % (2 * half) // half, i - i % (2 * half) + i % half
+            low.append(other if not own else WIDTH + other)
+            high.append(other + half if not own else WIDTH + other + half)
+        masks = [ir.Constant(_INTS, mask) for mask in (low, high)]
+        mixed = list(rows)
+        for i in range(WIDTH):
+            if i % (2 * half) < half:
+                mixed[i] = builder.shuffle_vector(rows[i], rows[i + half], masks[0])
+                mixed[i + half] = builder.shuffle_vector(rows[i], rows[i + half], masks[1])
+        rows = mixed
+    return rows
+
+
 @intrinsic
-def score_lanes(typingctx: Any, product: Any, i: Any, j: Any, scale: Any, offset: Any, scores: Any, k: Any) -> Any:
-    """``scores[k, :] = (product[i] + product[j]) * scale + offset``."""
-    signature = types.void(product, types.int64, types.int64, types.float32, types.float32, scores, types.int64)
+def edges_to_lanes(typingctx: Any, gram: Any, ends: Any, first: Any, lane: Any, product: Any) -> Any:
+    """``product[p, lane + i] = gram[ends[first + i, 0], p] + gram[ends[first + i, 1], p]`` for WIDTH queries i."""
+    signature = types.void(gram, ends, types.int64, types.int64, product)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, left, right, factor, shift, out, row = args
-        source = _data(context, builder, sig.args[0], matrix)
-        target = _data(context, builder, sig.args[5], out)
-        factors, shifts = _broadcast(builder, factor, _FLOATS), _broadcast(builder, shift, _FLOATS)
-        zero, lanes = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
-        for v in range(_VECTORS):
-            a = builder.load(_address(builder, source, left, lanes, zero, v, _FLOATS), align=4)
-            b = builder.load(_address(builder, source, right, lanes, zero, v, _FLOATS), align=4)
-            value = builder.fadd(builder.fmul(builder.fadd(a, b), factors), shifts)
-            builder.store(value, _address(builder, target, row, lanes, zero, v, _FLOATS), align=4)
+        matrix, pairs, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
+        queries = [builder.add(args[2], _index(i)) for i in range(WIDTH)]
+        ends = [[builder.sext(pairs.entry(q, _index(side)), _I64) for side in (0, 1)] for q in queries]
+        with _Loop.over(builder, _index(0), matrix.stride, [], step=WIDTH) as loop:
+            sums = [
+                builder.fadd(*(builder.load(matrix.place(end, loop.index, _FLOATS), align=4) for end in pair))
+                for pair in ends
+            ]
+            for i, column in enumerate(_transposed(builder, sums)):
+                place = target.place(builder.add(loop.index, _index(i)), args[3], _FLOATS)
+                builder.store(column, place, align=4)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -116,59 +172,100 @@ def score_lanes(typingctx: Any, product: Any, i: Any, j: Any, scale: Any, offset
 
 @intrinsic
 def argmax_lanes(
-    typingctx: Any, scores: Any, base: Any, members: Any, start: Any, end: Any, best: Any, keys: Any, t: Any
+    typingctx: Any,
+    product: Any,
+    ends: Any,
+    scale: Any,
+    offset: Any,
+    members: Any,
+    start: Any,
+    end: Any,
+    best: Any,
+    keys: Any,
+    row: Any,
 ) -> Any:
-    """Raise ``best[t, :]`` and ``keys[t, :]`` by the keys ``members[start:end]``; of equals the earlier one stays.
+    """``best[row]`` and ``keys[row]``: the highest score among the keys ``members[start:end]``, of equals the first.
 
-    The score of key k stands in ``scores[k - base, :]``.
+    Key k = (i, j) scores ``(product[i] + product[j]) * scale[k] + offset[k]``; without keys -inf and -1.
     """
-    signature = types.void(scores, types.int64, members, types.int64, types.int64, best, keys, types.int64)
+    signature = types.void(product, ends, scale, offset, members, types.int64, types.int64, best, keys, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        rows = _data(context, builder, sig.args[0], args[0])
-        shift = args[1]
-        listed = _data(context, builder, sig.args[2], args[2])
-        first, last = args[3], args[4]
-        top = _data(context, builder, sig.args[5], args[5])
-        names = _data(context, builder, sig.args[6], args[6])
-        place = args[7]
-        zero, lanes = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
-
-        def at(base: Any, v: int, kind: Any) -> Any:
-            return _address(builder, base, place, lanes, zero, v, kind)
-
-        before = [builder.load(at(top, v, _FLOATS), align=4) for v in range(_VECTORS)]
-        held = [builder.load(at(names, v, _INTS), align=4) for v in range(_VECTORS)]
-        entry = builder.block
-        head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
-        builder.branch(head)
-
-        builder.position_at_end(head)
-        m = builder.phi(_I64)
-        m.add_incoming(first, entry)
-        values = [builder.phi(_FLOATS) for _ in range(_VECTORS)]
-        winners = [builder.phi(_INTS) for _ in range(_VECTORS)]
+        rows, pairs, factors, shifts, listed = (_Matrix(context, builder, sig.args[i], args[i]) for i in range(5))
+        top, names = (_Matrix(context, builder, sig.args[i], args[i]) for i in (7, 8))
+        fma = _fma(builder)
+        lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
+        nothing = ir.Constant(_INTS, [-1] * WIDTH)
+        with _Loop.over(builder, args[5], args[6], [lowest] * _VECTORS + [nothing] * _VECTORS) as loop:
+            member = listed.entry(loop.index)
+            key = builder.sext(member, _I64)
+            i, j = (builder.sext(pairs.entry(key, _index(side)), _I64) for side in (0, 1))
+            factor = _broadcast(builder, factors.entry(key), _FLOATS)
+            shift = _broadcast(builder, shifts.entry(key), _FLOATS)
+            name = _broadcast(builder, member, _INTS)
+            values, winners = loop.carried[:_VECTORS], loop.carried[_VECTORS:]
+            for v in range(_VECTORS):
+                both = builder.fadd(rows.load(i, v), rows.load(j, v))
+                score = builder.call(fma, [both, factor, shift])
+                better = builder.fcmp_ordered(">", score, values[v])
+                values[v] = builder.select(better, score, values[v])
+                winners[v] = builder.select(better, name, winners[v])
+            loop.next = values + winners
         for v in range(_VECTORS):
-            values[v].add_incoming(before[v], entry)
-            winners[v].add_incoming(held[v], entry)
-        builder.cbranch(builder.icmp_signed("<", m, last), body, done)
+            top.store(loop.carried[v], args[9], v)
+            names.store(loop.carried[_VECTORS + v], args[9], v)
+        return context.get_dummy_value()
 
-        builder.position_at_end(body)
-        key = builder.load(builder.gep(listed, [m]))
-        row = builder.sub(builder.sext(key, _I64), shift)
-        name = _broadcast(builder, key, _INTS)
-        for v in range(_VECTORS):
-            score = builder.load(_address(builder, rows, row, lanes, zero, v, _FLOATS), align=4)
-            better = builder.fcmp_ordered(">", score, values[v])
-            values[v].add_incoming(builder.select(better, score, values[v]), body)
-            winners[v].add_incoming(builder.select(better, name, winners[v]), body)
-        m.add_incoming(builder.add(m, ir.Constant(_I64, 1)), body)
-        builder.branch(head)
+    return signature, codegen
 
-        builder.position_at_end(done)
+
+@intrinsic
+def argmax_rows(
+    typingctx: Any, tops: Any, names: Any, listed: Any, start: Any, end: Any, best: Any, keys: Any, row: Any
+) -> Any:
+    """Raise ``best[row]`` and ``keys[row]`` by the rows ``listed[start:end]`` of ``tops`` and ``names``.
+
+    Of equals the lowest key wins.
+    """
+    signature = types.void(tops, names, listed, types.int64, types.int64, best, keys, types.int64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        scores, labels, places = (_Matrix(context, builder, sig.args[i], args[i]) for i in range(3))
+        top, held = (_Matrix(context, builder, sig.args[i], args[i]) for i in (5, 6))
+        before = [top.load(args[7], v) for v in range(_VECTORS)]
+        before += [held.load(args[7], v, _INTS) for v in range(_VECTORS)]
+        with _Loop.over(builder, args[3], args[4], before) as loop:
+            place = builder.sext(places.entry(loop.index), _I64)
+            values, winners = loop.carried[:_VECTORS], loop.carried[_VECTORS:]
+            for v in range(_VECTORS):
+                score, key = scores.load(place, v), labels.load(place, v, _INTS)
+                equal = builder.fcmp_ordered("==", score, values[v])
+                earlier = builder.and_(equal, builder.icmp_signed("<", key, winners[v]))
+                better = builder.or_(builder.fcmp_ordered(">", score, values[v]), earlier)
+                values[v] = builder.select(better, score, values[v])
+                winners[v] = builder.select(better, key, winners[v])
+            loop.next = values + winners
         for v in range(_VECTORS):
-            builder.store(values[v], at(top, v, _FLOATS), align=4)
-            builder.store(winners[v], at(names, v, _INTS), align=4)
+            top.store(loop.carried[v], args[7], v)
+            held.store(loop.carried[_VECTORS + v], args[7], v)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def transpose_tile(typingctx: Any, source: Any, row: Any, column: Any, out: Any, to_row: Any, to_column: Any) -> Any:
+    """``out[to_row + i, to_column + j] = source[row + j, column + i]`` for WIDTH x WIDTH entries."""
+    signature = types.void(source, types.int64, types.int64, out, types.int64, types.int64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        matrix, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 3))
+        kind = _FLOATS if sig.args[0].dtype == types.float32 else _INTS
+        rows = [
+            builder.load(matrix.place(builder.add(args[1], _index(j)), args[2], kind), align=4) for j in range(WIDTH)
+        ]
+        for i, values in enumerate(_transposed(builder, rows)):
+            builder.store(values, target.place(builder.add(args[4], _index(i)), args[5], kind), align=4)
         return context.get_dummy_value()
 
     return signature, codegen

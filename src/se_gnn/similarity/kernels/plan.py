@@ -1,6 +1,6 @@
 """What edge matching runs over: which edges ask, which local graphs answer. Fixed while the embeddings change.
 
-Shapes: Q query edges, K key edges, L local graphs, P distinct ends of the key edges.
+Shapes: Q query edges, K key edges, L local graphs, P distinct ends of the key edges, H hubs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
+import numba
 import numpy as np
 import torch
 from torch import Tensor
@@ -27,6 +28,71 @@ class DeviceIndex:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class KeyCover:
+    r"""The keys of each local graph as a union: all keys at its *hubs*, nodes that local graphs share, and *others*.
+
+    Shapes:
+        - **at_hub_ptr:** :math:`(H + 1,)`, **at_hub:** keys, ascending in a row
+        - **hub_ptr:** :math:`(L + 1,)`, **hubs**
+        - **other_ptr:** :math:`(L + 1,)`, **others:** keys, ascending in a row
+    """
+
+    at_hub_ptr: IntArray
+    at_hub: Int32Array
+    hub_ptr: IntArray
+    hubs: Int32Array
+    other_ptr: IntArray
+    others: Int32Array
+
+    @classmethod
+    def one_by_one(cls, ptr: IntArray, members: Int32Array) -> KeyCover:
+        """Without hubs."""
+        nothing = np.empty(0, np.int32)
+        return cls(np.zeros(1, np.int64), nothing, np.zeros(len(ptr), np.int64), nothing, ptr, members)
+
+    @classmethod
+    def build(cls, edges: IntArray, key_ids: IntArray, local: LocalGraphs) -> KeyCover:
+        """By the cover that the local graphs come with, if that takes fewer steps than their members one by one."""
+        plain = cls.one_by_one(local.ptr, local.positions(key_ids))
+        cover = local.cover
+        if cover is None or len(cover.inner) + len(cover.rim) >= len(plain.others):
+            return plain
+        place = np.full(1 + max(cover.inner.max(initial=0), edges.max(initial=0)), -1, np.int32)
+        place[cover.inner] = 0
+        inner = np.flatnonzero(place == 0)
+        place[inner] = np.arange(len(inner), dtype=np.int32)
+        at_hub_ptr, at_hub = _keys_at(edges, key_ids, place, len(inner))
+        if len(at_hub) + len(cover.inner) + len(cover.rim) >= len(plain.others):
+            return plain
+        others = dataclasses.replace(local, ptr=cover.rim_ptr, edge_ids=cover.rim).positions(key_ids)
+        return cls(at_hub_ptr, at_hub, cover.inner_ptr, place[cover.inner], cover.rim_ptr, others)
+
+    def block(self, low: int, high: int) -> KeyCover:
+        """The local graphs ``low`` to ``high`` alone."""
+        rows = slice(low, high + 1)
+        return dataclasses.replace(self, hub_ptr=self.hub_ptr[rows], other_ptr=self.other_ptr[rows])
+
+
+@numba.njit(cache=True)
+def _keys_at(edges: IntArray, key_ids: IntArray, place: Int32Array, num_hubs: int) -> tuple[IntArray, Int32Array]:
+    """Keys that end at each hub, in order; ``place`` is the hub of a node, or -1."""
+    ptr = np.zeros(num_hubs + 1, np.int64)
+    for edge in key_ids:
+        for side in range(2):
+            ptr[place[edges[edge, side]] + 1] += place[edges[edge, side]] >= 0
+    ptr = np.cumsum(ptr)
+    slot = ptr[:-1].copy()
+    keys = np.empty(ptr[-1], np.int32)
+    for k in range(len(key_ids)):
+        for side in range(2):
+            hub = place[edges[key_ids[k], side]]
+            if hub >= 0:
+                keys[slot[hub]] = k
+                slot[hub] += 1
+    return ptr, keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MatchPlan:
     r"""For every query edge, find its best match in each of L local graphs.
 
@@ -42,10 +108,11 @@ class MatchPlan:
     query_ids: IntArray
     query_ends: IntArray
     key_ids: IntArray
-    key_ends: IntArray
+    key_ends: Int32Array
     key_nodes: IntArray
     ptr: IntArray
     members: Int32Array
+    cover: KeyCover
     _devices: dict[torch.device, DeviceIndex] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -57,10 +124,11 @@ class MatchPlan:
             query_ids=query_ids,
             query_ends=edges[query_ids],
             key_ids=key_ids,
-            key_ends=key_ends.reshape(-1, 2).astype(np.int64),
+            key_ends=key_ends.reshape(-1, 2).astype(np.int32),
             key_nodes=key_nodes,
             ptr=local.ptr,
             members=local.positions(key_ids),
+            cover=KeyCover.build(edges, key_ids, local),
         )
 
     def on(self, device: torch.device) -> DeviceIndex:
@@ -72,7 +140,7 @@ class MatchPlan:
 
     def block(self, low: int, high: int) -> MatchPlan:
         """The same queries with the local graphs ``low`` to ``high`` alone; what is on a device stays there."""
-        part = dataclasses.replace(self, ptr=self.ptr[low : high + 1])
+        part = dataclasses.replace(self, ptr=self.ptr[low : high + 1], cover=self.cover.block(low, high))
         for device, index in self._devices.items():
             part._devices[device] = dataclasses.replace(index, ptr=index.ptr[low : high + 1])
         return part

@@ -1,0 +1,36 @@
+"""What several commands are given: a file to write, names of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph.attributed import IntArray
+
+
+def check_file(out: Path, *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written, or would be lost; nothing is written yet."""
+    if out.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file")
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} already exists; --overwrite replaces it")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: the folder {out.parent} does not exist")
+
+
+def node_ids(graph: AttributedGraph, names: list[str] | None) -> IntArray | None:
+    """Ids of the nodes asked for, in that order; a name that holds a comma is taken whole."""
+    import numpy as np
+
+    if not names:
+        return None
+    known = set(graph.node_names)
+    split = [name for text in names for name in ([text] if text in known else text.split(","))]
+    ids = [graph.node_id(name.strip()) for name in split if name.strip()]
+    if not ids:
+        raise InputError("--nodes must name at least one node")
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)  # each once

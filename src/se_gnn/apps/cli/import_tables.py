@@ -1,0 +1,153 @@
+"""`se-gnn import`: shows what was understood of two tables, then writes the graph."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.graph import AttributedGraph
+
+
+def import_tables(
+    nodes: Annotated[
+        Path, typer.Option(metavar="FILE", help="Table with a row a node, .csv or .parquet.", show_default=False)
+    ],
+    edges: Annotated[Path, typer.Option(metavar="FILE", help="Table with a row an edge.", show_default=False)],
+    id: Annotated[str, typer.Option(metavar="COLUMN", help="Column that names the nodes.", show_default=False)],
+    label: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column with the class; empty: not known.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph.", show_default=False)],
+    source: Annotated[str, typer.Option(metavar="COLUMN", help="Column with one end of an edge.")] = "source",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the other end.")] = "target",
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="New rows for a model, or for a graph imported before: use its encoding."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Leave these out: names with commas. Repeatable.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="number, boolean, category, date or text. Repeatable."),
+    ] = None,
+    drop_dangling: Annotated[
+        bool, typer.Option("--drop-dangling", help="Leave out edges that name no node, instead of an error.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors: nothing is written.")] = False,
+    sep: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Between the columns of CSV files.  [default: found out]")
+    ] = None,
+    decimal: Annotated[str, typer.Option(metavar="CHAR", help="Decimal point in CSV files.")] = ".",
+    missing: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A word that means no value, as NA. Repeatable.")
+    ] = None,
+    train_share: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Of a drawn split: labeled nodes that vote.")
+    ] = 0.6,
+    val_share: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Of a drawn split: nodes that choose the best epoch.")
+    ] = 0.2,
+    max_train: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of a drawn split: most labeled nodes of a class that vote.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Draws the split.")] = 0,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the graph.  [default: that of the node table]")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph that DIR holds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Make a graph of a node table and an edge table.
+
+    Shows first what was understood: columns and their kinds, classes, split, edges, warnings. Numbers, booleans,
+    categories, dates and short texts become features, fitted on the training rows. DIR is then what `se-gnn train`
+    takes.
+    """
+    from se_gnn.datasets import tables
+    from se_gnn.datasets.tables.importing import check_no_warnings
+
+    _check_folder(out, overwrite=overwrite)
+    imported = tables.import_tables(
+        nodes,
+        edges,
+        id=id,
+        label=label,
+        source=source,
+        target=target,
+        split=split,
+        like=None if like is None else _graph_of(like),
+        train_share=train_share,
+        val_share=val_share,
+        max_train=max_train,
+        seed=seed,
+        ignore=_names(ignore),
+        kinds=_kinds(kind),
+        drop_dangling=drop_dangling,
+        separator=None if sep is None else sep.replace("\\t", "\t"),
+        decimal=decimal,
+        missing=missing or (),
+        name=name,
+    )
+    typer.echo(imported.summary.to_json() if as_json else str(imported.summary))
+    if strict:
+        check_no_warnings(imported.summary)
+    imported.save(out)
+    if not as_json:
+        typer.echo(f"\nSaved to {out}. {'Predict its nodes' if like else 'Train on it'}:")
+        typer.echo("  " + shlex.join(_next_command(out, like)))
+
+
+def _next_command(out: Path, like: Path | None) -> list[str]:
+    from se_gnn.model.folder import is_model_folder
+
+    if like is None:
+        return ["se-gnn", "train", str(out), "--out", "model"]
+    model = str(like) if is_model_folder(like) else "model"
+    return ["se-gnn", "predict", model, "--graph", str(out), "--out", "predictions.csv"]
+
+
+def _graph_of(folder: Path) -> AttributedGraph:
+    from se_gnn.graph.store import holds_graph, load_graph
+
+    if not holds_graph(folder):
+        raise InputError(f"--like {folder} is neither a model folder nor the folder of a graph")
+    return load_graph(folder)
+
+
+def _names(given: list[str] | None) -> list[str]:
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+
+
+def _kinds(given: list[str] | None) -> dict[str, str]:
+    kinds = {}
+    for text in given or ():
+        name, equals, kind = text.rpartition("=")
+        if not equals:
+            raise InputError(f"--kind must look like postcode=category, got {text!r}")
+        kinds[name.strip()] = kind.strip()
+    return kinds
+
+
+def _check_folder(out: Path, *, overwrite: bool) -> None:
+    """Refuse a folder whose files would be lost, or that an import would mix with."""
+    from se_gnn.datasets.tables.importing import ABOUT
+
+    if out.is_file():
+        raise InputError(f"--out {out} is a file; name a folder")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    if not (out / ABOUT).is_file():
+        raise InputError(f"{out} exists and is not the folder of an import; name another folder")
+    if not overwrite:
+        raise InputError(f"{out} already holds a graph; --overwrite replaces it")

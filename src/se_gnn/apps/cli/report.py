@@ -1,0 +1,55 @@
+"""`se-gnn report`: one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from se_gnn.apps.cli.arguments import check_file, node_ids
+from se_gnn.errors import InputError
+
+ENDINGS = (".html", ".htm")
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write; it must end in .html.", show_default=False)],
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Nodes to explain: names with commas between. Repeatable. Without it: certain and wrong ones.",
+        ),
+    ] = None,
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to picture.")
+    ] = 4,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Heading of the page; without it, the name of the data set.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+) -> None:
+    """Write a page about a model and the evidence of some of its predictions.
+
+    One HTML file that needs no network: how good the model is, which predictions are certain or wrong, and for each of
+    some nodes the vote, the matched local graphs, the attributes they share, and what would change the answer.
+    """
+    from se_gnn.graph.store import replace_file, writing_to
+    from se_gnn.model.folder import load_model
+    from se_gnn.optional import require
+    from se_gnn.report import report_html
+
+    if out.suffix.lower() not in ENDINGS:
+        raise InputError(f"--out must end in .html, got {out.name!r}")
+    check_file(out, overwrite=overwrite)
+    require("jinja2", extra="report", feature="reports")
+    trained = load_model(folder)
+    wanted = node_ids(trained.graph, nodes)
+    page = report_html(trained, wanted, k=k, title=title, progress=not quiet).encode()
+    with writing_to(out.parent):
+        replace_file(out, page)
+    if not quiet:
+        typer.echo(f"Wrote {out} ({len(page) / 1e6:.1f} MB); open it in a browser.")

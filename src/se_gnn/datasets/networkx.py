@@ -1,0 +1,121 @@
+"""A NetworkX graph as ours, and ours as a NetworkX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from se_gnn.datasets.details import OF_EDGES, OF_NODES, graph_details
+from se_gnn.errors import InputError
+from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.optional import require
+
+PARTS = ("train", "val", "test")
+
+
+def to_networkx(graph: AttributedGraph) -> Any:
+    """An undirected ``networkx.Graph`` that :func:`from_networkx` turns back into the same graph.
+
+    Nodes are the names, with attributes ``x`` (their row of the features), ``label`` (name of the class, None where it
+    is not known) and ``split``. What is known of edges is on the edges, what is known of the graph in ``graph.graph``.
+    """
+    nx: Any = require("networkx", extra="data", feature="NetworkX graphs")
+    details = graph_details(graph)
+    of_edges = {name: details.pop(name) for name in OF_EDGES if name in details}
+    of_nodes = {name: details.pop(name) for name in OF_NODES if name in details}
+    result = nx.Graph(**details, sparse_features=bool(sp.issparse(graph.features)), known_of_edges=tuple(of_edges))
+    parts = np.full(graph.num_nodes, None, dtype=object)
+    for part in PARTS:
+        parts[getattr(graph, part)] = part
+    rows: FloatArray = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+    for node, name in enumerate(graph.node_names):
+        label = None if graph.labels[node] == UNKNOWN else graph.class_names[graph.labels[node]]
+        known = {field: values[node].item() for field, values in of_nodes.items()}
+        result.add_node(name, x=rows[node].copy(), label=label, split=parts[node], **known)
+    for edge, (u, v) in enumerate(graph.edges.tolist()):
+        known = {field: values[edge].item() for field, values in of_edges.items()}
+        result.add_edge(graph.node_names[u], graph.node_names[v], **known)
+    return result
+
+
+def from_networkx(graph: Any, *, features: str = "x", label: str = "label", split: str = "split") -> AttributedGraph:
+    """Take over a NetworkX graph, directed or not; the names of its nodes stay.
+
+    Args:
+        graph: the graph; its edges are taken as undirected, duplicates and self-loops merged and counted.
+        features: node attribute with a vector of numbers. Where no node has it, all other node attributes become
+            features as the columns of a table would (`se_gnn.datasets.tables`).
+        label: node attribute with the class; missing or None: not known.
+        split: node attribute that says train, val or test; where no node has it, every node with a label is labeled.
+    """
+    if not len(graph):
+        raise InputError("the NetworkX graph has no nodes")
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    attributes = [graph.nodes[node] for node in graph.nodes]
+    if not any(features in known for known in attributes):
+        return _by_columns(graph, attributes, label, split)
+    about = dict(graph.graph)
+    labels, class_names = _labels([known.get(label) for known in attributes], about.pop("class_names", None))
+    matrix = _matrix([known.get(features) for known in attributes], list(place), features)
+    details = {name: about[name] for name in ("name", "feature_names", "columns", "image_shape") if name in about}
+    ends = list(graph.edges(data=True))
+    for name in OF_EDGES:
+        if name in about.get("known_of_edges", ()):
+            details[name] = np.array([known[name] for _, _, known in ends])
+    for name in OF_NODES:
+        if all(name in known for known in attributes):
+            details[name] = np.array([known[name] for known in attributes])
+    return AttributedGraph.build(
+        features=sp.csr_array(matrix) if about.get("sparse_features") else matrix,
+        edges=np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2),
+        labels=labels,
+        class_names=class_names,
+        node_names=[str(node) for node in place],
+        **(_split([known.get(split) for known in attributes]) if any(split in known for known in attributes) else {}),
+        **details,
+    )
+
+
+def _by_columns(graph: Any, attributes: list[dict[str, Any]], label: str, split: str) -> AttributedGraph:
+    from se_gnn.datasets.tables import import_tables
+
+    names = {name for known in attributes for name in known}
+    if not names - {label, split}:
+        raise InputError("the nodes of the NetworkX graph have no attributes besides label and split: none to compare")
+    pd: Any = require("pandas", extra="tables", feature="tables")
+    nodes = pd.DataFrame({name: [known.get(name) for known in attributes] for name in sorted(names)})
+    nodes.insert(0, "(node)", [str(node) for node in graph.nodes])
+    edges = pd.DataFrame([(str(u), str(v)) for u, v in graph.edges()], columns=["source", "target"], dtype=str)
+    if not len(edges):
+        raise InputError("the NetworkX graph has no edges")
+    given = split if split in names else None
+    return import_tables(nodes, edges, id="(node)", label=label, split=given, name=graph.name or "graph").graph
+
+
+def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:
+    known = [None if value is None or value != value else str(value) for value in values]
+    classes = tuple(names) if names is not None else tuple(sorted({value for value in known if value is not None}))
+    places = {name: i for i, name in enumerate(classes)} | {None: UNKNOWN}
+    strange = next((value for value in known if value not in places), None)
+    if strange is not None:
+        raise InputError(f"label {strange!r} is not one of the class_names of the graph: {', '.join(classes)}")
+    return np.array([places[value] for value in known], dtype=np.int64), classes
+
+
+def _matrix(rows: list[Any], nodes: list[Any], attribute: str) -> FloatArray:
+    size = next(np.size(row) for row in rows if row is not None)
+    for node, row in zip(nodes, rows):
+        if row is None or np.size(row) != size:
+            found = "has none" if row is None else f"has {np.size(row)} values"
+            raise InputError(f"attribute {attribute!r} must have {size} numbers at every node; node {node!r} {found}")
+    return np.stack([np.asarray(row, dtype=np.float32).ravel() for row in rows])
+
+
+def _split(values: list[Any]) -> dict[str, IntArray]:
+    strange = next((value for value in values if value not in (*PARTS, None, "")), None)
+    if strange is not None:
+        raise InputError(f"the split of a node must be train, val, test or nothing, got {strange!r}")
+    return {part: np.array([i for i, value in enumerate(values) if value == part], np.int64) for part in PARTS}

@@ -1,0 +1,61 @@
+"""An edge table: two columns that name nodes. Shapes: E edges as given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.values import Reading, as_texts
+from se_gnn.errors import InputError
+from se_gnn.graph.attributed import IntArray
+
+LISTED = 10  # dangling edges that an error shows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Edges between nodes of the node table, as given but for dangling ones."""
+
+    pairs: IntArray  # [E, 2]
+    given: int
+    dangling: int  # left out
+
+
+def read_edges(
+    table: Table, source: str, target: str, ids: pa.Array, *, nodes: str, drop_dangling: bool = False
+) -> Edges:
+    """Row of the node table that each end of each edge names; ``nodes`` is what errors call that table."""
+    ends = {column: as_texts(table, column, Reading()) for column in (source, target)}
+    rows = [pc.fill_null(pc.index_in(end, value_set=ids), -1).to_numpy(zero_copy_only=False) for end in ends.values()]
+    pairs = np.stack(rows, axis=1).astype(np.int64)
+    lost = np.flatnonzero((pairs < 0).any(axis=1))
+    if not len(lost):
+        return Edges(pairs, len(pairs), 0)
+    if len(lost) == len(pairs):
+        known, seen = ids[0].as_py(), ends[source][0].as_py()
+        raise InputError(
+            f"{table.name}: no edge joins two nodes of {nodes}; column {source!r} holds names such as {seen!r}, the "
+            f"nodes are called {known!r} and so on; are these the right columns?"
+        )
+    if not drop_dangling:
+        raise InputError(_listing(table, ends, pairs, lost, nodes))
+    kept = np.setdiff1d(np.arange(len(pairs)), lost)
+    return Edges(pairs[kept], len(pairs), len(lost))
+
+
+def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: IntArray, nodes: str) -> str:
+    lines = [f"{table.name}: {len(lost):,} of {len(pairs):,} edges name a node that {nodes} does not have:"]
+    for row in lost[:LISTED]:
+        for place, (column, names) in enumerate(ends.items()):
+            if pairs[row, place] < 0:
+                name = names[int(row)].as_py()
+                shown = "no name at all" if name is None else repr(name)
+                lines.append(f"  row {row + 1}, column {column!r}: {shown}")
+    if len(lost) > LISTED:
+        lines.append(f"  and {len(lost) - LISTED:,} more rows")
+    lines.append("Rows are counted without the header. --drop-dangling leaves these edges out.")
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""The columns of a node table that are no attributes: id, label, split. Shapes: N nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from se_gnn.datasets.split import Split
+from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.values import Reading, as_texts
+from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph import UNKNOWN
+from se_gnn.graph.attributed import IntArray
+
+FEW_CLASSES = 20  # fine in a table of any size
+PARTS = {
+    "train": "train", "training": "train",
+    "val": "val", "valid": "val", "validation": "val", "dev": "val",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+
+
+def read_ids(table: Table, column: str) -> pa.Array:
+    """Names of the nodes, each once; numbers as people write them."""
+    ids = as_texts(table, column, Reading())
+    if ids.null_count:
+        row = pc.index(ids.is_null(), True).as_py()
+        raise table.error(column, row, f"a node without an id ({ids.null_count} such rows)")
+    encoded = ids.dictionary_encode()
+    if len(encoded.dictionary) < len(ids):
+        codes = encoded.indices.to_numpy()
+        again = np.setdiff1d(np.arange(len(codes)), np.unique(codes, return_index=True)[1])
+        row = int(again[0])
+        first = int(np.flatnonzero(codes == codes[row])[0])
+        raise table.error(
+            column,
+            row,
+            f"the id {ids[row].as_py()!r} was given in row {first + 1} already ({len(again)} such rows); "
+            "a node has one row",
+        )
+    return ids
+
+
+def read_labels(
+    table: Table, column: str, reading: Reading, known: Sequence[str] | None = None
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Class of each node, -1 where the table has none, and the names of the classes, in order.
+
+    ``known`` are the classes of a model that is to be used: another one is an error.
+    """
+    texts = as_texts(table, column, reading)
+    encoded = texts.dictionary_encode()
+    found: list[str] = encoded.dictionary.to_pylist()
+    codes = pc.fill_null(encoded.indices, len(found)).to_numpy(zero_copy_only=False)
+    if known is None:
+        _check_classes(table, column, found, len(texts) - texts.null_count)
+        names = sorted(found, key=_number_first)
+    else:
+        names = list(known)
+        new = next((name for name in found if name not in names), None)
+        if new is not None:
+            row = int(np.flatnonzero(codes == found.index(new))[0])
+            hint = did_you_mean(new, names)
+            raise table.error(column, row, f"class {new!r} is not one of the model's: {', '.join(names)}{hint}")
+    place = np.array([names.index(name) for name in found] + [UNKNOWN], dtype=np.int64)
+    return place[codes], tuple(names)
+
+
+def _check_classes(table: Table, column: str, found: list[str], labeled: int) -> None:
+    where = f"{table.name}, column {column!r}"
+    if not found:
+        raise InputError(f"{where} has no label in any row; at least two classes are needed")
+    if len(found) == 1:
+        raise InputError(f"{where} has one class, {found[0]!r}, in all {labeled:,} labeled rows; two are needed")
+    if len(found) > max(FEW_CLASSES, labeled // 4):
+        raise InputError(
+            f"{where} has {len(found):,} different values in {labeled:,} rows, as {found[0]!r} and {found[1]!r}: these "
+            "are no classes"
+        )
+
+
+def _number_first(name: str) -> tuple[int, float, str]:
+    """Classes that are numbers come in their order, then the others."""
+    try:
+        return 0, float(name), name
+    except ValueError:
+        return 1, 0.0, name
+
+
+def read_split(table: Table, column: str, labels: IntArray) -> Split:
+    """The parts that a column names: train, val, test, or nothing."""
+    texts = as_texts(table, column, Reading())
+    encoded = texts.dictionary_encode()
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    parts = {"train": np.zeros(len(codes), dtype=bool)}
+    parts |= {part: parts["train"].copy() for part in ("val", "test")}
+    for code, text in enumerate(encoded.dictionary.to_pylist()):
+        part, rows = PARTS.get(text.strip().lower()), codes == code
+        first = int(np.flatnonzero(rows)[0])
+        if part is None:
+            raise table.error(column, first, f"{text!r} must be train, val, test, or nothing")
+        unlabeled = np.flatnonzero(rows & (labels == UNKNOWN))
+        if len(unlabeled):
+            raise table.error(
+                column, int(unlabeled[0]), f"{text!r}, but the node has no label ({len(unlabeled)} such rows)"
+            )
+        parts[part] |= rows
+    if not parts["train"].any():
+        raise InputError(f"{table.name}, column {column!r} puts no row into train")
+    return Split(*(np.flatnonzero(parts[part]) for part in ("train", "val", "test")))

@@ -1,0 +1,331 @@
+"""What a column holds: numbers, booleans, dates, categories or short text. Shapes: N rows.
+
+Text is parsed once for each distinct value. A column that is mostly numbers (or dates) and holds something else is an
+error that names the row, not a column of categories.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from se_gnn.datasets.tables.read import Table
+from se_gnn.errors import InputError
+from se_gnn.graph.attributed import BoolArray
+from se_gnn.graph.columns import KINDS
+
+MOSTLY = 0.8  # share of numbers from which on anything else in a column is a mistake
+FEW = 20  # distinct values that are categories in a table of any size
+MOST_DECIMALS = 6
+SECONDS_A_DAY = 86_400
+LARGEST = 1e30  # number; beyond it nothing can be said in float32
+
+# missing where a number, a boolean or a date is expected; among names "NA" may be Namibia
+NO_VALUE = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "?"})
+BOOLEANS = {"true": 1, "false": 0, "yes": 1, "no": 0, "t": 1, "f": 0, "y": 1, "n": 0, "1": 1, "0": 0}
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_CODE = re.compile(r"0\d+")  # a number does not begin with 0, a postcode does
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
+_PATTERNS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How text is read.
+
+    Args:
+        decimal: decimal point of numbers, ``.`` or ``,``.
+        missing: words that mean "no value" in every column, besides the empty one.
+    """
+
+    decimal: str = "."
+    missing: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise InputError(f"decimal must be '.' or ',', got {self.decimal!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Parsed:
+    """A column as values of one kind.
+
+    Args:
+        kind: one of `se_gnn.graph.columns.KINDS`.
+        numbers: numbers, 0 and 1, or days since 1970, [N]; NaN where missing.
+        texts: categories or texts, [N]; None where missing.
+        missing: rows without a value, [N].
+        details: what an encoding keeps of the way the table writes it.
+        identifier: the values tell rows apart and say nothing about them.
+        note: what people should know about how it was read.
+    """
+
+    kind: str
+    numbers: npt.NDArray[np.float64] | None = None
+    texts: pa.Array | None = None
+    missing: BoolArray
+    details: dict[str, Any] = field(default_factory=dict)
+    identifier: bool = False
+    note: str | None = None
+
+
+def parse_column(
+    table: Table, name: str, reading: Reading, *, kind: str | None = None, pattern: str | None = None
+) -> Parsed:
+    """Understand a column, or read it as the ``kind`` that was asked for; dates in a ``pattern`` already known."""
+    column = table.column(name)
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind in ("category", "text"):
+        texts = as_texts(table, name, reading)
+        return Parsed(kind=kind, texts=texts, missing=_nulls(texts))
+    data_type = column.type
+    if pt.is_dictionary(data_type):
+        data_type = data_type.value_type
+    if _is_text(data_type) or pt.is_null(data_type):
+        return _Text(table, name, reading).parse(kind, pattern)
+    if pt.is_boolean(data_type):
+        parsed = _booleans(column)
+    elif pt.is_integer(data_type) or pt.is_floating(data_type) or pt.is_decimal(data_type):
+        parsed = _numbers(table, name, column, kind)
+    elif pt.is_temporal(data_type) and not (pt.is_duration(data_type) or pt.is_time(data_type)):
+        parsed = _dates(column)
+    else:
+        raise InputError(
+            f"{table.name}, column {name!r} holds values of type {data_type}, which cannot become features; "
+            f"leave it out: --ignore {name}"
+        )
+    if kind not in (None, parsed.kind):
+        raise InputError(f"{table.name}, column {name!r} holds values of type {data_type}, not a {kind}")
+    return parsed
+
+
+def as_texts(table: Table, name: str, reading: Reading) -> pa.Array:
+    """A column as text, as names and categories are compared; whole numbers have no decimals. None where missing."""
+    column = table.column(name)
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pt.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), None, column)
+        whole = pc.equal(pc.floor(column), column)
+        column = column.cast(pa.int64()) if pc.all(whole).as_py() is not False else column
+    elif pt.is_nested(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
+        raise InputError(f"{table.name}, column {name!r} holds values of type {kind}, which are no names")
+    texts = column.cast(pa.string()).combine_chunks()
+    empty = pc.is_in(texts, value_set=pa.array(["", *sorted(reading.missing)], pa.string()))
+    return pc.if_else(empty, None, texts)
+
+
+class _Text:
+    """A column of text, by its distinct values."""
+
+    def __init__(self, table: Table, name: str, reading: Reading) -> None:
+        self.table, self.name, self.reading = table, name, reading
+        self.texts = as_texts(table, name, reading)
+        encoded = self.texts.dictionary_encode()
+        self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing
+        self.distinct: list[str] = [text.strip() for text in encoded.dictionary.to_pylist()]
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
+        self.counts = np.where([text.lower() in NO_VALUE for text in self.distinct], 0, counts)
+
+    def parse(self, kind: str | None, pattern: str | None) -> Parsed:
+        if kind == "boolean":
+            return self._must(_boolean, "boolean", "true or false", words=self._boolean_words())
+        if kind == "number":
+            details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.reading.decimal}
+            return self._must(_number_reader(self.reading.decimal), "number", "a finite number", **details)
+        if kind == "date":
+            how, note = (pattern, None) if pattern else self._pattern()
+            return self._must(_date_reader(how), "date", "a date", note=note, pattern=how, with_time=self._times())
+        return self._guess()
+
+    def _guess(self) -> Parsed:
+        lower = {text.lower() for text, count in zip(self.distinct, self.counts) if count}
+        if any(lower == set(pair) for pair in (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("0", "1"))):
+            return self.parse("boolean", None)
+        codes = any(_CODE.fullmatch(text) for text in self.distinct)
+        if not codes and self._share(_number_reader(self.reading.decimal)) >= MOSTLY:
+            return self.parse("number", None)
+        if self._share(_date_reader(self._pattern()[0])) >= MOSTLY:
+            return self.parse("date", None)
+        return self._names()
+
+    def _names(self) -> Parsed:
+        """Categories or text: text has several words, and rows seldom share it."""
+        words = np.mean([len(text.split()) for text in self.distinct]) if self.distinct else 0
+        num_rows, num_distinct = int((self.codes >= 0).sum()), len(self.distinct)
+        seldom_shared = num_distinct > num_rows / 2
+        few = num_distinct <= max(FEW, num_rows // 10)
+        is_text = words >= 2 and (seldom_shared or not few)
+        other = "," if self.reading.decimal == "." else "."
+        note = f"looks like numbers with a decimal {other!r}: --decimal {other!r} reads them so"
+        return Parsed(
+            kind="text" if is_text else "category",
+            texts=self.texts,
+            missing=self.codes < 0,
+            identifier=not is_text and not few and seldom_shared,
+            note=note if self._share(_number_reader(other)) >= MOSTLY else None,
+        )
+
+    def _must(self, read: Callable[[str], float | None], kind: str, noun: str, *, note: str | None = None,
+              **details: Any) -> Parsed:  # fmt: skip
+        """Every value read as one kind; the first that cannot be is an error."""
+        values = np.array([_or_nan(read(text)) for text in self.distinct] + [np.nan])
+        wrong = np.isnan(values[:-1]) & (self.counts > 0)
+        if wrong.any():
+            row = int(np.flatnonzero(np.append(wrong, False)[self.codes])[0])
+            total = int(self.counts.sum())
+            good = total - int(self.counts[wrong].sum())
+            text = (
+                f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
+                f"or say what the column is: --kind {self.name}=category, or --ignore {self.name}"
+            )
+            raise self.table.error(self.name, row, text)
+        numbers = values[self.codes]
+        return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, note=note)
+
+    def _share(self, read: Callable[[str], float | None]) -> float:
+        total = self.counts.sum()
+        good = sum(int(count) for text, count in zip(self.distinct, self.counts) if count and read(text) is not None)
+        return good / total if total else 0.0
+
+    def _decimals(self) -> int:
+        shown = (len(text.partition(self.reading.decimal)[2]) for text in self.distinct if "e" not in text.lower())
+        return min(MOST_DECIMALS, max(shown, default=0))
+
+    def _boolean_words(self) -> tuple[str, str]:
+        words = {BOOLEANS[text.lower()]: text for text in reversed(self.distinct) if text.lower() in BOOLEANS}
+        return words.get(0, "false"), words.get(1, "true")
+
+    def _pattern(self) -> tuple[str | None, str | None]:
+        """The way of writing dates that reads the most of them, and whether another one reads as many."""
+        shares = {pattern: self._share(_date_reader(pattern)) for pattern in (None, *_PATTERNS)}
+        best = max(shares, key=lambda pattern: shares[pattern])
+        also = best == "%d/%m/%Y" and shares["%m/%d/%Y"] == shares[best] > 0
+        return best, "dates read as day/month/year, and could as well be month/day/year" if also else None
+
+    def _times(self) -> bool:
+        return any(":" in text for text in self.distinct)
+
+
+def _booleans(column: pa.ChunkedArray) -> Parsed:
+    numbers = _floats(column.cast(pa.int8()))
+    return Parsed(kind="boolean", numbers=numbers, missing=np.isnan(numbers), details={"words": ("false", "true")})
+
+
+def _numbers(table: Table, name: str, column: pa.ChunkedArray, kind: str | None) -> Parsed:
+    whole = pt.is_integer(column.type)
+    numbers = _floats(column)
+    huge = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if len(huge):
+        raise table.error(name, int(huge[0]), f"{numbers[huge[0]]} is not a finite number below {LARGEST:g}")
+    missing = np.isnan(numbers)
+    present = numbers[~missing]
+    if kind == "boolean" or (kind is None and whole and set(np.unique(present)) == {0, 1}):
+        wrong = np.flatnonzero(~missing & ~np.isin(numbers, (0, 1)))
+        if len(wrong):
+            raise table.error(name, int(wrong[0]), f"{numbers[wrong[0]]:g} is not 0 or 1")
+        return Parsed(kind="boolean", numbers=numbers, missing=missing, details={"words": ("0", "1")})
+    decimals = 0 if whole else _decimals_of(present[:10_000])
+    return Parsed(kind="number", numbers=numbers, missing=missing, details={"decimals": decimals})
+
+
+def _dates(column: pa.ChunkedArray) -> Parsed:
+    column = column.cast(pa.timestamp("us", tz=getattr(column.type, "tz", None)), safe=False)
+    days = _floats(column.cast(pa.int64())) / 1e6 / SECONDS_A_DAY
+    present = days[~np.isnan(days)]
+    return Parsed(
+        kind="date",
+        numbers=days,
+        missing=np.isnan(days),
+        details={"pattern": None, "with_time": bool((present != np.floor(present)).any())},
+    )
+
+
+def is_row_number(parsed: Parsed) -> bool:
+    """Whether a column counts the rows: whole numbers without a gap, each once."""
+    if parsed.kind != "number" or parsed.numbers is None or parsed.missing.any() or len(parsed.missing) <= FEW:
+        return False
+    ordered = np.sort(parsed.numbers)
+    return bool((np.diff(ordered) == 1).all())
+
+
+def _boolean(text: str) -> float | None:
+    return BOOLEANS.get(text.lower())
+
+
+def _number_reader(decimal: str) -> Callable[[str], float | None]:
+    def read(text: str) -> float | None:
+        text = text.replace(",", ".") if decimal == "," else text
+        if not _NUMBER.fullmatch(text):
+            return None
+        number = float(text)
+        return number if abs(number) <= LARGEST else None
+
+    return read
+
+
+def _date_reader(pattern: str | None) -> Callable[[str], float | None]:
+    """Days since 1970 of a date as text; dates without a time zone are taken as UTC."""
+
+    def read(text: str) -> float | None:
+        try:
+            if pattern is not None:
+                date = datetime.datetime.strptime(text, pattern)
+            elif _ISO.fullmatch(text):
+                date = datetime.datetime.fromisoformat(text)
+            else:
+                return None
+        except ValueError:
+            return None
+        date = date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
+        return date.timestamp() / SECONDS_A_DAY
+
+    return read
+
+
+def _is_text(data_type: Any) -> bool:
+    return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or pt.is_string_view(data_type))
+
+
+def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Numbers, NaN where missing."""
+    values: npt.NDArray[np.float64] = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return values
+
+
+def _nulls(texts: pa.Array) -> BoolArray:
+    missing: BoolArray = texts.is_null().to_numpy(zero_copy_only=False)
+    return missing
+
+
+def _decimals_of(numbers: npt.NDArray[np.float64]) -> int:
+    for decimals in range(MOST_DECIMALS):
+        if (np.round(numbers, decimals) == numbers).all():
+            return decimals
+    return MOST_DECIMALS
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def check_kinds(table: Table, kinds: dict[str, str], used: Sequence[str]) -> None:
+    """Refuse kinds of columns that are not there or are no attributes."""
+    for name, kind in kinds.items():
+        table.check_has(name)
+        if kind not in KINDS:
+            raise InputError(f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}")
+        if name not in used:
+            raise InputError(f"column {name!r} has a kind, but is the id, the label, the split, or ignored")

@@ -1,0 +1,211 @@
+"""Local graphs as SVG for pages: the explained node's beside those of its nearest labeled nodes.
+
+Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
+edge). Elements that stand for the same edge of the explained node share a number in `data-m`, so that
+a page can light them together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+
+from se_gnn.explain import Explanation, Neighbor
+from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.plot.layout import Points
+from se_gnn.plot.local_view import Edge, LocalView, neighbor_view, target_view
+from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style
+from se_gnn.plot.placement import edge_strengths, laid_out, number_places
+from se_gnn.plot.text import decimal, isolated, readable, shorten
+
+MOST_EDGES = 30  # of one local graph
+MOST_NODES_WITH_NAMES = 8
+NUMBERED = len(MATCH_COLORS)
+
+_UNIT = 100.0  # the layout fills the unit disc
+_REACH = 122
+_THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
+_BADGE = 6.5  # half the height of a number's box
+
+Svg = ElementTree.Element
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalGraphPicture:
+    """A local graph: what is shown of it, and the picture."""
+
+    view: LocalView
+    svg: str
+
+
+def local_graph_pictures(
+    explanation: Explanation, graph: AttributedGraph, *, num_neighbors: int, most_edges: int = MOST_EDGES
+) -> list[LocalGraphPicture]:
+    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike."""
+    target = target_view(explanation, most_edges=most_edges, numbered=NUMBERED)
+    neighbors = explanation.neighbors[:num_neighbors]
+    views = [target, *(neighbor_view(one, explanation, graph, target, most_edges=most_edges) for one in neighbors)]
+    own = own_links(explanation, target)
+    linked = [own, *(_neighbor_links(one, own) for one in neighbors)]
+    names = [explanation.name, *(one.name for one in neighbors)]
+    return [
+        LocalGraphPicture(view, _draw(view, points, links, name, graph, own=view is target))
+        for view, points, links, name in zip(views, laid_out(views), linked, names)
+    ]
+
+
+def own_links(explanation: Explanation, target: LocalView) -> dict[Edge, list[int]]:
+    """Of each shown edge of the explained node, its position among all of them: what its matches are linked by."""
+    shown = {(u, v) for u, v in target.edges.tolist()}
+    return {(u, v): [i] for i, (u, v) in enumerate(explanation.edges.tolist()) if (u, v) in shown}
+
+
+def _neighbor_links(neighbor: Neighbor, own: Mapping[Edge, list[int]]) -> dict[Edge, list[int]]:
+    """Of each edge of a neighbor, the shown edges of the explained node that are matched with it."""
+    links: dict[Edge, list[int]] = {}
+    if neighbor.matches is not None:
+        for (a, b), (u, v) in zip(neighbor.matches.edges.tolist(), neighbor.matches.matched.tolist()):
+            links.setdefault((u, v), []).extend(own.get((a, b), []))
+    return {edge: positions for edge, positions in links.items() if positions}
+
+
+def _draw(
+    view: LocalView, points: Points, links: Mapping[Edge, list[int]], name: str, graph: AttributedGraph, *, own: bool
+) -> str:
+    root = ElementTree.Element(
+        "svg",
+        {
+            "class": "local-graph",
+            "viewBox": f"{-_REACH} {-_REACH} {2 * _REACH} {2 * _REACH}",
+            "role": "img",
+            "aria-label": _in_words(view, name),
+        },
+    )
+    places = points * np.array([_UNIT, -_UNIT])  # the page's y axis points down
+    _draw_edges(root, view, places, links, graph, own=own)
+    _draw_nodes(root, view, places, graph)
+    _draw_numbers(root, view, points, links)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _in_words(view: LocalView, name: str) -> str:
+    """What a person hears who does not see the picture."""
+    if not len(view.edges):
+        return f"{isolated(name)} has no edges."
+    noun = "edge" if len(view.edges) == 1 else "edges"
+    more = f" and {view.hidden:,} more" if view.hidden else ""
+    numbers = sorted({number for numbers in view.numbers for number in numbers})
+    numbered = f"; numbered: {', '.join(map(str, numbers))}" if numbers else ""
+    return f"Local graph of {isolated(name)}: {len(view.edges)} {noun} shown{more}{numbered}."
+
+
+def _draw_edges(
+    root: Svg, view: LocalView, places: Points, links: Mapping[Edge, list[int]], graph: AttributedGraph, *, own: bool
+) -> None:
+    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
+    strengths = edge_strengths(view.similarity).tolist()
+    lines = zip(view.edges.tolist(), places[view.ends], view.numbers, strengths, view.similarity.tolist())
+    for (u, v), (start, end), numbers, strength, value in lines:
+        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get((u, v)))})
+        title = ElementTree.SubElement(group, "title")
+        title.text = f"{_name(graph, u)} – {_name(graph, v)}: {_meaning(value, own=own)}"
+        parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
+        stops = np.linspace(start, end, parts + 1).tolist()
+        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
+        for part in range(parts):
+            (x1, y1), (x2, y2) = stops[part : part + 2]
+            line = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke-width": _at(width)}
+            if numbers:
+                line |= {"class": f"m{numbers[part]}", "stroke": MATCH_COLORS[numbers[part] - 1]}
+            ElementTree.SubElement(group, "line", line)
+
+
+def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGraph) -> None:
+    radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
+    short = max(len(name) for name in graph.class_names) <= 2
+    voters = set(graph.train.tolist())
+    x, y = places[0]
+    ring = {"cx": _at(x), "cy": _at(y), "r": _at(radius * 1.9), "fill": "white", "stroke": INK, "stroke-width": "2"}
+    ElementTree.SubElement(root, "circle", {"class": "center", **ring})
+    nodes = ElementTree.SubElement(root, "g", {"class": "nodes", "stroke": "white", "stroke-width": "0.8"})
+    for i, (node, (x, y)) in enumerate(zip(view.nodes.tolist(), places)):
+        label, labeled = int(graph.labels[node]), node in voters
+        style, size = class_style(label), radius * (1.25 if i == 0 else 1)
+        attributes = {"fill": style.color}
+        if labeled:
+            attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
+        shape = _shape(nodes, style.marker, float(x), float(y), size, attributes)
+        title = ElementTree.SubElement(shape, "title")
+        title.text = f"{_name(graph, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
+        if short and label != UNKNOWN:
+            letter = readable(graph.class_names[label])
+            _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
+    if len(view.nodes) <= MOST_NODES_WITH_NAMES:
+        for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
+            below = radius + 12 if y > -5 else -radius - 3
+            name = shorten(readable(graph.node_names[node]), 14)
+            _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
+
+
+def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Mapping[Edge, list[int]]) -> None:
+    taken = points
+    for (u, v), (start, end), numbers in zip(view.edges.tolist(), points[view.ends], view.numbers):
+        if not numbers:
+            continue
+        spots = number_places(start, end, len(numbers), taken)
+        taken = np.concatenate([taken, spots])
+        for (x, y), number in zip(spots * np.array([_UNIT, -_UNIT]), numbers):
+            group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get((u, v)))})
+            box = {"x": _at(x - _BADGE), "y": _at(y - _BADGE), "width": _at(2 * _BADGE), "height": _at(2 * _BADGE)}
+            look = {"rx": "3.5", "class": f"m{number}", "fill": MATCH_COLORS[number - 1], "stroke": "white"}
+            ElementTree.SubElement(group, "rect", {**box, **look})
+            _text(group, str(number), x, y + 3.6, 10, "white", "digit")
+
+
+def _shape(root: Svg, marker: str, x: float, y: float, r: float, attributes: dict[str, str]) -> Svg:
+    """The marker of a class, about as large as a circle of radius ``r``."""
+    if marker == "o":
+        return ElementTree.SubElement(root, "circle", {"cx": _at(x), "cy": _at(y), "r": _at(r), **attributes})
+    wide, thin = r * 1.25, r * 0.4
+    corners = {
+        "s": [(-r, -r), (r, -r), (r, r), (-r, r)],
+        "^": [(0, -wide), (wide, r), (-wide, r)],
+        "D": [(0, -wide), (wide, 0), (0, wide), (-wide, 0)],
+        "v": [(0, wide), (wide, -r), (-wide, -r)],
+        "P": [(-thin, -r), (thin, -r), (thin, -thin), (r, -thin), (r, thin), (thin, thin), (thin, r), (-thin, r),
+              (-thin, thin), (-r, thin), (-r, -thin), (-thin, -thin)],
+    }[marker]  # fmt: skip
+    path = " ".join(f"{_at(x + dx)},{_at(y + dy)}" for dx, dy in corners)
+    return ElementTree.SubElement(root, "polygon", {"points": path, **attributes})
+
+
+def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> None:
+    place = {"x": _at(x), "y": _at(y), "font-size": _at(size), "text-anchor": "middle", "class": kind}
+    ElementTree.SubElement(root, "text", {**place, "fill": color, "stroke": "none"}).text = text
+
+
+def _meaning(value: float, *, own: bool) -> str:
+    if not math.isfinite(value):
+        return "no edges to compare with" if own else "nothing is matched with it"
+    return f"{'importance' if own else 'similarity'} {decimal(value)}"
+
+
+def _linked(positions: list[int] | None) -> dict[str, str]:
+    return {"data-m": " ".join(map(str, positions))} if positions else {}
+
+
+def _name(graph: AttributedGraph, node: int) -> str:
+    return isolated(graph.node_names[node])
+
+
+def _class(graph: AttributedGraph, label: int) -> str:
+    return isolated(graph.class_names[label]) if label != UNKNOWN else "class not known"
+
+
+def _at(value: float) -> str:
+    """A coordinate, a tenth of a unit exact: pages hold thousands of them."""
+    return f"{value:.1f}".removesuffix(".0") if abs(value) >= 0.05 else "0"

@@ -1,0 +1,189 @@
+"""The model card: data, settings in words, how good the model is, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import Prediction, TrainedModel
+from se_gnn.report.measures import Calibration, calibrate, confusion_matrix, part_of
+
+PARTS = {"train": "labeled", "val": "validation", "test": "test"}
+
+
+class Fact(NamedTuple):
+    """One line of a list: what, the value, and what it means."""
+
+    what: str
+    value: str
+    meaning: str = ""
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartFigures:
+    """Accuracy on one part of the split; None where the part is empty."""
+
+    name: str
+    nodes: int
+    right: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the nodes that are predicted right."""
+        return self.right / self.nodes if self.nodes else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """How one class fared on the measured nodes."""
+
+    label: int
+    labeled: int
+    nodes: int
+    predicted: int
+    right: int
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the nodes of this class that were found."""
+        return self.right / self.nodes if self.nodes else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the nodes predicted as this class that are of it."""
+        return self.right / self.predicted if self.predicted else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Card:
+    """What a reader has to know of a model before its answers."""
+
+    data: tuple[Fact, ...]
+    settings: tuple[Fact, ...]
+    training: tuple[Fact, ...]
+    parts: tuple[PartFigures, ...]
+    measured: str  # the part that the figures below are of; empty where no node has a known class
+    measured_nodes: int
+    classes: tuple[ClassFigures, ...]
+    confusion: IntArray
+    calibration: Calibration
+    rests_on: tuple[Fact, ...]
+
+
+def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
+    """Describe a model by the predictions of all nodes of its graph.
+
+    Classes, confusion and calibration are those of the test nodes; of the validation nodes where there are none, and of
+    the labeled nodes where there are none of these either.
+    """
+    graph = trained.graph
+    measured = next((part for part in ("test", "val", "train") if len(getattr(graph, part))), "train")
+    nodes: IntArray = getattr(graph, measured)
+    truth, predicted = graph.labels[nodes], prediction.classes[nodes]
+    confusion = confusion_matrix(truth, predicted, graph.num_classes)
+    labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
+    return Card(
+        data=tuple(_data(graph)),
+        settings=tuple(_settings(trained.config, len(graph.train))),
+        training=tuple(_training(trained.config, trained.metrics)),
+        parts=tuple(_part(graph, prediction, part) for part in PARTS),
+        measured=PARTS[measured],
+        measured_nodes=len(nodes),
+        classes=tuple(
+            ClassFigures(c, int(labeled[c]), int(confusion[c].sum()), int(confusion[:, c].sum()), int(confusion[c, c]))
+            for c in range(graph.num_classes)
+        ),
+        confusion=confusion,
+        calibration=calibrate(prediction.probabilities[nodes], truth),
+        rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.config)),
+    )
+
+
+def _part(graph: AttributedGraph, prediction: Prediction, part: str) -> PartFigures:
+    nodes: IntArray = getattr(graph, part)
+    return PartFigures(PARTS[part], len(nodes), int((prediction.classes[nodes] == graph.labels[nodes]).sum()))
+
+
+def _data(graph: AttributedGraph) -> list[Fact]:
+    kind = "numbers, most of them 0" if not isinstance(graph.features, np.ndarray) else "numbers"
+    alone = int((graph.degrees == 0).sum())
+    unknown = int((graph.labels < 0).sum())
+    facts = [
+        Fact("nodes", f"{graph.num_nodes:,}", "what is classified"),
+        Fact("edges", f"{graph.num_edges:,}", "relations, without direction, each counted once"),
+        Fact("features", f"{graph.num_features:,}", f"attributes of a node: {kind}"),
+        Fact("classes", f"{graph.num_classes:,}", "possible answers"),
+        Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
+        Fact("validation", f"{len(graph.val):,}", "nodes that chose the best epoch"),
+        Fact("test", f"{len(graph.test):,}", "nodes that the training never saw the class of"),
+    ]
+    if alone:
+        facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
+    if unknown:
+        facts.append(Fact("class unknown", f"{unknown:,}", "nodes that no figure here counts"))
+    return facts
+
+
+def _settings(config: Config, labeled: int) -> list[Fact]:
+    s = config.similarity
+    measure = {"cosine": "cosine of the angle", "distance": "minus the distance"}[s.measure]
+    ways = {"one": "one", "both": "both, averaged"}[s.directions]
+    return [
+        Fact("voters", str(s.num_nearest), f"nearest of the {labeled:,} labeled nodes", "K"),
+        Fact("weight of the node itself", f"{s.node_weight:g}", f"its surroundings weigh {1 - s.node_weight:g}", "λ"),
+        Fact("reach of the surroundings", str(s.hops), "hops: the edges among the nodes this near", "n"),
+        Fact("similarity of two vectors", measure, "0 is equal" if s.measure == "distance" else "1 is equal", "sim"),
+        Fact("temperature of the vote", f"{s.temperature:g}", "smaller: the nearest count for more", "τ"),
+        Fact("directions of matching", ways, "the node's edges, or the labeled node's, too"),
+    ]
+
+
+def _training(config: Config, metrics: dict[str, Any]) -> list[Fact]:
+    encoder, contrast, training = config.encoder, config.contrast, config.training
+    layer = {"gcn": "one residual GCN layer", "mean": "the mean of the neighbors"}[encoder.aggregation]
+    facts = [
+        Fact("preset", config.preset_name, "where the settings come from"),
+        Fact("encoder", f"{encoder.num_layers} layers of {encoder.hidden_size}", f"MLP, then {layer}", "D"),
+        Fact("weight of node contrast", f"{contrast.node_loss_weight:g}", "self-supervision of nodes", "α"),
+        Fact("weight of edge contrast", f"{contrast.edge_loss_weight:g}", "self-supervision of edges", "β"),
+        Fact("masked attributes", f"{contrast.mask_rate:.0%}", "set to 0 in a view"),
+        Fact("learning rate", f"{training.learning_rate:g}", f"Adam, weight decay {training.weight_decay:g}"),
+    ]
+    if "epochs" in metrics and "best_epoch" in metrics:
+        facts.append(Fact("epochs", str(metrics["epochs"]), f"the best on validation was {metrics['best_epoch']}"))
+    if "seed" in metrics:
+        facts.append(Fact("seed", str(metrics["seed"]), "of every random number"))
+    return facts
+
+
+def _rests_on(prediction: Prediction, graph: AttributedGraph, config: Config) -> list[Fact]:
+    """How the votes on the measured nodes are spread."""
+    if not len(prediction.nodes):
+        return []
+    weights = prediction.weights.astype(np.float64)  # [T, K], nearest first
+    voted = np.unique(prediction.neighbors[weights > 0])
+    half = 1 + (np.cumsum(weights, axis=1) < 0.5).sum(axis=1)
+    agree = (graph.labels[prediction.neighbors] == prediction.classes[:, None]) | (weights == 0)
+    compared = np.isfinite(prediction.structure)
+    node = config.similarity.node_weight * prediction.node[compared].astype(np.float64)
+    structure = (1 - config.similarity.node_weight) * prediction.structure[compared].astype(np.float64)
+    facts = [
+        Fact("labeled nodes that vote", f"{len(voted):,} of {len(graph.train):,}", "at least once"),
+        Fact("vote of the nearest", f"{weights[:, 0].mean():.0%}", "its mean weight"),
+        Fact("voters for half the weight", f"{np.median(half):g}", "median number"),
+        Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all voters are of the predicted class"),
+    ]
+    if compared.any() and np.abs(node).sum() + np.abs(structure).sum() > 0:
+        share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
+        facts.append(
+            Fact("node : surroundings", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity")
+        )
+    if not compared.all():
+        facts.append(Fact("compared by attributes alone", f"{1 - compared.mean():.1%}", "of all comparisons: no edges"))
+    return facts

@@ -1,0 +1,121 @@
+"""The page: what is said of model, graph and nodes, poured into the templates beside this file.
+
+Everything that comes from data is escaped by the templates or by the writer of the SVG. The page asks the browser to
+refuse whatever is not in it: no address but `data:` pictures, no style or script but the two that it names by digest.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from se_gnn import __version__
+from se_gnn.errors import InputError
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import TrainedModel
+from se_gnn.optional import require
+from se_gnn.plot.palette import class_style
+from se_gnn.plot.text import decimal, isolated, percent, readable, tenths
+from se_gnn.report.card import model_card
+from se_gnn.report.charts import reliability_diagram
+from se_gnn.report.choice import choose_nodes
+from se_gnn.report.node import node_parts
+from se_gnn.report.node_image import NodeImages
+from se_gnn.report.survey import survey
+
+NEIGHBORS = 4  # that come with a picture
+
+
+def report_html(
+    trained: TrainedModel,
+    nodes: Sequence[int] | IntArray | None = None,
+    *,
+    k: int = NEIGHBORS,
+    title: str | None = None,
+    progress: bool = False,
+) -> str:
+    """A report as one page that needs nothing else: no network, no other file.
+
+    Args:
+        trained: the model to report on.
+        nodes: ids of the nodes to explain, in this order; None: a choice of certain, uncertain and wrong predictions.
+        k: how many of the nearest labeled nodes are shown with local graph and matched edges.
+        title: heading of the page; None: the name of the data set.
+        progress: show a progress bar.
+    """
+    jinja2: Any = require("jinja2", extra="report", feature="reports")
+    graph = trained.graph
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
+    prediction = trained.predict()
+    if wanted is None:
+        wanted = choose_nodes(prediction, graph)
+    card = model_card(trained, prediction)
+    style, script = _asset("page.css") + _class_colors(graph.num_classes), _asset("page.js")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("se_gnn.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=percent, tenths=tenths, decimal=decimal, effect=_effect, readable=readable, isolated=isolated
+    )
+    environment.globals["class_style"] = class_style
+    page: str = environment.get_template("page.html").render(
+        title=graph.name if title is None else title,
+        version=__version__,
+        graph=graph,
+        config=trained.config,
+        card=card,
+        reliability=reliability_diagram(card.calibration),
+        survey=survey(prediction, graph),
+        parts=list(node_parts(trained, wanted, k, progress=progress)),
+        included=frozenset(wanted.tolist()),
+        images=NodeImages(graph),
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+    )
+    return page
+
+
+def _effect(value: float) -> str:
+    """Two digits that count: effects differ by orders of magnitude."""
+    return f"{value:.2g}".replace("-", "−") if abs(value) >= 0.001 else "≈ 0"
+
+
+def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
+    ids = np.array(list(dict.fromkeys(int(node) for node in nodes)), dtype=np.int64)  # each once
+    missing = ids[(ids < 0) | (ids >= num_nodes)]
+    if len(missing):
+        raise InputError(f"nodes must be between 0 and {num_nodes - 1}, got {missing[0]}")
+    return ids
+
+
+def _asset(name: str) -> str:
+    return resources.files("se_gnn.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _class_colors(num_classes: int) -> str:
+    """The colors of the classes as rules that follow those of the page."""
+    return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
+
+
+def _policy(style: str, script: str) -> str:
+    """What the page may load: pictures inside it, this style, this script."""
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

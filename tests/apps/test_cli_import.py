@@ -1,0 +1,152 @@
+"""From two files to predictions, through the command line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+ROLES = ("--id", "account", "--label", "fraud", "--source", "from", "--target", "to")
+
+
+def accounts(num_rows=40, seed=0):
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "account": [f"ACC {i}" for i in range(num_rows)],
+            "country": generator.choice(["DE", "FR"], num_rows),
+            "balance": generator.lognormal(5, 1, num_rows).round(2),
+            "bank": "one",
+            "fraud": generator.choice(["yes", "no"], num_rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    nodes = accounts()
+    nodes.loc[3, "balance"] = None
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    names = nodes.account.to_numpy()
+    edges = pd.DataFrame({"from": names, "to": np.roll(names, 1), "amount": 1.5})
+    edges.to_parquet(folder / "edges.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graph(run, files):
+    result = run("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES,
+                 "--out", files / "graph")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "balance  number    2 features; 1 missing" in result.output
+    assert "column 'bank' is left out: the same value in all training rows" in result.output
+    assert f"se-gnn train {files / 'graph'} --out model" in result.output
+    return files / "graph"
+
+
+@pytest.fixture(scope="module")
+def trained(run, files, graph):
+    result = run("train", graph, "--out", files / "model", "--quiet", *QUICK)
+    assert result.exit_code == 0, result.output
+    return files / "model"
+
+
+def refused(result, *words):
+    assert result.exit_code == 2, result.output
+    for word in words:
+        assert word in result.output, result.output
+
+
+def test_a_model_trained_on_tables_names_the_accounts_everywhere(run, trained, tmp_path):
+    assert "nodes, preset best" in run("evaluate", trained).output
+    assert "ACC 3" in run("explain", trained, "--node", "ACC 3").output
+    assert run("predict", trained, "--out", tmp_path / "p.csv").exit_code == 0
+    assert pd.read_csv(tmp_path / "p.csv").node.tolist()[:2] == ["ACC 0", "ACC 1"]
+
+
+def test_tables_of_the_next_month_are_encoded_as_before_and_predicted(run, files, trained, tmp_path):
+    new = accounts(3, seed=1).assign(account=["NEW 0", "NEW 1", "NEW 2"], fraud=None, country="XX")
+    pd.concat([pd.read_csv(files / "nodes.csv"), new]).to_csv(tmp_path / "may.csv", index=False)
+    edges = pd.concat([pd.read_parquet(files / "edges.parquet"), pd.DataFrame({"from": ["NEW 0"], "to": ["ACC 5"]})])
+    edges.to_csv(tmp_path / "may-edges.csv", index=False, sep=";")
+    imported = run("import", "--like", trained, "--nodes", tmp_path / "may.csv", "--edges", tmp_path / "may-edges.csv",
+                   *ROLES, "--out", tmp_path / "may")  # fmt: skip
+    assert imported.exit_code == 0, imported.output
+    assert "24 train, 8 val, 8 test; those who voted before vote" in imported.output
+    assert "3 rows of categories that no training row has" in imported.output
+    assert f"se-gnn predict {trained} --graph {tmp_path / 'may'}" in imported.output
+    predicted = run("predict", trained, "--graph", tmp_path / "may", "--out", tmp_path / "p.csv", "--nodes", "NEW 0")
+    assert predicted.exit_code == 0, predicted.output
+    (row,) = pd.read_csv(tmp_path / "p.csv").to_dict("records")
+    assert row["node"] == "NEW 0"
+    assert row["nearest_1"].startswith("ACC ")
+    assert "NEW 0 is predicted" in run("explain", trained, "--graph", tmp_path / "may", "--node", "NEW 0").output
+
+
+def test_a_graph_with_another_encoding_is_refused(run, files, graph, trained, tmp_path):
+    other = run("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES, "--seed", "5",
+                "--out", tmp_path / "other")  # fmt: skip
+    assert other.exit_code == 0
+    refused(
+        run("evaluate", trained, "--graph", tmp_path / "other"), "other columns, or another encoding of them", "--like"
+    )
+    assert run("evaluate", trained, "--graph", graph).output == run("evaluate", trained).output
+    refused(run("import", "--like", tmp_path, "--nodes", "a.csv", "--edges", "b.csv", *ROLES, "--out", tmp_path / "x"),
+            "is neither a model folder nor the folder of a graph")  # fmt: skip
+
+
+def test_strict_writes_nothing_and_json_is_for_programs(run, files, tmp_path):
+    arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES,
+                 "--out", tmp_path / "graph")  # fmt: skip
+    result = run(*arguments, "--strict")
+    refused(result, "Warnings", "strict: 1 warnings, nothing is written")
+    assert not (tmp_path / "graph").exists()
+    summary = json.loads(run(*arguments, "--ignore", "bank", "--strict", "--json").output)
+    assert summary["num_nodes"] == 40
+    assert summary["warnings"] == []
+
+
+def test_kinds_and_other_options_reach_the_import(run, files, tmp_path):
+    arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES, "--json",
+                 "--kind", "balance=category", "--ignore", "bank, country", "--train-share", "0.5", "--name", "mine",
+                 "--max-train", "4", "--out", tmp_path / "graph")  # fmt: skip
+    summary = json.loads(run(*arguments).output)
+    assert {column["name"]: column["kind"] for column in summary["columns"]} == {
+        "account": "id", "country": "ignored", "balance": "category", "bank": "ignored", "fraud": "label"
+    }  # fmt: skip
+    assert summary["num_train"] == 8
+    refused(run(*arguments[:-2], "--out", tmp_path / "b", "--kind", "balance"), "--kind must look like")
+
+
+def test_folders_with_other_files_are_safe(run, files, graph, tmp_path):
+    arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES)
+    refused(run(*arguments, "--out", graph), "already holds a graph; --overwrite replaces it")
+    (tmp_path / "mine.txt").write_text("mine")
+    refused(run(*arguments, "--out", tmp_path, "--overwrite"), "is not the folder of an import")
+    refused(run(*arguments, "--out", tmp_path / "mine.txt"), "is a file; name a folder")
+    copy = shutil.copytree(graph, tmp_path / "copy")
+    assert run(*arguments, "--out", copy, "--overwrite").exit_code == 0
+
+
+def test_without_pyarrow_it_says_what_to_install(run, files, monkeypatch, tmp_path):
+    import sys
+
+    real = importlib.import_module
+
+    def without_pyarrow(name, *rest):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    for name in [name for name in sys.modules if name.startswith("se_gnn.datasets.tables")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("se_gnn.datasets.tables", raising=False)
+    monkeypatch.setattr(importlib, "import_module", without_pyarrow)
+    result = run("import", "--nodes", "n.csv", "--edges", "e.csv", *ROLES, "--out", tmp_path / "g")
+    refused(result, "tables need the package 'pyarrow': pip install 'se-gnn[tables]'")

@@ -1,0 +1,125 @@
+"""Into other libraries and back nothing is lost."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+
+from se_gnn.datasets.graph_npz import load_npz, save_npz
+from se_gnn.datasets.networkx import from_networkx, to_networkx
+from se_gnn.datasets.pyg import from_pyg, to_pyg
+from se_gnn.datasets.scipy_sparse import from_scipy, to_scipy
+from se_gnn.errors import InputError
+from strategies import assert_same_graph, graphs_with_names
+
+
+@settings(max_examples=40)
+@given(graphs_with_names())
+def test_to_networkx_and_back(graph):
+    assert_same_graph(from_networkx(to_networkx(graph)), graph)
+
+
+@settings(max_examples=40)
+@given(graphs_with_names())
+def test_to_pyg_and_back(graph):
+    assert_same_graph(from_pyg(to_pyg(graph)), graph)
+
+
+@settings(max_examples=40)
+@given(graphs_with_names())
+def test_to_scipy_and_back(graph):
+    assert_same_graph(from_scipy(**to_scipy(graph)), graph)
+
+
+@settings(max_examples=30)
+@given(graph=graphs_with_names())
+def test_to_npz_and_back(tmp_path_factory, graph):
+    path = tmp_path_factory.mktemp("npz") / "graph.npz"
+    save_npz(graph, path)
+    assert_same_graph(load_npz(path), graph)
+
+
+def test_networkx_graph_of_a_user_with_a_vector_a_node():
+    graph = nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])
+    for i, node in enumerate("abc"):
+        graph.nodes[node].update(x=[i, 1], kind=i % 2)
+    ours = from_networkx(graph, label="kind")
+    assert ours.node_names == ("a", "b", "c")
+    assert ours.edges.tolist() == [[0, 1], [1, 2]]
+    assert (ours.class_names, ours.labels.tolist(), ours.train.tolist()) == (("0", "1"), [0, 1, 0], [0, 1, 2])
+
+
+def test_networkx_graph_of_a_user_with_attributes_of_any_kind():
+    graph = nx.cycle_graph(30)
+    for i in graph:
+        graph.nodes[i].update(country=["DE", "FR", None][i % 3], balance=i * 1.5, fraud=i % 2)
+    ours = from_networkx(graph, label="fraud")
+    assert {column.name: column.kind for column in ours.columns} == {"balance": "number", "country": "category"}
+    assert ours.attributes(4) == {"balance": "6.0", "country": "FR"}
+    assert ours.num_edges == 30
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.nodes[1].pop("x"), "attribute 'x' must have 1 numbers at every node; node 1 has none"),
+        (lambda g: g.nodes[1].update(x=[1, 2]), "node 1 has 2 values"),
+        (lambda g: g.nodes[1].update(split="maybe"), "must be train, val, test or nothing, got 'maybe'"),
+        (lambda g: g.graph.update(class_names=("a",)), "label '0' is not one of the class_names"),
+        (lambda g: [g.nodes[i].pop("x") for i in g], "no attributes besides label and split"),
+        (lambda g: g.clear(), "has no nodes"),
+    ],
+)
+def test_networkx_graph_that_cannot_be_taken(change, message):
+    graph = nx.path_graph(3)
+    for i in graph:
+        graph.nodes[i].update(x=[i], label=i % 2)
+    change(graph)
+    with pytest.raises(InputError, match=message):
+        from_networkx(graph)
+
+
+def test_an_asymmetric_or_weighted_matrix_is_undirected_and_zeros_are_no_edges():
+    adjacency = sp.coo_array(([2.5, 1.0, 0.0, 1.0], ([0, 2, 1, 3], [1, 0, 2, 3])), shape=(4, 4))
+    graph = from_scipy(adjacency, np.eye(4))
+    assert graph.edges.tolist() == [[0, 1], [0, 2]]
+    assert graph.merged.self_loops == 1
+    assert graph.labels.tolist() == [-1] * 4
+    with pytest.raises(InputError, match="adjacency must be 3 x 3"):
+        from_scipy(adjacency, np.eye(3))
+
+
+def test_npz_files_of_others(tmp_path):
+    adjacency, features = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3)), sp.csr_array(np.eye(3))
+    pieces = {
+        f"{name}_{part}": getattr(matrix, part)
+        for name, matrix in (("adj", adjacency), ("attr", features))
+        for part in ("data", "indices", "indptr", "shape")
+    }
+    np.savez(tmp_path / "csr.npz", **pieces, labels=[0, 1, 0])
+    np.savez(tmp_path / "pairs.npz", edge_index=[[0, 1], [1, 2]], x=np.eye(3), y=[0, 1, 0], test=[False, False, True])
+    for name in ("csr", "pairs"):
+        graph = load_npz(tmp_path / f"{name}.npz", train=[0, 1])
+        assert graph.edges.tolist() == [[0, 1], [1, 2]]
+        assert (graph.name, graph.labels.tolist(), graph.train.tolist()) == (name, [0, 1, 0], [0, 1])
+
+
+def test_npz_files_that_cannot_be_read(tmp_path):
+    np.savez(tmp_path / "a.npz", edges=[[0, 1]])
+    np.savez(tmp_path / "b.npz", x=np.array([{}], dtype=object))
+    np.save(tmp_path / "c.npy", np.eye(2))
+    np.savez(tmp_path / "d.npz", adj_data=[1.0], x=np.eye(2))
+    (tmp_path / "e.npz").write_text("no zip")
+    for file, message in [
+        ("a.npz", "must hold an array named 'features' or 'x'"),
+        ("b.npz", "cannot be read as an .npz file: Object arrays cannot be loaded"),
+        ("c.npy", "holds one array, not a graph"),
+        ("d.npz", "adj_data, .* must be the pieces of a CSR matrix"),
+        ("e.npz", "cannot be read as an .npz file"),
+        ("f.npz", "does not exist"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            load_npz(tmp_path / file)

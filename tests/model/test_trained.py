@@ -1,0 +1,52 @@
+"""A trained model on another graph."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from se_gnn import SEGNNClassifier
+from se_gnn.errors import InputError
+from se_gnn.graph.columns import NumberColumn
+from strategies import random_graph, small_config, untrained
+
+
+def test_a_model_on_its_own_graph_says_the_same():
+    graph = random_graph()
+    trained = untrained(graph, small_config())
+    np.testing.assert_array_equal(trained.on(graph).predict().probabilities, trained.predict().probabilities)
+
+
+def test_the_labeled_nodes_of_the_other_graph_vote():
+    trained = untrained(random_graph(), small_config())
+    other = random_graph(1, num_nodes=20, num_labeled=4, name="later")
+    prediction = trained.on(other).predict()
+    assert prediction.nodes.tolist() == list(range(20))
+    assert set(prediction.neighbors.ravel().tolist()) <= {0, 1, 2, 3}
+
+
+def test_features_and_classes_must_mean_the_same():
+    graph = random_graph()
+    trained = untrained(graph, small_config())
+    with pytest.raises(InputError, match="other num_features than the graph that the model was trained on: 3, not 5"):
+        trained.on(random_graph(num_features=3))
+    with pytest.raises(InputError, match="other class_names"):
+        trained.on(random_graph(class_names=["a", "b"]))
+    with pytest.raises(InputError, match="no labeled node that could vote"):
+        trained.on(graph.with_split(train=[]))
+    columns = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0.0, scale=1.0) for i in range(5))
+    with pytest.raises(InputError, match=r"another encoding of them, .* --like"):
+        trained.on(dataclasses.replace(graph, columns=columns))
+
+
+def test_a_classifier_goes_to_another_graph_and_stays_itself():
+    graph = random_graph()
+    settings = ["training.epochs=1", "similarity.num_nearest=3", "encoder.hidden_size=4"]
+    classifier = SEGNNClassifier(settings=settings).fit(graph)
+    before = classifier.predict_proba()
+    later = classifier.on(random_graph(1, num_nodes=20, num_labeled=4))
+    assert later.predict_proba().shape == (20, 2)
+    assert later.explain(19).name == "19"
+    np.testing.assert_array_equal(classifier.predict_proba(), before)

@@ -1,0 +1,104 @@
+"""Small models to report on, and a real browser to open the pages with."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.model import TrainedModel
+from strategies import small_config, untrained
+
+HUB, UNLABELED, ISOLATED, HOSTILE = 0, 45, 58, range(1, 9)
+
+HOSTILE_NAMES = (
+    "</script><script>document.title='pwned'</script>",
+    '"><img src=x onerror="document.title=\'pwned\'">',
+    "' onmouseover='document.title=1",
+    "مرحبا بالعالم",
+    "evil \u202e txt.exe",
+    "😀👩‍👩‍👧 <b>bold</b> &amp; {{ 7 * 7 }}",
+    "line\nbreak\ttab\x00null\ud800",
+    "a-name-of-forty-characters-or-so-in-total",
+)
+CLASS_NAMES = ("<i>first</i>", 'שני "two"', "{% raw %} third 😀")
+
+
+def hub_graph(**changes: Any) -> AttributedGraph:
+    """60 nodes: a hub of degree 40 with hostile names around it, some classes unknown, two nodes without edges."""
+    generator = np.random.default_rng(0)
+    nodes = 60
+    classes = np.arange(nodes) % 3
+    spokes = [(HUB, other) for other in range(1, 41)]
+    others = generator.integers(1, 57, size=(50, 2)).tolist()
+    few = [(UNLABELED, 46), (UNLABELED, 47), (46, 47), (47, 48), (UNLABELED, 50), (50, 51)]
+    labels = classes.copy()
+    labels[41:50] = -1
+    names = [f"n{i}" for i in range(nodes)]
+    names[1 : 1 + len(HOSTILE_NAMES)] = HOSTILE_NAMES
+    values = {
+        "name": "<script>hub</script>",
+        "features": np.eye(3)[classes] + 0.3 * generator.normal(size=(nodes, 3)),
+        "feature_names": ["<u>height</u>", "وزن", "price & tax"],
+        "edges": spokes + others + few,
+        "labels": labels,
+        "class_names": CLASS_NAMES,
+        "node_names": names,
+        "train": [*range(1, 30), 59],
+        "val": np.arange(30, 36),
+        "test": np.arange(36, 40),
+    }
+    return AttributedGraph.build(**{**values, **changes})
+
+
+def hub_model(num_nearest: int = 5, **changes: Any) -> TrainedModel:
+    return untrained(hub_graph(**changes), small_config(similarity={"num_nearest": num_nearest, "directions": "both"}))
+
+
+@pytest.fixture(scope="session")
+def hub() -> TrainedModel:
+    return hub_model()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium without a window; tests that ask for it are skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install 'se-gnn[test]'")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("needs a browser: chromium and chromedriver were not found")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+        "disable-component-update", "disable-sync", "disable-dev-shm-usage",
+        f"user-data-dir={tmp_path_factory.mktemp('browser')}",
+    ):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield running
+    running.quit()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Callable[[str], Any]:
+    """Open a page in the browser, 1200 pixels wide."""
+
+    def call(page: str) -> Any:
+        file = tmp_path / "report.html"
+        file.write_bytes(page.encode())
+        browser.get_log("browser"), browser.get_log("performance")  # what the last page left
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        browser.set_window_size(1200, 1000)
+        browser.get(file.as_uri())
+        return browser
+
+    return call
