@@ -9,6 +9,7 @@ EXTRAS_demo := plot,report
 EXTRAS_test := all,test
 EXTRAS_lint := all,lint
 EXTRAS_bench := all
+EXTRAS_reproduce := all
 EXTRAS_docs := docs,data,tables
 
 # A data folder next to the project is found without being named.
@@ -18,11 +19,16 @@ export SE_GNN_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test test-slow lint bench docs clean
+# The paper's tables and figures: make reproduce-table-2 SEEDS=5, or QUICK=1 for one seed.
+REPRODUCE := table-1 table-2 figure-3 table-4 table-5 figure-4 figure-5 figure-6 figure-7 presets
+SEEDS ?= $(if $(QUICK),1,5)
+REPRODUCE_ARGS ?=
+
+.PHONY: help demo test test-slow lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
 .NOTPARALLEL: # two installations into one .venv would get in each other's way
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/.demo-stamp ## classify handwritten digits and show why; writes to demo/
 	$(BIN)/python examples/demo_digits.py
@@ -42,12 +48,18 @@ lint: .venv/.lint-stamp ## check style, types and the layers
 bench: .venv/.bench-stamp ## measure speed and memory
 	$(BIN)/python -m benchmarks
 
+reproduce-all $(REPRODUCE:%=reproduce-%): reproduce-%: .venv/.reproduce-stamp
+	$(BIN)/python -m reproduce run $* --seeds $(SEEDS) $(REPRODUCE_ARGS)
+	$(BIN)/python -m reproduce render
+
+reproduce-all: ## run what is missing of the paper's tables and figures; reproduce-table-2 runs one; QUICK=1: one seed
+
 docs: .venv/.docs-stamp ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean: ## remove .venv, caches and what demo and docs wrote
 	rm -rf .venv build dist demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests examples benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests examples benchmarks reproduce docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.%-stamp: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing se-gnn[$(EXTRAS_$*)] into .venv; the first time takes a few minutes"

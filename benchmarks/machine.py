@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,12 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def describe_commit() -> str | None:
-    """The commit of the source, with a mark where files differ from it; None outside a repository."""
+def describe_commit(*, apart_from: Sequence[str] = ()) -> str | None:
+    """The commit of the source, with a mark where files differ from it, some paths aside; None outside a repository."""
     head = _git("rev-parse", "--short=12", "HEAD")
     if head is None:
         return None
-    changed = _git("status", "--porcelain", "--untracked-files=no")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{path}" for path in apart_from))
     return f"{head} with changes" if changed else head
 
 

@@ -1,0 +1,120 @@
+"""Run the paper's experiments and write the page of results.
+
+python -m reproduce run table-2 figure-3           # what has no result yet, five seeds
+python -m reproduce run all --jobs 14 --seeds 5    # everything, in 14 processes
+python -m reproduce run table-2 --only cora,citeseer --only gcn
+python -m reproduce status                         # what is there and what is missing
+python -m reproduce render                         # docs/results.md and the table of the README
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.machine import describe_commit
+
+from reproduce.experiments import EXPERIMENTS
+from reproduce.job import Job, jobs_of
+from reproduce.runner import Making, run_jobs
+from reproduce.store import RESULTS, Store
+from se_gnn.errors import InputError, did_you_mean
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, render or say what is missing; 1 where something failed."""
+    args = _parser().parse_args(arguments)
+    try:
+        return int(args.do(args))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted: what is done is kept, the same command goes on from here", file=sys.stderr)
+    return 1
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the jobs that are missing."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` ends a run as Ctrl-C does
+    store = Store(args.results)
+    jobs = chosen_jobs(args.names, args.seeds, args.only)
+    only = [word for words in args.only for word in ("--only", words)]
+    command = shlex.join(["python", "-m", "reproduce", "run", *args.names, "--seeds", str(args.seeds), *only])
+    commit = args.commit or describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
+    making = Making(command=command, commit=commit, device=args.device)
+    failed = run_jobs(jobs, store, making, processes=args.jobs, say=lambda line: print(line, flush=True))
+    if failed:
+        print(f"{len(failed)} jobs failed; the same command tries them again", file=sys.stderr)
+    return int(bool(failed))
+
+
+def status(args: argparse.Namespace) -> int:
+    """Count what is there."""
+    store = Store(args.results)
+    for name, experiment in EXPERIMENTS.items():
+        jobs = jobs_of(experiment.series(), args.seeds)
+        done = sum(store.get(job) is not None for job in jobs)
+        print(f"{name:10} {done:4} of {len(jobs):4} jobs   {experiment.TITLE}")
+    return 0
+
+
+def render(args: argparse.Namespace) -> int:
+    """Write the page and the table of the README."""
+    from reproduce.page import write_page, write_readme
+
+    store = Store(args.results)
+    page = write_page(store)
+    write_readme(store)
+    print(f"wrote {page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page} and README.md")
+    return 0
+
+
+def chosen_jobs(names: Sequence[str], seeds: int, only: Sequence[str] = ()) -> list[Job]:
+    """The jobs of some experiments; each of ``only`` names alternatives (`cora,citeseer`) of which a job has one."""
+    names = list(EXPERIMENTS) if "all" in names else names
+    series = [one for name in names for one in EXPERIMENTS[name].series()]
+    for alternatives in only:
+        wanted, known = set(alternatives.split(",")), {word for one in series for word in one.words}
+        for word in wanted - known:
+            raise InputError(f"--only {word!r} names no job here{did_you_mean(word, known)}")
+        series = [one for one in series if wanted & one.words]
+    return jobs_of(series, seeds)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    running = commands.add_parser("run", help="run what has no result yet")
+    running.set_defaults(do=run)
+    running.add_argument("names", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="NAME", help=", ".join(EXPERIMENTS))
+    running.add_argument("--jobs", type=_positive, default=len(os.sched_getaffinity(0)), help="processes at a time")
+    running.add_argument("--only", action="append", default=[], metavar="WORD,...", help="method, data set or variant")
+    running.add_argument("--device", default="auto", help="where Pro-GNN runs: auto, cpu or cuda; all else on the CPU")
+    running.add_argument("--commit", help="commit of the source, where it is not a repository")
+    counting = commands.add_parser("status", help="what is there and what is missing")
+    counting.set_defaults(do=status)
+    for command in (running, counting):
+        command.add_argument("--seeds", type=_positive, default=5, help="seeds 0 to N - 1 (default: 5)")
+    rendering = commands.add_parser("render", help="write docs/results.md and the table of README.md")
+    rendering.set_defaults(do=render)
+    for command in (running, counting, rendering):
+        command.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

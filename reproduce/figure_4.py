@@ -1,0 +1,92 @@
+"""Figure 4: a case from Citeseer, the local graphs of a node and of the labeled nodes that each method finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduce import chart
+from reproduce.job import Series
+from reproduce.markdown import paragraphs
+from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
+from reproduce.paper import words
+from reproduce.store import Store
+from se_gnn.graph import AttributedGraph
+from se_gnn.plot.local_graphs import draw_local_graph
+from se_gnn.plot.local_view import LocalView
+from se_gnn.plot.palette import class_style
+from se_gnn.plot.settings import neutral
+
+TITLE = "Figure 4: a case from Citeseer"
+DATASET = "citeseer"
+METHODS = ("se-gnn", "gcn-k", "gin-k", "mlp-k")
+NUM_EDGES = 5
+MOST_EDGES = 14
+NOTE = f"""\
+The first test node with {NUM_EDGES} edges in its 2-hop local graph that all four methods classify right, and the
+nearest labeled node of each method, with at most {MOST_EDGES} edges of its local graph. Nodes are placed by t-SNE of
+their features, each picture enlarged; the color is the class. An edge has the numbers of the edges of the target that
+are matched with it. MLP-K matches no edges."""
+
+
+def series() -> list[Series]:
+    """One case, with all methods."""
+    methods = {
+        method: se_gnn_settings(DATASET) if method == "se-gnn" else baseline_settings(DATASET, method)
+        for method in METHODS
+    }
+    settings = {"num_edges": NUM_EDGES, "most_edges": MOST_EDGES, "methods": methods}
+    return [Series(kind="case", dataset=DATASET, method="all", settings=settings, seeded=False)]
+
+
+def render(store: Store, pictures: Path) -> str:
+    """The pictures side by side."""
+    results = store.of(series()[0])
+    if not results:
+        return words("figure_4")
+    return paragraphs(words("figure_4"), NOTE, draw_case(results[0].measures, pictures / "figure-4.svg"))
+
+
+def draw_case(case: dict[str, Any], path: Path) -> str:
+    """A picture of the target and one of each method's nearest labeled node."""
+    graph = _shown_graph(case)
+    views = {name: _view(view) for name, view in case["views"].items()}
+    titles = []
+    for name, view in views.items():
+        label = graph.class_names[graph.labels[view.nodes[0]]]
+        titles.append(f"{NAMES.get(name, name)}: class {label}")
+    figure, axes = chart.panels(titles, columns=len(titles), width=2.8, height=3.1)
+    for panel, view, points in zip(axes, views.values(), case["places"]):
+        with neutral():
+            draw_local_graph(panel, view, np.array(points), graph)
+    for label in sorted(set(case["labels"])):
+        style = class_style(label)
+        axes[0].scatter([], [], color=style.color, marker=style.marker, label=graph.class_names[label])
+    return chart.finish(figure, path, alt="a node of Citeseer and the nearest labeled nodes of each method")
+
+
+def _shown_graph(case: dict[str, Any]) -> AttributedGraph:
+    """As much of the graph as the pictures show: classes, and which nodes are labeled."""
+    labels = np.full(max(case["nodes"]) + 1, -1)
+    labels[case["nodes"]] = case["labels"]
+    return AttributedGraph.build(
+        features=np.zeros((len(labels), 1)),
+        edges=[],
+        labels=labels,
+        class_names=case["class_names"],
+        train=case["labeled"],
+    )
+
+
+def _view(view: dict[str, Any]) -> LocalView:
+    edges = np.array(view["edges"], dtype=np.int64).reshape(-1, 2)
+    return LocalView(
+        nodes=np.array(view["nodes"]),
+        hops=np.array(view["hops"]),
+        edges=edges,
+        similarity=np.array([0 if numbers else np.nan for numbers in view["numbers"]], dtype=np.float32),
+        numbers=tuple(tuple(numbers) for numbers in view["numbers"]),
+        hidden=view["hidden"],
+    )

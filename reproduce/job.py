@@ -1,0 +1,64 @@
+"""What there is to run, as data: a series is a method on a data set with its settings, a job one seed of it.
+
+Tables and figures name the series they show. Where two of them show the same series (Table 2 its accuracy, Figure 3 its
+precision@k), it runs once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Series:
+    """A method on a data set, with everything that its result depends on but the seed."""
+
+    kind: str  # the module of `reproduce.measures` that runs it
+    dataset: str
+    method: str
+    settings: dict[str, Any]  # JSON values; a result made with others is out of date
+    noise: str = ""  # what was done to the edges, such as metattack-0.25
+    variant: str = ""  # a name for settings that are not the usual ones, such as 1-hop
+    seeded: bool = True  # False: nothing in it is random, one seed says it all
+
+    @property
+    def name(self) -> str:
+        """Unique among all series, and the folder of its results."""
+        return f"{self.kind}/{_plus(self.dataset, self.noise)}/{_plus(self.method, self.variant)}"
+
+    @property
+    def words(self) -> set[str]:
+        """What `--only` may call it."""
+        return {self.kind, self.dataset, self.method, self.noise, self.variant} - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One seed of a series."""
+
+    series: Series
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What people see of it while it runs."""
+        return f"{self.series.name}/seed-{self.seed}"
+
+    def measure(self, device: str) -> dict[str, Any]:
+        """Run it; plain values that JSON can hold."""
+        module = importlib.import_module(f"reproduce.measures.{self.series.kind}")
+        measures: dict[str, Any] = module.measure(self, device)
+        return measures
+
+
+def jobs_of(series: Iterable[Series], seeds: int) -> list[Job]:
+    """Every seed of every series, each once."""
+    once = {one.name: one for one in series}
+    return [Job(one, seed) for one in once.values() for seed in range(seeds if one.seeded else 1)]
+
+
+def _plus(name: str, more: str) -> str:
+    return f"{name}+{more}" if more else name

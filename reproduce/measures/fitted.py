@@ -1,0 +1,78 @@
+"""SE-GNN and the baselines, trained, behind the same three questions. Shapes: n nodes, M and P edges."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from se_gnn.baselines import DeepKNN, baseline
+from se_gnn.baselines.deep_knn import MLPK
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import TrainedModel, Voter
+from se_gnn.similarity.node import all_pairs
+from se_gnn.training import train
+
+
+class Fitted(Protocol):
+    """A trained classifier."""
+
+    def predict(self, nodes: IntArray) -> IntArray:
+        """Class of some nodes, [n]."""
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
+        """Ids of the k nearest labeled nodes, [n, k]; None where the method has none."""
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray | None:
+        """Of each of M edges the most similar one of P others, [M]; None where the method matches no edges."""
+
+
+def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
+    """Train a method."""
+    if method == "se-gnn":
+        return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed))
+    return _Baseline(graph, method, settings, seed, device)
+
+
+class FittedSEGNN:
+    """SE-GNN, trained."""
+
+    def __init__(self, trained: TrainedModel) -> None:
+        self.trained = trained
+
+    def predict(self, nodes: IntArray) -> IntArray:
+        """Class of some nodes, [n]."""
+        return self.trained.predict(nodes).classes
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray:
+        """Ids of the k nearest labeled nodes, [n, k]."""
+        # the ranking does not depend on how many vote
+        config = self.trained.config.updated({"similarity": {"num_nearest": k}})
+        voter = Voter(self.trained.graph, config)
+        return voter.predict(self.trained.embeddings, voter.plan(nodes)).neighbors
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
+        """Of each of M edges the most similar one of P others, Eq. (5), [M]."""
+        h = self.trained.embeddings.cpu()
+        ours, theirs = (h[pairs].mean(dim=1) for pairs in (edges, others))  # Eq. (3)
+        similar = all_pairs(ours, theirs, self.trained.config.similarity.measure)
+        return np.asarray(similar.numpy().argmax(axis=1))
+
+
+class _Baseline:
+    def __init__(self, graph: AttributedGraph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
+        where = {"device": device} if method == "pro-gnn" else {}  # the others are quick on the CPU
+        self.fitted = baseline(method, **settings, **where).fit(graph, seed=seed)
+
+    def predict(self, nodes: IntArray) -> IntArray:
+        return self.fitted.predict()[nodes]
+
+    def nearest(self, nodes: IntArray, k: int) -> IntArray | None:
+        return self.fitted.nearest(nodes, k) if isinstance(self.fitted, DeepKNN) else None
+
+    def match_edges(self, edges: IntArray, others: IntArray) -> IntArray | None:
+        if isinstance(self.fitted, MLPK) or not isinstance(self.fitted, DeepKNN):
+            return None  # an MLP sees no edges
+        return self.fitted.match_edges(edges, others)

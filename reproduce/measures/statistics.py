@@ -1,0 +1,20 @@
+"""Sizes of a data set."""
+
+from __future__ import annotations
+
+from reproduce.job import Job
+from se_gnn.datasets import load_dataset
+
+
+def measure(job: Job, device: str) -> dict[str, int]:
+    """Nodes, edges (each once), features, classes, and the split."""
+    graph = load_dataset(job.series.dataset, seed=job.seed)
+    return {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "train": len(graph.train),
+        "val": len(graph.val),
+        "test": len(graph.test),
+    }

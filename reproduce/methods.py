@@ -1,0 +1,95 @@
+"""The methods that are compared, and the settings each has on each data set."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from reproduce.job import Series
+from se_gnn.baselines import EXPLAINERS
+from se_gnn.baselines.pro_gnn import PUBLISHED
+from se_gnn.baselines.tuned import tuned
+from se_gnn.config import Config
+
+NAMES = {
+    "gcn": "GCN",
+    "gin": "GIN",
+    "super-gat": "SuperGAT",
+    "pro-gnn": "Pro-GNN",
+    "mlp-k": "MLP-K",
+    "gcn-k": "GCN-K",
+    "gin-k": "GIN-K",
+    "gnn-explainer": "GNNExplainer",
+    "pg-explainer": "PGExplainer",
+    "se-gnn": "SE-GNN",
+}
+CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
+NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
+
+DATASET_NAMES = {
+    "cora": "Cora",
+    "citeseer": "Citeseer",
+    "pubmed": "PubMed",
+    "syn-cora-authors": "Syn-Cora",
+    "syn-cora": "Syn-Cora",
+    "ba-shapes-pgexplainer": "BA-Shapes",
+    "ba-shapes": "BA-Shapes",
+}
+
+# about the seconds of a job on one core, for the order of those that were never run
+_SECONDS_ON_CORA = {"se-gnn": 20.0, "pro-gnn": 600.0, "gnn-explainer": 600.0, "pg-explainer": 120.0}
+_TIMES_CORA = {"pubmed": 6.0}
+
+
+def classify(
+    dataset: str,
+    method: str,
+    *,
+    noise: str = "",
+    variant: str = "",
+    preset: str = "authors",
+    changes: Sequence[str] = (),
+) -> Series:
+    """Train on the labeled nodes and classify the test nodes; ``changes`` are settings of SE-GNN, named ``variant``."""
+    if method == "se-gnn":
+        settings = se_gnn_settings(dataset, preset, changes)
+    elif method == "pro-gnn":
+        settings = pro_gnn_settings(dataset, noise)
+    else:
+        settings = baseline_settings(dataset, method)
+    return Series(kind="classify", dataset=dataset, method=method, noise=noise, variant=variant, settings=settings)
+
+
+def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str] = ()) -> dict[str, Any]:
+    """All settings of SE-GNN, as JSON holds them."""
+    return _plain(Config.preset(preset, dataset=dataset).override(changes).to_dict())
+
+
+def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, Any]:
+    """All settings of a baseline, as JSON holds them: those that validation nodes chose, and changes to them."""
+    return _plain(dataclasses.asdict(tuned(method, dataset, **changes).settings))
+
+
+def pro_gnn_settings(dataset: str, noise: str) -> dict[str, Any]:
+    """All settings of Pro-GNN but the device: those of its authors' scripts for that data set and kind of noise."""
+    kind = "random" if noise.startswith("random") else "metattack"
+    settings = dataclasses.asdict(PUBLISHED[dataset, kind])
+    del settings["device"]
+    return _plain(settings)
+
+
+def explainer_settings(method: str) -> dict[str, Any]:
+    """All settings of a post-hoc explainer, as JSON holds them."""
+    return _plain(dataclasses.asdict(EXPLAINERS[method].settings_type()))
+
+
+def guessed_seconds(series: Series) -> float:
+    """A guess that needs no result: enough to start the longest first."""
+    return _SECONDS_ON_CORA.get(series.method, 5.0) * _TIMES_CORA.get(series.dataset, 1.0)
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(settings))
+    return plain

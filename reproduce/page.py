@@ -1,0 +1,123 @@
+"""The page of results and the table of the README, made from the result files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reproduce import goals, presets
+from reproduce.experiments import EXPERIMENTS
+from reproduce.markdown import table
+from reproduce.runner import duration
+from reproduce.store import Result, Store
+
+ROOT = Path(__file__).resolve().parents[1]
+INTRODUCTION = """\
+# The paper's tables and figures
+
+Each table and figure of *Towards Self-Explainable Graph Neural Network* (Dai and Wang, CIKM 2021), measured again,
+beside the printed numbers. Mean ± standard deviation (of the seeds run, not of a larger population) over 5 seeds
+where nothing else is said. SE-GNN has the preset `authors`, Pro-GNN the settings of its authors' scripts; those of
+the other methods were chosen on validation nodes.
+
+    make reproduce-table-2            # one table or figure; SEEDS=10 runs more seeds, QUICK=1 one
+    make reproduce-all                # all of them
+    python -m reproduce render        # this page, from the files in reproduce/results/
+
+A run that was interrupted goes on where it stopped, and what was run before with the same settings is not run again.
+This page is written by the last of these commands; no number in it was typed.
+"""
+TIME_NOTE = """\
+Tables and figures share jobs, and each job runs once. A job has one process; `--jobs N` runs N of them beside each
+other, which makes each of them slower."""
+README_START, README_END = "<!-- accuracy: python -m reproduce render -->", "<!-- end of accuracy -->"
+
+
+def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
+    """Write `results.md` and its pictures into a folder; returns the page."""
+    pictures = docs / "results"
+    pictures.mkdir(parents=True, exist_ok=True)
+    shown = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment is not presets}
+    machines: list[str] = []
+    sections = [INTRODUCTION, f"## {goals.TITLE}\n\n{goals.render(store)}\n"]
+    for name, experiment in shown.items():
+        text = experiment.render(store, pictures).strip()
+        sections.append(f"## {experiment.TITLE}\n\n{text}\n\n{made_by(name, experiment, store, machines)}\n")
+    if machines:
+        lines = "\n".join(f"- {_letter(i)}: {machine}" for i, machine in enumerate(machines))
+        sections.append(f"## Time and machines\n\n{time_table(shown, store)}\n\n{TIME_NOTE}\n\n{lines}\n")
+    page = docs / "results.md"
+    page.write_text("\n".join(sections), encoding="utf-8")
+    return page
+
+
+def write_readme(store: Store, readme: Path = ROOT / "README.md") -> None:
+    """Put the table of the presets between its two marks."""
+    before, rest = readme.read_text(encoding="utf-8").split(README_START)
+    after = rest.split(README_END)[1]
+    rows = presets.render(store, readme.parent)
+    readme.write_text(f"{before}{README_START}\n{rows}\n{README_END}{after}", encoding="utf-8")
+
+
+def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]) -> str:
+    """What made the results of an experiment, and what is missing; machines that are new go to the end of the list."""
+    by_series = {one.name: store.of(one) for one in experiment.series()}
+    results = [result for found in by_series.values() for result in found]
+    if not results:
+        return f"> Not run yet: `make reproduce-{name}`."
+    for result in results:
+        if machine_text(result.made["machine"]) not in machines:
+            machines.append(machine_text(result.made["machine"]))
+    used = sorted({_letter(machines.index(machine_text(result.made["machine"]))) for result in results})
+    seeds = sorted({result.seed for result in results})
+    words = [
+        f"Made by {_listed(_of(results, 'command'))}",
+        f"at commit {_listed(_of(results, 'commit'))}",
+        f"on machine {', '.join(used)},",
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {_ranges(seeds)}.",
+    ]
+    missing = sum(not found for found in by_series.values())
+    if missing:
+        words.append(f"{missing} of {len(by_series)} series are not run yet: `make reproduce-{name}`.")
+    return f"> {' '.join(words)}"
+
+
+def time_table(experiments: dict[str, ModuleType], store: Store) -> str:
+    """How long the jobs took, one process each."""
+    rows, everything = [], {}
+    for name, experiment in experiments.items():
+        jobs = {f"{one.name}/{result.seed}": result.seconds for one in experiment.series() for result in store.of(one)}
+        everything |= jobs
+        if jobs:
+            rows.append([f"`{name}`", str(len(jobs)), duration(sum(jobs.values())), duration(max(jobs.values()))])
+    rows.append(
+        ["each job once", str(len(everything)), duration(sum(everything.values())), duration(max(everything.values()))]
+    )
+    return table(["", "jobs", "all, one after the other", "longest"], rows)
+
+
+def machine_text(machine: dict[str, Any]) -> str:
+    """A machine and its versions in one line."""
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items() if version)
+    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
+    memory = f", {machine['memory_gb']:.0f} GB" if machine["memory_gb"] else ""
+    return f"{machine['cores']} cores of {machine['cpu']}{memory}{gpu}; Python {machine['python']}, {packages}"
+
+
+def _letter(i: int) -> str:
+    return chr(ord("A") + i)
+
+
+def _of(results: Iterable[Result], what: str) -> list[str]:
+    return sorted({str(result.made[what]) for result in results})
+
+
+def _listed(values: list[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+def _ranges(seeds: list[int]) -> str:
+    whole = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 1
+    return f"{seeds[0]}-{seeds[-1]}" if whole else ", ".join(map(str, seeds))

@@ -1,0 +1,32 @@
+"""The table of the README: test accuracy and precision@5 of the presets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduce.job import Series
+from reproduce.markdown import spread, table
+from reproduce.methods import classify
+from reproduce.store import Store
+
+TITLE = "Presets: the table of the README"
+SHOWN = (("ba-shapes", "best"), ("cora", "authors"), ("cora", "paper"), ("digits", "best"))
+
+
+def preset_on(dataset: str, preset: str) -> Series:
+    """SE-GNN with a preset; `authors` is what the tables of the paper are compared with."""
+    return classify(dataset, "se-gnn", preset=preset, variant="" if preset == "authors" else preset)
+
+
+def series() -> list[Series]:
+    """Each preset on the data sets it is shown with."""
+    return [preset_on(dataset, preset) for dataset, preset in SHOWN]
+
+
+def render(store: Store, pictures: Path) -> str:
+    """A row for each."""
+    rows = []
+    for dataset, preset in SHOWN:
+        results = store.of(preset_on(dataset, preset))
+        rows.append([f"{dataset}, `{preset}`", spread(results, "accuracy"), spread(results, "precision_at_5")])
+    return table(["data set, preset", "test accuracy", "precision@5"], rows)
