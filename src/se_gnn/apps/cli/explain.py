@@ -99,7 +99,9 @@ def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
     header = ["attribute", explanation.name, closest.name, "effect"]
     rows = [[one.name, one.target_value, one.neighbor_value, _number(one.effect)] for one in shown]
     text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
-    text.append(textwrap.fill("Effect: node similarity that is lost when both nodes are without the attribute.", WIDTH))
+    text.append(
+        textwrap.fill("Effect: node similarity that is lost when one of the two is without the attribute.", WIDTH)
+    )
     others = [
         [one.name, "; ".join(a.name for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-"]
         for one in explanation.neighbors[1:k]
