@@ -1,15 +1,25 @@
-"""What several commands are given: a file to write, names of nodes."""
+"""What several commands are given: a model, another graph, a file to write, names of nodes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
     from se_gnn.graph.attributed import IntArray
+
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")]
+OtherGraph = Annotated[
+    Path | None,
+    typer.Option("--graph", metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+]
+OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 
 
 def check_file(out: Path, *, overwrite: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import Quiet
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import Device, dataset_name
 from se_gnn.errors import InputError
@@ -49,7 +50,7 @@ def attack(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 

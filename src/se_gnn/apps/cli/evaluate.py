@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import percent, table
 
 if TYPE_CHECKING:
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
-    graph: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
-    ] = None,
+    folder: ModelFolder,
+    graph: OtherGraph = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure a model on its validation and test nodes.

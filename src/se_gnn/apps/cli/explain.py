@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 
 if TYPE_CHECKING:
@@ -20,12 +20,9 @@ SHARED_ATTRIBUTES = 5
 
 
 def explain(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    folder: ModelFolder,
     node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
-    graph: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
-    ] = None,
+    graph: OtherGraph = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,

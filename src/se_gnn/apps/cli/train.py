@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from se_gnn.apps.cli.arguments import Quiet
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
 
@@ -61,7 +62,7 @@ def train(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on a graph and save it.
 
