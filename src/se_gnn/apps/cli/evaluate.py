@@ -8,6 +8,7 @@ import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import percent, table
+from se_gnn.figures import known
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
@@ -52,33 +53,27 @@ def measure(trained: TrainedModel) -> dict[str, Any]:
 def _figures(prediction: Prediction, labels: IntArray) -> dict[str, Any]:
     return {
         "nodes": len(prediction.nodes),
-        "accuracy": _known(prediction.accuracy(labels)),
-        "precision_at_5": _known(prediction.precision_at(5, labels)),
-        "loss": _known(prediction.loss(labels)),
+        "accuracy": known(prediction.accuracy(labels)),
+        "precision_at_5": known(prediction.precision_at(5, labels)),
+        "loss": known(prediction.loss(labels)),
     }
 
 
 def _by_class(prediction: Prediction, graph: AttributedGraph) -> list[dict[str, Any]]:
-    truth, predicted = graph.labels[prediction.nodes], prediction.classes
-    rows = []
-    for label, name in enumerate(graph.class_names):
-        right = int(((truth == label) & (predicted == label)).sum())
-        there, said = int((truth == label).sum()), int((predicted == label).sum())
-        rows.append(
-            {
-                "class": name,
-                "labeled": int((graph.labels[graph.train] == label).sum()),
-                "test": there,
-                "predicted": said,
-                "recall": right / there if there else None,
-                "precision": right / said if said else None,
-            }
-        )
-    return rows
+    from se_gnn.model.by_class import by_class, confusion_matrix
 
-
-def _known(value: float) -> float | None:
-    return value if value == value else None
+    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
+    return [
+        {
+            "class": graph.class_names[one.label],
+            "labeled": one.labeled,
+            "test": one.nodes,
+            "predicted": one.predicted,
+            "recall": one.recall,
+            "precision": one.precision,
+        }
+        for one in by_class(graph, confusion)
+    ]
 
 
 def _show(figures: dict[str, Any]) -> str:

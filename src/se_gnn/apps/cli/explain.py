@@ -9,6 +9,7 @@ import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
+from se_gnn.figures import number
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
@@ -65,9 +66,9 @@ def _neighbors(explanation: Explanation, k: int) -> str:
             neighbor.name,
             neighbor.label_name,
             percent(neighbor.weight),
-            _number(neighbor.similarity),
-            _number(neighbor.node_term),
-            _number(neighbor.structure_term) if neighbor.structure_similarity is not None else "-",
+            number(neighbor.similarity),
+            number(neighbor.node_term),
+            number(neighbor.structure_term) if neighbor.structure_similarity is not None else "-",
         ]
         for neighbor in shown
     ]
@@ -94,7 +95,7 @@ def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
     title = f"Attributes that {explanation.name} and {closest.name} share, by what they do for their similarity"
     title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
     header = ["attribute", explanation.name, closest.name, "effect"]
-    rows = [[one.name, one.target_value, one.neighbor_value, _number(one.effect)] for one in shown]
+    rows = [[one.name, one.target_value, one.neighbor_value, number(one.effect)] for one in shown]
     text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
     text.append(
         textwrap.fill("Effect: node similarity that is lost when one of the two is without the attribute.", WIDTH)
@@ -131,7 +132,7 @@ def _matches(explanation: Explanation) -> list[str]:
         [
             _edge(explanation, matches.edges[i]),
             _edge(explanation, matches.matched[i]),
-            _number(matches.similarity[i]),
+            number(matches.similarity[i]),
         ]
         for i in shown
     ]
@@ -143,14 +144,10 @@ def _crucial(explanation: Explanation) -> list[str]:
     crucial = explanation.crucial_subgraph(size=CRUCIAL_EDGES)
     if not len(crucial.edges):
         return []
-    rows = [[_edge(explanation, edge), _number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
+    rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
     title = f"The relations that matter most, of {count(len(explanation.edges), 'relation')} around {explanation.name}"
     return [textwrap.fill(title, WIDTH) + "\n" + table(["relation", "importance"], rows)]
 
 
 def _edge(explanation: Explanation, ends: IntArray) -> str:
     return " - ".join(explanation.node_names[int(end)] for end in ends)
-
-
-def _number(value: float) -> str:
-    return f"{round(float(value), 3) + 0.0:.3f}"  # + 0.0: no "-0.000"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import Quiet
+from se_gnn.apps.cli.arguments import GraphName, Quiet
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
 
@@ -36,10 +36,7 @@ class Device(StrEnum):
 
 
 def train(
-    data: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder."),
-    ],
+    data: GraphName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.", show_default=False)],
     preset: Annotated[
         Preset | None, typer.Option(help="Settings to start from.  [default: best]", show_default=False)
