@@ -82,6 +82,7 @@ def execute(job: Job, making: Making) -> Outcome:
         "commit": making.commit,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine(),
+        "device": making.device,
     }
     return Outcome(Result(job.seed, measures, seconds, made))
 

@@ -32,7 +32,7 @@ class Fitted(Protocol):
 def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
     """Train a method."""
     if method == "se-gnn":
-        return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed))
+        return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed, device=device))
     return _Baseline(graph, method, settings, seed, device)
 
 
