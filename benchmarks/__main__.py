@@ -13,6 +13,7 @@ from benchmarks.cases import CASES
 from benchmarks.gpu_page import render_gpu
 from benchmarks.measure import RunSettings
 from benchmarks.page import render_page
+from benchmarks.readme import write_readme
 from benchmarks.results import read_results, run_cases, write_results
 from benchmarks.table import describe_cases, results_table
 from se_gnn.errors import did_you_mean
@@ -67,11 +68,15 @@ def _render(given: list[str]) -> int:
         "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later file replaces cases"
     )
     parser.add_argument("--gpu", type=Path, metavar="FILE", help="results of `python -m benchmarks.gpu`")
+    parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table on speed into this README, too")
     options = parser.parse_args(given)
     try:
-        page = render_page([read_results(path) for path in options.results], CASES)
+        runs = [read_results(path) for path in options.results]
+        page = render_page(runs, CASES)
         if options.gpu is not None:
             page += "\n" + render_gpu(json.loads(options.gpu.read_text(encoding="utf-8")))
+        if options.readme is not None:
+            write_readme(runs, options.readme)
     except (OSError, ValueError) as error:
         parser.error(str(error))
     sys.stdout.write(page)

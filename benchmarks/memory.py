@@ -13,14 +13,15 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Unavailable
+from benchmarks.measure import Outcome, Spread, Unavailable
 
 ROOT = Path(__file__).resolve().parents[1]
+GIGABYTE = 1e9
 _UNAVAILABLE = 3  # exit status of a job that cannot run here
 
 
@@ -50,6 +51,23 @@ def run_apart(job: str, arguments: Mapping[str, Any]) -> JobReport:
     if process.returncode != 0:
         raise RuntimeError(f"{job} ended with status {process.returncode}")
     return JobReport(**json.loads(last))
+
+
+def time_and_memory(reports: Sequence[JobReport], details: Mapping[str, Any] | None = None) -> Outcome:
+    """Time and peak memory of a job over its rounds, with what its last round returned and further ``details``."""
+    samples = {
+        "seconds": [report.seconds for report in reports],
+        "peak bytes": [float(report.peak) for report in reports],
+        "bytes after imports": [float(report.at_start) for report in reports],
+    }
+    return Outcome(
+        figures={
+            "time": Spread.of(samples["seconds"]),
+            "peak memory": Spread.of([peak / GIGABYTE for peak in samples["peak bytes"]]),
+        },
+        samples=samples,
+        details={**reports[-1].result, **(details or {})},
+    )
 
 
 def peak_bytes() -> int:

@@ -20,7 +20,7 @@ they compute the same as se-gnn, the results are compared before anything is tim
     make bench                                                           # measure everything
     python -m benchmarks --list                                          # the cases and what each must show
     python -m benchmarks cora-epoch --json benchmarks/results/one.json   # some of them
-    python -m benchmarks render benchmarks/results/one.json > docs/performance.md
+    python -m benchmarks render benchmarks/results/one.json --readme README.md > docs/performance.md
 
 The last command wrote this page from the results of the runs named below; no number on it is typed by hand.
 """

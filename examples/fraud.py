@@ -163,7 +163,9 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
 def explain(classifier: SEGNNClassifier, node: int) -> None:
     """Why an account is suspicious: in words, by the labeled accounts that voted, column by column, by payments."""
     graph, explanation = classifier.graph_, classifier.explain(node)
-    print("\n" + textwrap.fill(explanation.sentence(), 100))
+    label = explanation.label
+    known = f"Its label is {graph.class_names[label]!r}." if label >= 0 else "Nobody has looked into it yet."
+    print("\n" + textwrap.fill(f"{explanation.sentence()} {known}", 100))
     print("\nIts columns, beside those of the three labeled accounts that count most:")
     print(beside(graph, [node, *(neighbor.node for neighbor in explanation.neighbors[:3])]))
     crucial = explanation.crucial_subgraph(size=5)

@@ -51,6 +51,31 @@ def random_graph(
     return AttributedGraph.build(**{**values, **details})
 
 
+HUB, LABELED, UNLABELED, ISOLATED = 0, 5, 45, 58  # of the hub graph
+
+
+def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> AttributedGraph:
+    """60 nodes: a hub of degree 40 with hostile names around it, some classes unknown, two nodes without edges."""
+    generator = np.random.default_rng(0)
+    nodes = 60
+    classes = np.arange(nodes) % 3
+    spokes = [(HUB, other) for other in range(1, 41)]
+    others = generator.integers(1, 57, size=(50, 2)).tolist()
+    few = [(UNLABELED, 46), (UNLABELED, 47), (46, 47), (47, 48), (UNLABELED, 50), (50, 51)]
+    names = [f"n{i}" for i in range(nodes)]
+    names[1 : 1 + len(hostile_names)] = hostile_names
+    usual = {
+        "features": np.eye(3)[classes] + 0.3 * generator.normal(size=(nodes, 3)),
+        "edges": spokes + others + few,
+        "labels": np.where(np.isin(np.arange(nodes), np.arange(41, 50)), -1, classes),
+        "node_names": names,
+        "train": [*range(1, 30), 59],
+        "val": np.arange(30, 36),
+        "test": np.arange(36, 40),
+    }
+    return AttributedGraph.build(**{**usual, **values})
+
+
 def small_config(**sections: dict[str, Any]) -> Config:
     """Settings that fit a graph of a dozen nodes."""
     small = Config().updated(

@@ -13,12 +13,11 @@ import numpy as np
 from benchmarks import ours
 from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph, load_graph, smaller
-from benchmarks.measure import Outcome, RunSettings, Spread, round_ratios
-from benchmarks.memory import peak_bytes, reset_peak, resident_bytes, run_apart
+from benchmarks.measure import Outcome, RunSettings, round_ratios
+from benchmarks.memory import peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
 from se_gnn.graph import AttributedGraph
 from se_gnn.training import train
 
-GIGABYTE = 1e9
 NUM_NODES = 20_000  # N of the doubled graph
 WARM_UP_NODES = 500
 
@@ -33,19 +32,7 @@ def everything(case: Case, run: RunSettings) -> Outcome:
         "quick": run.quick,
     }
     reports = [run_apart(f"{__name__}:whole_run", arguments) for _ in range(run.rounds(case.rounds))]
-    samples = {
-        "seconds": [report.seconds for report in reports],
-        "peak bytes": [float(report.peak) for report in reports],
-        "bytes after imports": [float(report.at_start) for report in reports],
-    }
-    return Outcome(
-        figures={
-            "time": Spread.of(samples["seconds"]),
-            "peak memory": Spread.of([peak / GIGABYTE for peak in samples["peak bytes"]]),
-        },
-        samples=samples,
-        details=reports[-1].result,
-    )
+    return time_and_memory(reports)
 
 
 def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, quick: bool) -> dict[str, Any]:

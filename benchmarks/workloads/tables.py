@@ -13,13 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from benchmarks.cases import Case
-from benchmarks.measure import Outcome, RunSettings, Spread
-from benchmarks.memory import run_apart
+from benchmarks.measure import Outcome, RunSettings
+from benchmarks.memory import run_apart, time_and_memory
 from se_gnn.datasets.tables import import_tables
 
 NUM_EDGES = 10_000_000
 NODES_AN_EDGE = 10  # edges for each node
-GIGABYTE = 1e9
 
 
 def importing(case: Case, run: RunSettings) -> Outcome:
@@ -30,19 +29,7 @@ def importing(case: Case, run: RunSettings) -> Outcome:
         arguments = {"folder": folder}
         reports = [run_apart(f"{__name__}:import_folder", arguments) for _ in range(run.rounds(case.rounds))]
         sizes = {file.name: file.stat().st_size for file in Path(folder).glob("*.csv")}
-    samples = {
-        "seconds": [report.seconds for report in reports],
-        "peak bytes": [float(report.peak) for report in reports],
-        "bytes after imports": [float(report.at_start) for report in reports],
-    }
-    return Outcome(
-        figures={
-            "time": Spread.of(samples["seconds"]),
-            "peak memory": Spread.of([peak / GIGABYTE for peak in samples["peak bytes"]]),
-        },
-        samples=samples,
-        details={**reports[-1].result, "bytes of the files": sizes},
-    )
+    return time_and_memory(reports, {"bytes of the files": sizes})
 
 
 def import_folder(folder: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):
     assert pairs(before) < pairs(after)
     assert len(after.edges) == 50
     assert "toy: 10 edges added, 0 edges taken out of 40; 50 edges now" in result.stdout
-    assert "edges within a class  100.0% before," in result.stdout
+    assert "edges within a class  100% before," in result.stdout
     np.testing.assert_array_equal(before.features, after.features)
     assert (after.name, after.node_names, after.train.tolist()) == ("toy", before.node_names, before.train.tolist())
     assert sorted(path.name for path in out.iterdir()) == ["graph.json", "graph.safetensors"]

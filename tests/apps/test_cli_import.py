@@ -87,6 +87,10 @@ def test_tables_of_the_next_month_are_encoded_as_before_and_predicted(run, files
     assert row["node"] == "NEW 0"
     assert row["nearest_1"].startswith("ACC ")
     assert "NEW 0 is predicted" in run("explain", trained, "--graph", tmp_path / "may", "--node", "NEW 0").output
+    page = tmp_path / "new.html"
+    written = run("report", trained, "--graph", tmp_path / "may", "--nodes", "NEW 0", "--out", page)
+    assert written.exit_code == 0, written.output
+    assert "NEW 0" in page.read_text(encoding="utf-8")
 
 
 def test_a_graph_with_another_encoding_is_refused(run, files, graph, trained, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import main
@@ -12,12 +13,14 @@ from benchmarks.graphs import generated_graph, load_graph, smaller
 from benchmarks.measure import Outcome, RunSettings, Side, Spread, alternate
 from benchmarks.memory import run_apart
 from benchmarks.page import render_page
+from benchmarks.readme import END, SHOWN, START, speed_table, write_readme
 from benchmarks.results import read_results, run_cases, write_results
 from benchmarks.table import results_table
 
 from benchmarks import ours
 from se_gnn.graph import local_graphs
 
+ROOT = Path(__file__).resolve().parents[2]
 BY_NAME = {case.name: case for case in CASES}
 SPEEDUP = Figure(name="speedup", unit="x faster", bound="at least", target=10, aim=20)
 
@@ -169,3 +172,21 @@ def test_command_writes_json_and_prints_a_table(monkeypatch, tmp_path, capsys):
     assert "15 x faster" in capsys.readouterr().out
     assert main(["render", str(path)]) == 0
     assert "**15** x faster" in capsys.readouterr().out
+
+
+def test_the_readme_gets_the_measured_figures_and_keeps_the_rest(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    figures = [{"median": 78.84, "unit": "x faster"}]
+    write_readme([{"cases": [{"name": "cora-epoch", "status": "measured", "figures": figures}]}], readme)
+    found = readme.read_text().splitlines()
+    assert (found[0], found[-1]) == ("before", "after")
+    assert "old" not in found
+    assert f"| {SHOWN['cora-epoch']} | 78.8 x faster |" in found
+    assert f"| {SHOWN['pubmed']} | not measured |" in found
+    assert set(SHOWN) <= set(BY_NAME)
+
+
+def test_the_speed_in_our_readme_is_that_of_the_published_results():
+    published = [read_results(path) for path in (ROOT / "benchmarks" / "published").glob("cpu-*.json")]
+    assert speed_table(published) in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -96,13 +96,13 @@ def test_a_graph_of_gnn_benchmark_is_read_symmetrized_and_split_by_the_seed(name
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"attr_data": np.array([{}], dtype=object)}, "Object arrays cannot be loaded"),
-        ({"adj_indices": np.array([500])}, "adj is no CSR matrix"),
+        ({"attr_data": np.array([{}], dtype=object)}, "is not the file it should be.*Object arrays cannot be loaded"),
+        ({"adj_indices": np.array([500])}, "adj_data, .* must be the pieces of a CSR matrix"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused(changes, text, tmp_path):
     gnn_benchmark_file(tmp_path / "Coauthor/CS/raw/ms_academic_cs.npz", **changes)
-    with pytest.raises(InputError, match=rf"ms_academic_cs\.npz is not the file it should be.*{text}"):
+    with pytest.raises(InputError, match=rf"ms_academic_cs\.npz:? {text}"):
         load_dataset("coauthor-cs", data_dir=tmp_path)
 
 

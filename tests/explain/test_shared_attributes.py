@@ -30,11 +30,16 @@ def bag_of_words(seed: int = 0, num_nodes: int = 16, num_words: int = 12) -> sp.
     )
 
 
-def naive_effect(trained, ours, theirs, feature, value, losing=None):
-    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes, or those ``losing`` it."""
+def naive_effect(trained, ours, theirs, feature, value):
+    """The attribute is taken from one side, then from the other; the mean counts."""
+    return np.mean([naive_loss(trained, ours, theirs, feature, value, losing) for losing in (ours, theirs)])
+
+
+def naive_loss(trained, ours, theirs, feature, value, losing):
+    """All of the graph is encoded again, with the attribute set to ``value`` at the nodes that are ``losing`` it."""
     graph, measure = trained.graph, trained.config.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
-    changed[np.ix_(losing or [*ours, *theirs], np.atleast_1d(feature))] = value
+    changed[np.ix_(losing, np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
     similarity = [aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0), measure) for h in (before, after)]
     return float(similarity[0] - similarity[1])
@@ -71,6 +76,7 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_hear_each_othe
             assert {a.name for a in found.attributes} == {f"attribute {j}" for j in both}
             assert found.num_shared == len(both)
             assert "set to 0." in found.note
+            assert "from one of the two nodes at a time" in found.note
         for attribute in found.attributes:
             j = int(attribute.name.split()[1])
             counted = sparse or (dense[:, j] == 0).mean() >= 0.5
@@ -81,20 +87,20 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_hear_each_othe
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_taken_from_one_node_at_a_time_the_mean_of_both_ways_counts(measure):
+def test_taken_from_both_nodes_together_they_are_compared_without_it(measure):
     graph = with_features(random_graph(1), bag_of_words())
     trained = untrained(graph, small_config(similarity={"measure": measure}))
     for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:
-        found = shared_attributes(trained, target, neighbor, top=100, taken_from="one")
-        assert "from one of the two nodes at a time" in found.note
+        found = shared_attributes(trained, target, neighbor, top=100, taken_from="both")
+        assert "from both nodes, all" in found.note
         assert {a.name for a in found.attributes} == {
             a.name for a in shared_attributes(trained, target, neighbor, top=100).attributes
         }
         for attribute in found.attributes:
             j = int(attribute.name.split()[1])
-            ways = [naive_effect(trained, [target], [neighbor], j, 0, losing=[one]) for one in (target, neighbor)]
-            assert attribute.effect == pytest.approx(np.mean(ways), abs=2e-5)
-    with pytest.raises(InputError, match="taken_from must be both or one, got 'none'"):
+            expected = naive_loss(trained, [target], [neighbor], j, 0, losing=[target, neighbor])
+            assert attribute.effect == pytest.approx(expected, abs=2e-5)
+    with pytest.raises(InputError, match="taken_from must be one or both, got 'none'"):
         shared_attributes(trained, 0, 15, taken_from="none")
 
 
@@ -158,6 +164,9 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
                 assert found[name].effect == pytest.approx(
                     naive_effect(trained, [0], [neighbor], features, without), abs=2e-5
                 )
+        for name in found:
+            if name.startswith("text: "):
+                assert found[name].target_value == found[name].neighbor_value == name.removeprefix("text: ")
         if "city" in found:
             assert found["city"].target_value == ("Bern", "Oslo", "Rome")[city[0].argmax()]
     assert {"age", "city"} < seen

@@ -14,15 +14,15 @@ from matplotlib.text import Text
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
+from se_gnn.figures import percent
 from se_gnn.model import TrainedModel
 from se_gnn.plot import explanation_figure
 from se_gnn.plot.local_view import neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style
 from se_gnn.plot.save import figure_bytes
-from se_gnn.plot.text import percent, show
+from se_gnn.plot.text import show
 from se_gnn.plot.vote import vote_bars
-
-HUB, ISOLATED, UNLABELED, LABELED = 0, 58, 45, 5
+from strategies import HUB, ISOLATED, LABELED, UNLABELED
 
 
 def texts(figure) -> list[str]:

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from se_gnn.plot.local_view import neighbor_view, target_view
-
-HUB, ISOLATED, LABELED = 0, 58, 5
+from strategies import HUB, ISOLATED, LABELED
 
 
 @pytest.mark.parametrize("node", [HUB, LABELED, 45])

@@ -8,8 +8,8 @@ import pytest
 from se_gnn.errors import InputError
 from se_gnn.plot import explanation_figure, save_figure
 from se_gnn.plot.save import figure_bytes
+from strategies import ISOLATED, UNLABELED
 
-UNLABELED, ISOLATED = 45, 58
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 

@@ -10,8 +10,7 @@ from se_gnn.plot.local_view import target_view
 from se_gnn.plot.palette import MATCH_COLORS
 from se_gnn.plot.svg import NUMBERED, local_graph_pictures, own_links
 from se_gnn.plot.text import readable
-
-HUB, LABELED, UNLABELED, ISOLATED = 0, 5, 45, 58
+from strategies import HUB, ISOLATED, LABELED, UNLABELED
 
 
 def pictures(explainer, node, count=3):

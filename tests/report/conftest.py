@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from se_gnn.graph import AttributedGraph
 from se_gnn.model import TrainedModel
-from strategies import small_config, untrained
-
-HUB, UNLABELED, ISOLATED, HOSTILE = 0, 45, 58, range(1, 9)
+from strategies import hub_graph, small_config, untrained
 
 HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
@@ -29,35 +25,16 @@ HOSTILE_NAMES = (
 CLASS_NAMES = ("<i>first</i>", 'שני "two"', "{% raw %} third 😀")
 
 
-def hub_graph(**changes: Any) -> AttributedGraph:
-    """60 nodes: a hub of degree 40 with hostile names around it, some classes unknown, two nodes without edges."""
-    generator = np.random.default_rng(0)
-    nodes = 60
-    classes = np.arange(nodes) % 3
-    spokes = [(HUB, other) for other in range(1, 41)]
-    others = generator.integers(1, 57, size=(50, 2)).tolist()
-    few = [(UNLABELED, 46), (UNLABELED, 47), (46, 47), (47, 48), (UNLABELED, 50), (50, 51)]
-    labels = classes.copy()
-    labels[41:50] = -1
-    names = [f"n{i}" for i in range(nodes)]
-    names[1 : 1 + len(HOSTILE_NAMES)] = HOSTILE_NAMES
+def hub_model(num_nearest: int = 5, **changes: Any) -> TrainedModel:
     values = {
         "name": "<script>hub</script>",
-        "features": np.eye(3)[classes] + 0.3 * generator.normal(size=(nodes, 3)),
-        "feature_names": ["<u>height</u>", "وزن", "price & tax"],
-        "edges": spokes + others + few,
-        "labels": labels,
         "class_names": CLASS_NAMES,
-        "node_names": names,
-        "train": [*range(1, 30), 59],
-        "val": np.arange(30, 36),
-        "test": np.arange(36, 40),
+        "feature_names": ["<u>height</u>", "وزن", "price & tax"],
+        **changes,
     }
-    return AttributedGraph.build(**{**values, **changes})
-
-
-def hub_model(num_nearest: int = 5, **changes: Any) -> TrainedModel:
-    return untrained(hub_graph(**changes), small_config(similarity={"num_nearest": num_nearest, "directions": "both"}))
+    return untrained(
+        hub_graph(HOSTILE_NAMES, **values), small_config(similarity={"num_nearest": num_nearest, "directions": "both"})
+    )
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.report.measures import calibrate, confusion_matrix
+from se_gnn.report.measures import calibrate
 
 
 def test_expected_calibration_error_by_hand():
@@ -35,8 +35,3 @@ def test_bins_hold_every_node_and_the_error_is_a_share(cases, num_bins):
     assert sum(one.nodes for one in found.bins) == len(cases)
     assert 0 <= found.error <= 1
     assert all(one.low - 1e-6 <= one.probability <= one.high + 1e-6 for one in found.bins)
-
-
-def test_confusion_counts_rows_by_truth():
-    counts = confusion_matrix(np.array([0, 0, 1, 2]), np.array([0, 2, 1, 2]), 4)
-    assert counts.tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]

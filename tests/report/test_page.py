@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import re
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
+from se_gnn.graph.columns import TextColumn
 from se_gnn.report import report_html
 from strategies import random_graph, small_config, untrained
 
@@ -165,6 +167,19 @@ def test_pictures_of_nodes_are_shown():
 
 def test_attributes_with_names_are_shown(page):
     assert "Its attributes: <u>height</u>" in page.words
+
+
+def test_a_text_of_a_table_is_shown_as_words_without_numbers():
+    words = TextColumn(name="purpose", first=0, size=2, vocabulary=("rent", "food"), idf=(1.0, 1.0))
+    features = np.tile(np.float32([[0.6, 0.8], [1, 0]]), (8, 1))
+    graph = dataclasses.replace(random_graph(1, num_features=2), features=features, columns=(words,))
+    trained = untrained(graph, small_config())
+    page = report_html(trained, [12], k=1)
+    shown = Page(page).words
+    assert "Its attributes: purpose food rent." in shown
+    assert "<bdi>purpose: rent</bdi>" in page
+    assert "<bdi>rent</bdi>" in page
+    assert "Each effect is exact: the attribute is taken from one of the two nodes at a time" in shown
 
 
 def test_bad_input_is_refused_before_any_work(hub):

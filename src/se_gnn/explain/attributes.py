@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
-from se_gnn.graph.columns import CategoryColumn, Column, TextColumn
+from se_gnn.graph.columns import MISSING, CategoryColumn, Column, TextColumn
 
 CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
 
@@ -90,13 +90,19 @@ def attributes_of(graph: AttributedGraph) -> Attributes:
 def _of_column(column: Column) -> list[Attribute]:
     features = tuple(column.features)
     if isinstance(column, TextColumn):
-        return [Attribute(name, (j,), _number) for name, j in zip(column.feature_names, features)]
+        words = zip(column.feature_names, features, (*column.vocabulary, MISSING))
+        return [Attribute(name, (j,), partial(_word, word)) for name, j, word in words]
     return [Attribute(column.name, features, column.show, features[-1] if column.marked else None)]
 
 
 def _counted(features: FloatArray) -> BoolArray:
     counted: BoolArray = (features.min(axis=0) >= 0) & ((features == 0).mean(axis=0) >= 0.5)
     return counted
+
+
+def _word(word: str, values: Sequence[float] | FloatArray) -> str:
+    """Of a text the word is shown, not its TF-IDF."""
+    return word if values[0] else "-"
 
 
 def _number(values: Sequence[float] | FloatArray) -> str:

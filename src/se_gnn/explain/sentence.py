@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from se_gnn.figures import whole
+
 if TYPE_CHECKING:
     from se_gnn.explain.explanation import Explanation, Neighbor
 
@@ -16,7 +18,7 @@ def describe(explanation: Explanation) -> str:
     share = explanation.probabilities[explanation.predicted]
     agreeing = sum(neighbor.label == explanation.predicted for neighbor in explanation.neighbors)
     closest = explanation.neighbors[0]
-    parts = [f"Node {explanation.name} is predicted {predicted!r} ({_percent(share)})."]
+    parts = [f"Node {explanation.name} is predicted {predicted!r} ({whole(share)})."]
     if total == 1:
         parts.append(f"Its nearest labeled node is {closest.label_name!r}.")
     elif agreeing == total:
@@ -53,13 +55,6 @@ def _what_if(explanation: Explanation) -> str:
         if other != explanation.predicted:
             return (
                 f"Without {neighbor.name} it would be predicted {explanation.class_names[other]!r} "
-                f"({_percent(neighbor.without[other])})."
+                f"({whole(neighbor.without[other])})."
             )
     return "No single labeled node decides it: without any one of them the prediction stays the same."
-
-
-def _percent(share: float) -> str:
-    """Whole percent, but never 0% or 100% for what is neither; weights add up to 1 but for their last bits."""
-    if 0 < share < 0.005:
-        return "under 1%"
-    return "over 99%" if 0.995 <= share < 1 - 1e-6 else f"{share:.0%}"

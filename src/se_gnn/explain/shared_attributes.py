@@ -24,14 +24,15 @@ from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import TrainedModel
 from se_gnn.similarity.node import aligned, all_pairs
 
-TakenFrom = Literal["both", "one"]
+TakenFrom = Literal["one", "both"]
 
 NOTE = (
     "Each effect is exact: the attribute is taken from {whom}, all else stays as it is, and their similarity is "
-    "computed again; the effect is what is lost. Below 0: they would be more similar without it. Taken means {taken}. "
+    "computed again; the effect is {lost}. Below 0: they would be more similar without it. Taken means {taken}. "
     "The effects do not add up to the similarity, because attributes act together."
 )
-WHOM = {"both": "both {things}", "one": "one of the two {things} at a time, and the mean of the two ways counts"}
+WHOM = {"one": "one of the two {things} at a time", "both": "both {things}"}
+LOST = {"one": "what is lost, the mean of the two ways", "both": "what is lost"}
 TO_ZERO = "set to 0"
 TO_MEAN = "set to its mean over all nodes"
 TO_EITHER = "set to 0 where the attribute counts something (never negative, mostly 0), else to its mean over all nodes"
@@ -79,27 +80,24 @@ class SharedEdgeAttributes:
 
 
 def shared_attributes(
-    trained: TrainedModel, target: int, neighbor: int, top: int = 10, *, taken_from: TakenFrom = "both"
+    trained: TrainedModel, target: int, neighbor: int, top: int = 10, *, taken_from: TakenFrom = "one"
 ) -> SharedAttributes:
     r"""Which attributes make two nodes similar.
 
-    The effect of attribute j is :math:`s^n(v_t, v_l) - s^n_{-j}(v_t, v_l)`, where both embeddings are computed without
-    it. An attribute that counts something (a word, a category) is shared if both nodes have it; a measured one if the
-    values differ by at most half a standard deviation.
+    The effect of attribute j is :math:`s^n(v_t, v_l) - s^n_{-j}(v_t, v_l)`, where the embedding of one of the two nodes
+    is computed without it; the mean of the two ways counts. An attribute that counts something (a word, a category) is
+    shared if both nodes have it; a measured one if the values differ by at most half a standard deviation.
 
-    Under ``taken_from="one"`` the embedding of one node alone is computed without it, and the effect is the mean over
-    the two ways: what they would lose if only one of them had it. Where ``measure`` is ``distance``, what is alike in
-    both adds nothing to a distance, so this says more there.
+    Under ``taken_from="both"`` both embeddings are computed without it. Where ``measure`` is ``distance`` that says
+    little: what is alike in both adds nothing to a distance.
 
     Args:
         trained: the model and its graph.
         target: id of the one node.
         neighbor: id of the other.
         top: how many attributes are listed.
-        taken_from: ``both`` nodes together, or ``one`` at a time.
+        taken_from: ``one`` node at a time, or ``both`` together.
     """
-    if taken_from not in get_args(TakenFrom):
-        raise InputError(f"taken_from must be both or one, got {taken_from!r}")
     for name, node in (("target", target), ("neighbor", neighbor)):
         _check_node(name, node, trained.graph)
     if target == neighbor:
@@ -111,18 +109,23 @@ def shared_attributes(
 
 
 def shared_edge_attributes(
-    trained: TrainedModel, edge: Sequence[int], matched: Sequence[int], top: int = 10
+    trained: TrainedModel,
+    edge: Sequence[int],
+    matched: Sequence[int],
+    top: int = 10,
+    *,
+    taken_from: TakenFrom = "one",
 ) -> SharedEdgeAttributes:
-    """Which attributes make two matched edges similar: each is taken from all of their ends, as for nodes."""
+    """Which attributes make two matched edges similar: each is taken from both ends of an edge."""
     for name, ends in (("edge", edge), ("matched", matched)):
         if len(ends) != 2:
             raise InputError(f"{name} must name two nodes, got {len(ends)}")
         for node in ends:
             _check_node(name, node, trained.graph)
     similarity = _similarity(trained, edge, matched)
-    attributes, num_shared = _compared(trained, edge, matched, top, "both")
+    attributes, num_shared = _compared(trained, edge, matched, top, taken_from)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    note = _note(trained.graph, "edges", "both")
+    note = _note(trained.graph, "edges", taken_from)
     return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
 
 
@@ -132,6 +135,8 @@ def _compared(
 ) -> tuple[tuple[SharedAttribute, ...], int]:
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
+    if taken_from not in get_args(TakenFrom):
+        raise InputError(f"taken_from must be one or both, got {taken_from!r}")
     known = attributes_of(trained.graph)
     our_values, their_values = (_rows(trained.graph, group).mean(axis=0) for group in (ours, theirs))  # [F]
     shared = known.shared(our_values, their_values)
@@ -205,7 +210,7 @@ def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray
 def _note(graph: AttributedGraph, things: str, taken_from: TakenFrom) -> str:
     counts = attributes_of(graph).counts
     taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
-    return NOTE.format(whom=WHOM[taken_from].format(things=things), taken=taken)
+    return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
 
 
 def _check_node(name: str, node: int, graph: AttributedGraph) -> None:

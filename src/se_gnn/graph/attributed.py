@@ -40,8 +40,8 @@ class EdgeReport:
     def __str__(self) -> str:
         kept = self.given - self.self_loops - self.reciprocal - self.duplicates
         return (
-            f"{self.given} edges given, {kept} kept: {self.reciprocal} reciprocal and {self.duplicates} duplicate edges"
-            f" merged, {self.self_loops} self-loops removed"
+            f"{self.given:,} edges given, {kept:,} kept: {self.reciprocal:,} reciprocal and {self.duplicates:,} "
+            f"duplicate edges merged, {self.self_loops:,} self-loops removed"
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
+from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
@@ -15,7 +16,7 @@ from se_gnn.optional import require
 from se_gnn.plot.palette import FAINT, INK, LARGE, NORMAL, SMALL, class_style
 from se_gnn.plot.projection import Method, project
 from se_gnn.plot.settings import blank_figure, neutral
-from se_gnn.plot.text import percent, show
+from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

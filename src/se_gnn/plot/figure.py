@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, get_args
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
+from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.local_graphs import Arrangement, draw_local_graphs
 from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures
 from se_gnn.plot.palette import INK, LARGE, NORMAL
 from se_gnn.plot.settings import blank_figure, neutral
-from se_gnn.plot.text import percent, show
+from se_gnn.plot.text import show
 from se_gnn.plot.vote import draw_vote, vote_height
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from se_gnn.explain import Explanation
+from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.optional import require
 from se_gnn.plot.feature_layout import placed_by_features
@@ -14,7 +15,7 @@ from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, NORMAL, SMALL, UNKNOWN_COLOR, class_style
 from se_gnn.plot.placement import edge_strengths, laid_out, number_places
-from se_gnn.plot.text import percent, show
+from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from se_gnn.explain import Explanation, Neighbor
+from se_gnn.figures import effect
 from se_gnn.plot.local_graphs import MOST_NEIGHBORS
 from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL
 from se_gnn.plot.text import show
@@ -46,16 +47,12 @@ def draw_attributes(figure: FigureBase, explanation: Explanation) -> None:
             figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
 
 
-def _effect(value: float) -> str:
-    return f"{value:+.3f}" if abs(value) >= 0.0005 else "0"
-
-
 def _lines(neighbor: Neighbor) -> list[tuple[str, str]]:
     shared = neighbor.shared_attributes
     if shared is None:
         return []
     lines = [
-        (show(one.name, 14), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {_effect(one.effect)}")
+        (show(one.name, 14), f"{show(one.target_value, 9)}, {show(one.neighbor_value, 9)}  {effect(one.effect)}")
         for one in shared.attributes[:MOST_ATTRIBUTES]
     ]
     hidden = shared.num_shared - len(lines)

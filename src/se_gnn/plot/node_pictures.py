@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from se_gnn.explain import Explanation
+from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL, class_style
-from se_gnn.plot.text import percent, show
+from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,12 +15,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from se_gnn.explain import Explanation, Neighbor
+from se_gnn.figures import decimal
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import Edge, LocalView, neighbor_view, target_view
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style
 from se_gnn.plot.placement import edge_strengths, laid_out, number_places
-from se_gnn.plot.text import decimal, isolated, readable, shorten
+from se_gnn.plot.text import isolated, readable, shorten
 
 MOST_EDGES = 30  # of one local graph
 MOST_NODES_WITH_NAMES = 8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import unicodedata
 
 NAME_LENGTH = 24
@@ -45,43 +44,6 @@ def shorten(text: str, limit: int) -> str:
     head = _how_many(widths, limit // 2)
     tail = _how_many(widths[::-1], limit - limit // 2 - 1)
     return f"{text[:head]}…{text[len(text) - tail :]}"
-
-
-def percent(share: float) -> str:
-    """A share with enough digits to tell small ones apart, and never 0% or 100% for what is neither.
-
-    >>> [percent(share) for share in (0, 0.0004, 0.049, 0.81, 0.9996, 1)]
-    ['0%', '<0.1%', '4.9%', '81%', '>99%', '100%']
-    """
-    if 0 < share < 0.001:
-        return "<0.1%"
-    if 0.995 <= share < 1 - 1e-6:
-        return ">99%"
-    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
-
-
-def tenths(share: float) -> str:
-    """A share in percent with one digit after the point, and never 0% or 100% for what is neither.
-
-    >>> [tenths(share) for share in (0, 0.00004, 0.049, 0.8123, 0.9999, 1)]
-    ['0%', '<0.1%', '4.9%', '81.2%', '>99.9%', '100%']
-    """
-    if 0 < share < 0.001:
-        return "<0.1%"
-    if 0.9995 <= share < 1 - 1e-6:
-        return ">99.9%"
-    return f"{share:.1%}" if 0 < share < 0.9995 else f"{share:.0%}"
-
-
-def decimal(value: float) -> str:
-    """A number with two digits after the point and a proper minus sign; a dash where there is none.
-
-    >>> [decimal(value) for value in (-1.257, 0.001, -0.001, float("nan"))]
-    ['−1.26', '0.00', '0.00', '–']
-    """
-    if not math.isfinite(value):
-        return "–"
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # + 0.0: no "-0.00"
 
 
 def _harmless(character: str) -> str:

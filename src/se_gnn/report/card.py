@@ -11,7 +11,8 @@ from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
-from se_gnn.report.measures import Calibration, calibrate, confusion_matrix, part_of
+from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
+from se_gnn.report.measures import Calibration, calibrate, part_of
 
 PARTS = {"train": "labeled", "val": "validation", "test": "test"}
 
@@ -37,27 +38,6 @@ class PartFigures:
     def accuracy(self) -> float | None:
         """Share of the nodes that are predicted right."""
         return self.right / self.nodes if self.nodes else None
-
-
-@dataclass(frozen=True, slots=True)
-class ClassFigures:
-    """How one class fared on the measured nodes."""
-
-    label: int
-    labeled: int
-    nodes: int
-    predicted: int
-    right: int
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the nodes of this class that were found."""
-        return self.right / self.nodes if self.nodes else None
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the nodes predicted as this class that are of it."""
-        return self.right / self.predicted if self.predicted else None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -87,7 +67,6 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
     nodes: IntArray = getattr(graph, measured)
     truth, predicted = graph.labels[nodes], prediction.classes[nodes]
     confusion = confusion_matrix(truth, predicted, graph.num_classes)
-    labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     return Card(
         data=tuple(_data(graph)),
         settings=tuple(_settings(trained.config, len(graph.train))),
@@ -95,10 +74,7 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
         parts=tuple(_part(graph, prediction, part) for part in PARTS),
         measured=PARTS[measured],
         measured_nodes=len(nodes),
-        classes=tuple(
-            ClassFigures(c, int(labeled[c]), int(confusion[c].sum()), int(confusion[:, c].sum()), int(confusion[c, c]))
-            for c in range(graph.num_classes)
-        ),
+        classes=by_class(graph, confusion),
         confusion=confusion,
         calibration=calibrate(prediction.probabilities[nodes], truth),
         rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.config)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from se_gnn.plot.text import percent
+from se_gnn.figures import percent
 from se_gnn.report.measures import Calibration
 
 _SIZE, _LEFT, _BOTTOM = 200, 34, 30

@@ -38,16 +38,6 @@ def part_of(prediction: Prediction, positions: IntArray) -> Prediction:
     return Prediction(**values)
 
 
-def confusion_matrix(truth: IntArray, predicted: IntArray, num_classes: int) -> IntArray:
-    """How many nodes of each class (row) were predicted as each class (column), [C, C].
-
-    >>> confusion_matrix(np.array([0, 0, 1]), np.array([0, 1, 1]), 2).tolist()
-    [[1, 1], [0, 1]]
-    """
-    counts = np.bincount(truth * num_classes + predicted, minlength=num_classes**2)
-    return counts.reshape(num_classes, num_classes).astype(np.int64)
-
-
 def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BINS) -> Calibration:
     r"""Compare the probability of the predicted class with how often it is right.
 

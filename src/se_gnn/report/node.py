@@ -132,9 +132,11 @@ def _match(neighbor: Neighbor, edge: tuple[int, int], position: int) -> Relation
 
 
 def _own_attributes(graph: AttributedGraph, node: int) -> list[OwnAttribute]:
-    """What the data says of a node where its attributes have names; of those that count something, what is there."""
+    """What the data says of a node where its attributes have names; of words, those that are there."""
     if not has_attribute_names(graph) or graph.image_shape is not None:
         return []
+    if graph.columns is not None:
+        return [OwnAttribute(name, value) for name, value in graph.attributes(node).items()]
     known = attributes_of(graph)
     stored = graph.features[[node]]
     row = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]  # [F]

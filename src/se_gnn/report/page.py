@@ -16,11 +16,12 @@ import numpy as np
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
+from se_gnn.figures import decimal, effect, percent, tenths
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.optional import require
 from se_gnn.plot.palette import class_style
-from se_gnn.plot.text import decimal, isolated, percent, readable, tenths
+from se_gnn.plot.text import isolated, readable
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
 from se_gnn.report.choice import choose_nodes
@@ -66,7 +67,7 @@ def report_html(
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=percent, tenths=tenths, decimal=decimal, effect=_effect, readable=readable, isolated=isolated
+        percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
     environment.globals["class_style"] = class_style
     page: str = environment.get_template("page.html").render(
@@ -85,11 +86,6 @@ def report_html(
         policy=_policy(style, script),
     )
     return page
-
-
-def _effect(value: float) -> str:
-    """Two digits that count: effects differ by orders of magnitude."""
-    return f"{value:.2g}".replace("-", "−") if abs(value) >= 0.001 else "≈ 0"
 
 
 def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:

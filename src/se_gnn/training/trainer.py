@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
+from se_gnn.figures import known
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.model.prediction import accuracy, log_loss
@@ -203,9 +204,9 @@ class TrainingRun:
             preset=self.config.preset_name,
             seed=self.seed,
             device=str(self.model.device),
-            test_accuracy=_number(test.accuracy(self.graph.labels)),
-            val_accuracy=_number(best["val_accuracy"]),
-            precision_at_5=_number(test.precision_at(5, self.graph.labels)),
+            test_accuracy=known(test.accuracy(self.graph.labels)),
+            val_accuracy=known(best["val_accuracy"]),
+            precision_at_5=known(test.precision_at(5, self.graph.labels)),
             max_local_edges=self.config.training.max_local_edges,
             epochs=self.epoch,
             best_epoch=self.best_epoch,
@@ -260,11 +261,6 @@ def _warn_of_single_nodes(graph: AttributedGraph) -> None:
         )
 
 
-def _number(value: float) -> float | None:
-    """NaN is not JSON: no nodes, no figure."""
-    return None if np.isnan(value) else value
-
-
 def _line(record: dict[str, Any]) -> str:
     """A record as a line of `metrics.jsonl`."""
-    return json.dumps({name: _number(value) for name, value in record.items()}) + "\n"
+    return json.dumps({name: known(value) for name, value in record.items()}) + "\n"

@@ -1,15 +1,28 @@
-"""What several commands are given: a file to write, names of nodes."""
+"""What several commands are given: a model, another graph, a file or folder to write, names of nodes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
     from se_gnn.graph.attributed import IntArray
+
+GraphName = Annotated[
+    str, typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder.")
+]
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")]
+OtherGraph = Annotated[
+    Path | None,
+    typer.Option("--graph", metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
+]
+OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 
 
 def check_file(out: Path, *, overwrite: bool) -> None:
@@ -20,6 +33,15 @@ def check_file(out: Path, *, overwrite: bool) -> None:
         raise InputError(f"{out} already exists; --overwrite replaces it")
     if not out.parent.is_dir():
         raise InputError(f"--out {out}: the folder {out.parent} does not exist")
+
+
+def is_new_folder(folder: Path, *, overwrite: bool, resume: bool) -> bool:
+    """Whether the folder to write to is still to be made; refuse a file in its place, and options that disagree."""
+    if overwrite and resume:
+        raise InputError("--overwrite starts again and --resume goes on: give one of them")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; name a folder")
+    return not folder.exists()
 
 
 def node_ids(graph: AttributedGraph, names: list[str] | None) -> IntArray | None:

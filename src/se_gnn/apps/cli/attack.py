@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import GraphName, Quiet, is_new_folder
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import Device, dataset_name
 from se_gnn.errors import InputError
@@ -26,10 +27,7 @@ class Method(StrEnum):
 
 
 def attack(
-    data: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder."),
-    ],
+    data: GraphName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the changed graph.", show_default=False)],
     method: Annotated[
         Method, typer.Option(help="random adds edges; metattack adds and takes out those that hurt a GCN most.")
@@ -49,7 +47,7 @@ def attack(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 
@@ -133,12 +131,8 @@ def _check_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
     """Refuse a folder whose files would be lost; nothing is written yet."""
     from se_gnn.graph.store import holds_graph
 
-    if overwrite and resume:
-        raise InputError("--overwrite starts again and --resume goes on: give one of them")
-    if not folder.exists():
+    if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
-    if not folder.is_dir():
-        raise InputError(f"--out {folder} is a file; name a folder")
     foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
     if foreign:
         raise InputError(f"{folder} exists and holds other files ({', '.join(foreign[:3])}); name another folder")

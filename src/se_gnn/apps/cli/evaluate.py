@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import percent, table
+from se_gnn.figures import known
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
-    graph: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
-    ] = None,
+    folder: ModelFolder,
+    graph: OtherGraph = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure a model on its validation and test nodes.
@@ -55,33 +53,27 @@ def measure(trained: TrainedModel) -> dict[str, Any]:
 def _figures(prediction: Prediction, labels: IntArray) -> dict[str, Any]:
     return {
         "nodes": len(prediction.nodes),
-        "accuracy": _known(prediction.accuracy(labels)),
-        "precision_at_5": _known(prediction.precision_at(5, labels)),
-        "loss": _known(prediction.loss(labels)),
+        "accuracy": known(prediction.accuracy(labels)),
+        "precision_at_5": known(prediction.precision_at(5, labels)),
+        "loss": known(prediction.loss(labels)),
     }
 
 
 def _by_class(prediction: Prediction, graph: AttributedGraph) -> list[dict[str, Any]]:
-    truth, predicted = graph.labels[prediction.nodes], prediction.classes
-    rows = []
-    for label, name in enumerate(graph.class_names):
-        right = int(((truth == label) & (predicted == label)).sum())
-        there, said = int((truth == label).sum()), int((predicted == label).sum())
-        rows.append(
-            {
-                "class": name,
-                "labeled": int((graph.labels[graph.train] == label).sum()),
-                "test": there,
-                "predicted": said,
-                "recall": right / there if there else None,
-                "precision": right / said if said else None,
-            }
-        )
-    return rows
+    from se_gnn.model.by_class import by_class, confusion_matrix
 
-
-def _known(value: float) -> float | None:
-    return value if value == value else None
+    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
+    return [
+        {
+            "class": graph.class_names[one.label],
+            "labeled": one.labeled,
+            "test": one.nodes,
+            "predicted": one.predicted,
+            "recall": one.recall,
+            "precision": one.precision,
+        }
+        for one in by_class(graph, confusion)
+    ]
 
 
 def _show(figures: dict[str, Any]) -> str:

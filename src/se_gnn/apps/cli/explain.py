@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
+from se_gnn.figures import number
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
@@ -20,12 +21,9 @@ SHARED_ATTRIBUTES = 5
 
 
 def explain(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    folder: ModelFolder,
     node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
-    graph: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
-    ] = None,
+    graph: OtherGraph = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,
@@ -68,9 +66,9 @@ def _neighbors(explanation: Explanation, k: int) -> str:
             neighbor.name,
             neighbor.label_name,
             percent(neighbor.weight),
-            _number(neighbor.similarity),
-            _number(neighbor.node_term),
-            _number(neighbor.structure_term) if neighbor.structure_similarity is not None else "-",
+            number(neighbor.similarity),
+            number(neighbor.node_term),
+            number(neighbor.structure_term) if neighbor.structure_similarity is not None else "-",
         ]
         for neighbor in shown
     ]
@@ -97,9 +95,11 @@ def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
     title = f"Attributes that {explanation.name} and {closest.name} share, by what they do for their similarity"
     title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
     header = ["attribute", explanation.name, closest.name, "effect"]
-    rows = [[one.name, one.target_value, one.neighbor_value, _number(one.effect)] for one in shown]
+    rows = [[one.name, one.target_value, one.neighbor_value, number(one.effect)] for one in shown]
     text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
-    text.append(textwrap.fill("Effect: node similarity that is lost when both nodes are without the attribute.", WIDTH))
+    text.append(
+        textwrap.fill("Effect: node similarity that is lost when one of the two is without the attribute.", WIDTH)
+    )
     others = [
         [one.name, "; ".join(a.name for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-"]
         for one in explanation.neighbors[1:k]
@@ -132,7 +132,7 @@ def _matches(explanation: Explanation) -> list[str]:
         [
             _edge(explanation, matches.edges[i]),
             _edge(explanation, matches.matched[i]),
-            _number(matches.similarity[i]),
+            number(matches.similarity[i]),
         ]
         for i in shown
     ]
@@ -144,14 +144,10 @@ def _crucial(explanation: Explanation) -> list[str]:
     crucial = explanation.crucial_subgraph(size=CRUCIAL_EDGES)
     if not len(crucial.edges):
         return []
-    rows = [[_edge(explanation, edge), _number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
+    rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
     title = f"The relations that matter most, of {count(len(explanation.edges), 'relation')} around {explanation.name}"
     return [textwrap.fill(title, WIDTH) + "\n" + table(["relation", "importance"], rows)]
 
 
 def _edge(explanation: Explanation, ends: IntArray) -> str:
     return " - ".join(explanation.node_names[int(end)] for end in ends)
-
-
-def _number(value: float) -> str:
-    return f"{round(float(value), 3) + 0.0:.3f}"  # + 0.0: no "-0.000"

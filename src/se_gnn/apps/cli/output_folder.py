@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from se_gnn.apps.cli.arguments import is_new_folder
 from se_gnn.errors import InputError
 from se_gnn.graph.store import replace_file, writing_to
 from se_gnn.model.folder import EPOCHS, MODEL_FILES, is_model_folder
@@ -15,12 +16,8 @@ _OF_A_TRAINING = (EPOCHS, CHECKPOINT)  # a folder with a stored graph alone has 
 
 def check_output_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
     """Refuse a folder whose files would be lost; nothing is written yet."""
-    if overwrite and resume:
-        raise InputError("--overwrite starts again and --resume goes on: give one of them")
-    if not folder.exists():
+    if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
-    if not folder.is_dir():
-        raise InputError(f"--out {folder} is a file; name a folder")
     if is_model_folder(folder):
         if resume:
             raise InputError(f"{folder} holds a finished model, nothing to resume; --overwrite trains it again")

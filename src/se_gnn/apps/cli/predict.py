@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import check_file, node_ids
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Quiet, check_file, node_ids
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    folder: ModelFolder,
     out: Annotated[
         Path,
         typer.Option(
@@ -30,12 +30,9 @@ def predict(
     nodes: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Only these nodes: names with commas between. Repeatable.")
     ] = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    graph: OtherGraph = None,
+    overwrite: OverwriteFile = False,
+    quiet: Quiet = False,
 ) -> None:
     """Predict the class of every node and write it to a file.
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import check_file, node_ids
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Quiet, check_file, node_ids
 from se_gnn.errors import InputError
 
 ENDINGS = (".html", ".htm")
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `se-gnn train` writes it.")],
+    folder: ModelFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write; it must end in .html.", show_default=False)],
     nodes: Annotated[
         list[str] | None,
@@ -23,14 +23,15 @@ def report(
             help="Nodes to explain: names with commas between. Repeatable. Without it: certain and wrong ones.",
         ),
     ] = None,
+    graph: OtherGraph = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to picture.")
     ] = 4,
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Heading of the page; without it, the name of the data set.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    overwrite: OverwriteFile = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a page about a model and the evidence of some of its predictions.
 
@@ -38,7 +39,7 @@ def report(
     some nodes the vote, the matched local graphs, the attributes they share, and what would change the answer.
     """
     from se_gnn.graph.store import replace_file, writing_to
-    from se_gnn.model.folder import load_model
+    from se_gnn.model.folder import load_model_on
     from se_gnn.optional import require
     from se_gnn.report import report_html
 
@@ -46,7 +47,7 @@ def report(
         raise InputError(f"--out must end in .html, got {out.name!r}")
     check_file(out, overwrite=overwrite)
     require("jinja2", extra="report", feature="reports")
-    trained = load_model(folder)
+    trained = load_model_on(folder, graph)
     wanted = node_ids(trained.graph, nodes)
     page = report_html(trained, wanted, k=k, title=title, progress=not quiet).encode()
     with writing_to(out.parent):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from se_gnn.figures import tenths
+
 WIDTH = 80
 SHORTEST = 8  # no column of names is cut below this
 
@@ -48,7 +50,7 @@ def percent(value: float | None) -> str:
     >>> percent(0.8125), percent(None)
     ('81.2%', '-')
     """
-    return "-" if value is None or value != value else f"{value:.1%}"
+    return "-" if value is None or value != value else tenths(value)
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from se_gnn.apps.cli.arguments import GraphName, Quiet
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
 
@@ -35,10 +36,7 @@ class Device(StrEnum):
 
 
 def train(
-    data: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder."),
-    ],
+    data: GraphName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.", show_default=False)],
     preset: Annotated[
         Preset | None, typer.Option(help="Settings to start from.  [default: best]", show_default=False)
@@ -61,7 +59,7 @@ def train(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on a graph and save it.
 

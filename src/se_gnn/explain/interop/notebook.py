@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from se_gnn.figures import number, tenths
+
 if TYPE_CHECKING:
     from se_gnn.explain.explanation import Explanation, Neighbor
 
@@ -53,13 +55,13 @@ def _vote(explanation: Explanation) -> str:
     hidden = explanation.neighbors[MOST_NEIGHBORS:]
     title = f"The vote of the {len(explanation.neighbors)} nearest labeled nodes"
     if hidden:
-        title += f"; {len(hidden)} more add {sum(one.weight for one in hidden):.1%}"
+        title += f"; {len(hidden)} more add {_text(tenths(sum(one.weight for one in hidden)))}"
     return _table(title, ["labeled node", "class", "weight", "similarity", "= node", "+ structure"], rows, numbers=3)
 
 
 def _terms(neighbor: Neighbor) -> list[str]:
-    structure = f"{neighbor.structure_term:.3f}" if neighbor.structure_similarity is not None else "–"
-    return [f"{neighbor.similarity:.3f}", f"{neighbor.node_term:.3f}", structure]
+    structure = number(neighbor.structure_term) if neighbor.structure_similarity is not None else "–"
+    return [number(neighbor.similarity), number(neighbor.node_term), structure]
 
 
 def _attributes(explanation: Explanation) -> list[str]:
@@ -68,7 +70,7 @@ def _attributes(explanation: Explanation) -> list[str]:
     if shared is None or not shared.attributes:
         return []
     rows = [
-        [_name(one.name), _text(one.target_value), _text(one.neighbor_value), f"{one.effect:.3f}"]
+        [_name(one.name), _text(one.target_value), _text(one.neighbor_value), number(one.effect)]
         for one in shared.attributes[:MOST_ATTRIBUTES]
     ]
     title = f"Attributes shared with the closest, {len(rows)} of {shared.num_shared}, by effect on the similarity"
@@ -79,7 +81,7 @@ def _attributes(explanation: Explanation) -> list[str]:
 def _edges(explanation: Explanation) -> list[str]:
     crucial = explanation.crucial_subgraph(size=MOST_EDGES)
     rows = [
-        [" – ".join(_name(explanation.node_names[int(end)]) for end in edge), f"{value:.3f}"]
+        [" – ".join(_name(explanation.node_names[int(end)]) for end in edge), number(value)]
         for edge, value in zip(crucial.edges, crucial.importance)
     ]
     title = f"Its most important edges, {len(rows)} of {len(explanation.edges)}"
@@ -104,11 +106,7 @@ def _table(
 def _bar(share: float, *, solid: bool, scale: float = 1.0) -> str:
     """A bar with its share in words; faint for what speaks for another class."""
     width = 8 * share / scale
-    return f'<span style="{_BAR};width:{width:.2f}em;opacity:{0.75 if solid else 0.3}"></span> {_percent(share)}'
-
-
-def _percent(share: float) -> str:
-    return "&lt;0.1%" if 0 < share < 0.0005 else "&gt;99.9%" if 0.9995 <= share < 1 - 1e-6 else f"{share:.1%}"
+    return f'<span style="{_BAR};width:{width:.2f}em;opacity:{0.75 if solid else 0.3}"></span> {_text(tenths(share))}'
 
 
 def _name(name: str) -> str:
