@@ -11,12 +11,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from se_gnn.apps.cli.evaluate import candidate_sentence, measure
 from se_gnn.config import Config, SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.explain.serialize import schema
 from se_gnn.similarity import compare
 from se_gnn.similarity.node import all_pairs
+from se_gnn.training import train
 from strategies import measures, random_graph, seeds, small_config, untrained
 
 FIELDS = ("probabilities", "neighbors", "weights", "overall", "node", "structure")
@@ -133,3 +135,14 @@ def test_no_more_candidates_than_neighbors_is_an_error(candidates):
 def test_candidates_are_read_from_settings():
     assert Config().override(["similarity.candidates=50"]).similarity.candidates == 50
     assert Config().override(["similarity.candidates=none"]).similarity.candidates is None
+
+
+def test_evaluate_and_training_report_the_recall_of_the_candidates():
+    few = model(6)
+    figures = measure(few)
+    assert figures["candidates"] == {"number": 6, "labeled": 24, "recall": few.candidate_recall()}
+    assert "with the 6 of 24 labeled nodes most similar to each node" in candidate_sentence(figures["candidates"])
+    assert measure(model(None))["candidates"] is None
+    trained = train(few.graph, few.config.updated({"training": {"epochs": 1}}))
+    assert trained.metrics["candidates"] == 6
+    assert trained.metrics["candidate_recall"] == trained.candidate_recall()

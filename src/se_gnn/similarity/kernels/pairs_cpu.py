@@ -185,8 +185,9 @@ def _compare_pairs(
                 if not distance:
                     lower[: len(some)] = 0
                 lower[len(some) : len(some) + ROWS] = np.inf
-                back[:] = -np.inf
-                names[:] = -1
+                if both:
+                    back[:] = -np.inf
+                    names[:] = -1
                 for block in range(len(packed)):
                     vectors = min(across, num_vectors - block * across)
                     for row in range(0, len(some), ROWS):
@@ -201,7 +202,7 @@ def _compare_pairs(
                         group = (low + first) // LANES
                         back_best[group] = -np.inf
                         back_queries[group] = -1
-                        argmax_rows(lanes, lane_names, every, 0, WIDTH, back_best, back_queries, group)
+                        argmax_rows(lanes, lane_names, every, 0, WIDTH, back_best, back_queries, group)  # type: ignore[call-arg]
             there, way_back = best.ravel(), back_best.ravel()
             if distance:
                 _to_distances(middles, own, others, halves.ravel(), key_halves, keys.ravel(), there)
