@@ -47,10 +47,15 @@ class SimilarityConfig:
     hops: int = 2  # n, radius of a local graph
     measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
+    candidates: int | None = None  # labeled nodes, most similar as nodes, whose edges are matched; None: all, exact
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "num_nearest")
+        if self.candidates is not None and self.candidates <= self.num_nearest:  # a labeled node is its own candidate
+            raise InputError(
+                f"candidates must be none or more than num_nearest = {self.num_nearest}, got {self.candidates!r}"
+            )
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
         between(self, 1, 3, "hops")

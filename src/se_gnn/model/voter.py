@@ -13,9 +13,12 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
 from se_gnn.similarity import ComparisonPlan, Similarities, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity.candidates import Candidates, compare_candidates
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.overall import compare_with_matches
-from se_gnn.similarity.structure import EdgeMatching
+from se_gnn.similarity.structure import EdgeMatching, structure_with_matches
+
+RECALL_SAMPLE = 200  # nodes on which the candidates are checked against the exact answer
 
 
 class Voter:
@@ -35,11 +38,18 @@ class Voter:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
         return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity)
 
+    @property
+    def num_candidates(self) -> int | None:
+        """Labeled nodes that each node is compared with edge by edge; None: with all."""
+        wanted = self.config.similarity.candidates
+        return wanted if wanted is not None and wanted < len(self.labeled) else None
+
     @torch.no_grad()
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:
         """K nearest labeled nodes, weights and class probabilities of the targets of a plan, Eq. (8)-(9).
 
-        A labeled node does not vote for itself: it is left out of its own neighbors.
+        A labeled node does not vote for itself: it is left out of its own neighbors. With ``similarity.candidates``
+        the K nearest are those of each node's candidates.
         """
         return self._vote(plan.targets.nodes, self._nearest(h, plan))
 
@@ -48,8 +58,21 @@ class Voter:
         """Class probabilities alone, [T, C], left where they were computed."""
         return self._weigh(self._nearest(h, plan))[1]
 
+    def candidates(self, h: Tensor, plan: ComparisonPlan) -> Candidates | None:
+        """The candidates of the targets of a plan, compared; None where all labeled nodes are."""
+        if self.num_candidates is None:
+            return None
+        return compare_candidates(h, plan, self.config.similarity, self.num_candidates, max_memory=self.max_memory)
+
     def _nearest(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
-        """The K nearest labeled nodes of each target.
+        """The K nearest labeled nodes of each target, or of its candidates."""
+        some = self.candidates(h, plan)
+        if some is None:
+            return self._nearest_of_all(h, plan)
+        return _Nearest.of(some.similarities, plan, some.positions).cut(self.config.similarity.num_nearest)
+
+    def _nearest_of_all(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
+        """The same by an exact search.
 
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
         are kept.
@@ -59,8 +82,10 @@ class Voter:
         step = items_within(budget // 2, 16 * max(1, len(plan.targets)), num_labeled)
         nearest: _Nearest | None = None
         for low in range(0, num_labeled, step):
-            part = plan.block(low, min(low + step, num_labeled))
-            found = _Nearest.of(compare(h, part, self.config.similarity, max_memory=budget), part, low)
+            high = min(low + step, num_labeled)
+            similarities = compare(h, plan.block(low, high), self.config.similarity, max_memory=budget)
+            positions = torch.arange(low, high, device=h.device).expand_as(similarities.overall)
+            found = _Nearest.of(similarities, plan, positions)
             nearest = (found if nearest is None else nearest.joined(found)).cut(self.config.similarity.num_nearest)
         assert nearest is not None
         return nearest
@@ -68,9 +93,23 @@ class Voter:
     @torch.no_grad()
     def predict_with_matches(self, h: Tensor, plan: ComparisonPlan) -> tuple[Prediction, EdgeMatching]:
         """As :meth:`predict`, with the best matches of the targets' edges kept: what explanations are read from."""
-        similarities, matching = compare_with_matches(h, plan, self.config.similarity, max_memory=self.max_memory)
-        nearest = _Nearest.of(similarities, plan, 0).cut(self.config.similarity.num_nearest)
+        settings = self.config.similarity
+        if self.num_candidates is not None:
+            return self.predict(h, plan), structure_with_matches(h, plan.forward, settings.measure)[1]
+        similarities, matching = compare_with_matches(h, plan, settings, max_memory=self.max_memory)
+        positions = torch.arange(len(plan.labeled), device=h.device).expand_as(similarities.overall)
+        nearest = _Nearest.of(similarities, plan, positions).cut(settings.num_nearest)
         return self._vote(plan.targets.nodes, nearest), matching
+
+    @torch.no_grad()
+    def candidate_recall(self, h: Tensor, *, sample: int = RECALL_SAMPLE, seed: int = 0) -> float:
+        """Share of the K nearest of an exact search that the candidates hold, over a sample of all nodes; 1 without."""
+        if self.num_candidates is None:
+            return 1.0
+        some = np.random.default_rng(seed).permutation(self.graph.num_nodes)[:sample]
+        plan = self.plan(np.sort(some))
+        found, exact = self._nearest(h, plan).positions, self._nearest_of_all(h, plan).positions
+        return float((exact[:, :, None] == found[:, None, :]).any(dim=2).double().mean())
 
     def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
         weights, probabilities = self._weigh(nearest)
@@ -101,11 +140,9 @@ class _Nearest:
         self.positions, self.overall, self.node, self.structure = positions, overall, node, structure
 
     @classmethod
-    def of(cls, similarities: Similarities, plan: ComparisonPlan, first: int) -> _Nearest:
-        device = similarities.overall.device
-        targets, labeled = plan.nodes(device)
-        overall = similarities.overall.masked_fill(targets[:, None] == labeled[None, :], -torch.inf)
-        positions = torch.arange(first, first + overall.shape[1], device=overall.device).expand_as(overall)
+    def of(cls, similarities: Similarities, plan: ComparisonPlan, positions: Tensor) -> _Nearest:
+        targets, labeled = plan.nodes(positions.device)
+        overall = similarities.overall.masked_fill(targets[:, None] == labeled[positions], -torch.inf)
         return cls(positions, overall, similarities.node, similarities.structure)
 
     def joined(self, later: _Nearest) -> _Nearest:

@@ -10,6 +10,7 @@ from torch import Tensor
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 FEW = 64  # so many are found faster one by one than by sorting all
+SHARE = 16  # and so is one in so many
 
 
 def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
@@ -20,9 +21,10 @@ def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
     >>> nearest_labeled(torch.tensor([[0.5, 0.9, 0.9, 0.1]]), 3).tolist()
     [[1, 2, 0]]
     """
-    if num_nearest <= FEW and overall.device.type == "cpu" and overall.dtype == torch.float32:
-        few = min(num_nearest, overall.shape[1])
-        return torch.from_numpy(_first_few(overall.detach().contiguous().numpy(), few))
+    few = num_nearest <= max(FEW, overall.shape[1] // SHARE)
+    if few and overall.device.type == "cpu" and overall.dtype == torch.float32:
+        count = min(num_nearest, overall.shape[1])
+        return torch.from_numpy(_first_few(overall.detach().contiguous().numpy(), count))
     order = torch.sort(overall, dim=1, descending=True, stable=True).indices
     return order[:, :num_nearest]
 
