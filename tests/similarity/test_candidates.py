@@ -141,7 +141,10 @@ def test_evaluate_and_training_report_the_recall_of_the_candidates():
     few = model(6)
     figures = measure(few)
     assert figures["candidates"] == {"number": 6, "labeled": 24, "recall": few.candidate_recall()}
-    assert "with the 6 of 24 labeled nodes most similar to each node" in candidate_sentence(figures["candidates"])
+    assert (
+        "approximate: edges were matched with the 6 of 24 labeled nodes most similar to each node"
+        in candidate_sentence(figures["candidates"])
+    )
     assert measure(model(None))["candidates"] is None
     trained = train(few.graph, few.config.updated({"training": {"epochs": 1}}))
     assert trained.metrics["candidates"] == 6

@@ -62,8 +62,9 @@ def candidate_figures(trained: TrainedModel) -> dict[str, Any] | None:
 def candidate_sentence(figures: dict[str, Any]) -> str:
     """The same in words."""
     return (
-        f"Edges were matched with the {figures['number']:,} of {figures['labeled']:,} labeled nodes most similar to "
-        f"each node. On a sample these hold {percent(figures['recall'])} of the nearest of an exact search."
+        f"The search was approximate: edges were matched with the {figures['number']:,} of {figures['labeled']:,} "
+        f"labeled nodes most similar to each node.\nOn a sample these hold {percent(figures['recall'])} of the nearest "
+        "of an exact search."
     )
 
 
