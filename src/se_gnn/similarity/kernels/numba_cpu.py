@@ -12,6 +12,7 @@ runs in a fixed order, so that neither the block size nor the number of threads 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -60,22 +61,44 @@ class NodeProducts:
         return NodeProducts(self.gram, self.ends[queries])
 
 
+class _Room(threading.local):
+    """Memory for products, kept between calls of a thread: to be given fresh memory costs as much as to fill it."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, FloatArray] = {}
+
+    def take(self, name: str, rows: int, columns: int) -> FloatArray:
+        """An array with anything in it, [rows, columns]; the last one of that name is no longer valid."""
+        held = self.kept.get(name)
+        if held is None or len(held) < rows * columns:
+            held = self.kept[name] = np.empty(rows * columns, np.float32)
+        return held[: rows * columns].reshape(rows, columns)
+
+
+_ROOM = _Room()
+
+
 def shared_products(
     h: Tensor, forward: MatchPlan, back: MatchPlan, measure: Measure
 ) -> tuple[NodeProducts, NodeProducts] | None:
-    """Products for both directions at once, where the queries of each are keys of the other; None: too large."""
+    """Products for both directions at once, where the queries of each are keys of the other; None: too large.
+
+    They hold until the next products of this thread.
+    """
     if not (forward.num_queries and back.num_queries):
         return None
     if 4 * len(back.key_nodes) * len(forward.key_nodes) > GRAM_BYTES:
         return None
     vectors = np.ascontiguousarray(h.detach().numpy())
     center = _center(vectors, measure)
-    gram = _multiply(vectors, back.key_nodes, center, _packed(vectors, forward.key_nodes, center))
+    gram = _multiplied(vectors, back.key_nodes, center, _packed(vectors, forward.key_nodes, center))
     ends = (
         keys.key_ends[np.searchsorted(keys.key_ids, queries.query_ids)]
         for queries, keys in ((forward, back), (back, forward))
     )
-    return NodeProducts(gram, next(ends)), NodeProducts(_exchanged(gram), next(ends))
+    exchanged = _ROOM.take("exchanged", gram.shape[1], gram.shape[0])
+    _exchange(gram, exchanged)
+    return NodeProducts(gram, next(ends)), NodeProducts(exchanged, next(ends))
 
 
 def match_edges(
@@ -173,7 +196,7 @@ def _products(h: FloatArray, center: FloatArray, plan: MatchPlan) -> Iterator[tu
     while low < plan.num_queries:
         least = 4 * LANES * numba.get_num_threads()
         nodes, ends = _take_queries(plan.query_ends[low:], len(h), most_nodes, least)
-        yield slice(low, low + len(ends)), NodeProducts(_multiply(h, nodes, center, lanes), ends)
+        yield slice(low, low + len(ends)), NodeProducts(_multiplied(h, nodes, center, lanes), ends)
         low += len(ends)
 
 
@@ -209,11 +232,16 @@ def _packed(h: FloatArray, nodes: IntArray, center: FloatArray) -> FloatArray:
     return right
 
 
-@numba.njit(parallel=True, cache=True)
-def _multiply(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatArray) -> FloatArray:
+def _multiplied(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatArray) -> FloatArray:
     """Products of some nodes with those in ``right``, [U, P]; zeros where nodes end."""
-    left = np.zeros((len(nodes) + -len(nodes) % WHOLE, h.shape[1]), np.float32)
-    gram = np.empty((len(left), COLUMNS * len(right)), np.float32)
+    gram = _ROOM.take("gram", len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
+    _multiply(h, nodes, center, right, gram)
+    return gram
+
+
+@numba.njit(parallel=True, cache=True)
+def _multiply(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatArray, gram: FloatArray) -> None:
+    left = np.zeros((len(gram), h.shape[1]), np.float32)
     for i in numba.prange(len(nodes)):
         for d in range(h.shape[1]):
             left[i, d] = h[nodes[i], d] - center[d]
@@ -222,17 +250,14 @@ def _multiply(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatAr
         block, low = task % len(right), task // len(right) * ROW_GROUP
         for row in range(low, min(low + ROW_GROUP, len(gram)), ROWS):
             product_tile(left, row, right, block, gram)  # type: ignore[call-arg]
-    return gram
 
 
 @numba.njit(parallel=True, cache=True)
-def _exchanged(gram: FloatArray) -> FloatArray:
+def _exchange(gram: FloatArray, out: FloatArray) -> None:
     """Rows and columns exchanged."""
-    out = np.empty((gram.shape[1], gram.shape[0]), np.float32)
     for column in numba.prange(gram.shape[1] // WIDTH):
         for row in range(0, len(gram), WIDTH):
             transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)  # type: ignore[call-arg]
-    return out
 
 
 @numba.njit(parallel=True, cache=True)  # no fastmath: -inf must survive
