@@ -9,6 +9,7 @@ from benchmarks.cases import Case
 from benchmarks.graphs import load_graph, with_dense_features
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
 from benchmarks.profile import shares
+from se_gnn.training import TrainingRun
 
 TOLERANCE = 1e-3  # of the classification loss; the dense distances come from a matrix product in float32
 WARM_UP = 5  # epochs
@@ -32,7 +33,7 @@ def against_dense(case: Case, run: RunSettings) -> Outcome:
         details={
             "difference of the first classification loss": difference,
             "edges in labeled local graphs": len(dense.voter.labeled.edges),
-            "where the time of our epoch goes": shares(step, times=1 if run.quick else 20),
+            "where the time of our epoch goes": shares(step, of=TrainingRun.run_draws, times=1 if run.quick else 20),
         },
     )
 

@@ -105,7 +105,9 @@ class TrainingRun:
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=recorded
         )
-        self.run_epoch = RecordedEpoch(self._run, device) if recorded else lambda draws: self._run(draws.to(device))
+        self.run_epoch = (
+            RecordedEpoch(self.run_draws, device) if recorded else lambda draws: self.run_draws(draws.to(device))
+        )
         self.next_draws: Draws | None = None  # of the next epoch, drawn while the device is busy with this one
         self.labeled_plan = self._plan_labeled(self.voter.labeled)
         self.val_plan = self.voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
@@ -174,7 +176,7 @@ class TrainingRun:
             contrast = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
         return Draws(plan, references, contrast)
 
-    def _run(self, draws: Draws) -> tuple[Tensor, Tensor]:
+    def run_draws(self, draws: Draws) -> tuple[Tensor, Tensor]:
         """Eq. (14) with its three parts, [4], after a step of Adam; class probabilities of the validation nodes."""
         self.model.train()
         self.optimizer.zero_grad()
