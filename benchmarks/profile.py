@@ -28,6 +28,8 @@ def _readable(key: tuple[str, int, str]) -> str:
     file, _, function = key
     if function == "_wrapped_call_impl":
         return "encoder"
+    if function == "decorate_context":  # PyTorch wraps what needs no gradient
+        return "validation"
     if "torch/optim" in file or function == "inner":  # PyTorch wraps `zero_grad`
         return "optimizer"
     return function.strip("_").replace("_", " ")
