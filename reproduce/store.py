@@ -70,6 +70,13 @@ class Store:
 
 def _read(path: Path, series: Series) -> Result | None:
     content = parse_json(read_file(path), path)
-    if content["settings"] != series.settings:
+    if not _same(content["settings"], series.settings):
         return None
     return Result(content["job"]["seed"], content["measures"], content["seconds"], content["made"])
+
+
+def _same(stored: Any, wanted: Any) -> bool:
+    """Whether settings are the same; one that did not exist when the result was made is one that is off, None."""
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        return stored.keys() <= wanted.keys() and all(_same(stored.get(key), value) for key, value in wanted.items())
+    return bool(stored == wanted)

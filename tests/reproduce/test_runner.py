@@ -110,3 +110,13 @@ def test_processes_share_the_jobs(tmp_path):
     assert done.returncode == 0, done.stderr
     content = json.loads((tmp_path / "statistics/ba-shapes/load/seed-0.json").read_text(encoding="utf-8"))
     assert content["measures"]["nodes"] == 700
+
+
+def test_a_setting_that_came_later_is_one_that_is_off():
+    from reproduce.store import _same
+
+    stored = {"similarity": {"num_nearest": 5}}
+    assert _same(stored, {"similarity": {"num_nearest": 5, "candidates": None}})
+    assert not _same(stored, {"similarity": {"num_nearest": 5, "candidates": 60}})
+    assert not _same(stored, {"similarity": {"num_nearest": 6, "candidates": None}})
+    assert not _same({"similarity": {"num_nearest": 5, "gone": 1}}, stored)
