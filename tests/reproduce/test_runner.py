@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reproduce.job import Job, Series, jobs_of
 from reproduce.runner import Making, run_jobs
-from reproduce.store import Result, Store
+from reproduce.store import Result, Store, _same
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKING = Making(command="python -m reproduce run x", commit="abc", device="cpu")
@@ -113,8 +113,6 @@ def test_processes_share_the_jobs(tmp_path):
 
 
 def test_a_setting_that_came_later_is_one_that_is_off():
-    from reproduce.store import _same
-
     stored = {"similarity": {"num_nearest": 5}}
     assert _same(stored, {"similarity": {"num_nearest": 5, "candidates": None}})
     assert not _same(stored, {"similarity": {"num_nearest": 5, "candidates": 60}})
