@@ -146,15 +146,15 @@ class TrainingRun:
         waiting = losses.device.type != "cpu" and self.epoch + 1 < self.config.training.epochs
         self.next_draws = self._draw(self.epoch + 1) if waiting else None
         loss, class_loss, node_loss, edge_loss = losses.tolist()
-        labels = self.graph.labels[self.graph.val]
+        found, labels = probabilities.cpu().numpy(), self.graph.labels[self.graph.val]
         record = {
             "epoch": self.epoch,
             "loss": loss,
             "class_loss": class_loss,
             "node_loss": node_loss,
             "edge_loss": edge_loss,
-            "val_accuracy": accuracy(probabilities.cpu().numpy(), labels),
-            "val_loss": log_loss(probabilities.cpu().numpy(), labels),
+            "val_accuracy": accuracy(found, labels),
+            "val_loss": log_loss(found, labels),
             "seconds": time.perf_counter() - start,
         }
         if not np.isfinite(record["loss"]):
