@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("names", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="NAME", help=", ".join(EXPERIMENTS))
     running.add_argument("--jobs", type=_positive, default=len(os.sched_getaffinity(0)), help="processes at a time")
     running.add_argument("--only", action="append", default=[], metavar="WORD,...", help="method, data set or variant")
-    running.add_argument("--device", default="cpu", help="where SE-GNN and Pro-GNN run: cpu, cuda or auto")
+    running.add_argument("--device", default="cpu", help="where the methods are trained: cpu, cuda or auto")
     running.add_argument("--commit", help="commit of the source, where it is not a repository")
     counting = commands.add_parser("status", help="what is there and what is missing")
     counting.set_defaults(do=status)

@@ -73,11 +73,9 @@ def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, An
 
 
 def pro_gnn_settings(dataset: str, noise: str) -> dict[str, Any]:
-    """All settings of Pro-GNN but the device: those of its authors' scripts for that data set and kind of noise."""
+    """All settings of Pro-GNN: those of its authors' scripts for that data set and kind of noise."""
     kind = "random" if noise.startswith("random") else "metattack"
-    settings = dataclasses.asdict(PUBLISHED[dataset, kind])
-    del settings["device"]
-    return _plain(settings)
+    return _plain(dataclasses.asdict(PUBLISHED[dataset, kind]))
 
 
 def explainer_settings(method: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import itertools
 import json
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,12 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("baseline", choices=list(BASELINES))
     parser.add_argument("dataset")
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or auto")
     args = parser.parse_args()
-    search(args.baseline, args.dataset, args.seeds)
+    search(args.baseline, args.dataset, args.seeds, args.device)
 
 
-def search(name: str, dataset: str, seeds: int) -> None:
+def search(name: str, dataset: str, seeds: int, device: str = "cpu") -> None:
     """Validation accuracy of each combination, the mean over some seeds; of equal ones the first wins."""
     path = HERE / "searches" / f"{name}-{dataset}.json"
     path.parent.mkdir(exist_ok=True)
@@ -52,17 +54,17 @@ def search(name: str, dataset: str, seeds: int) -> None:
         wanted = [{**settings, **vote} for vote in votes]
         if all(any(_is(row, one, seeds) for row in tried) for one in wanted):
             continue
-        scores = [_scores(name, dataset, settings, votes, seed) for seed in range(seeds)]
+        scores = [_scores(name, dataset, settings, votes, seed, device) for seed in range(seeds)]
         tried = [row for row in tried if row["settings"] not in wanted]  # with fewer seeds
         for one, values in zip(wanted, zip(*scores)):
             tried.append({"settings": one, "seeds": seeds, "val_accuracy": list(values)})
         best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
-        command = f"python reproduce/search_baselines.py {name} {dataset} --seeds {seeds}"
+        command = f"python reproduce/search_baselines.py {name} {dataset} --seeds {seeds} --device {device}"
         result = {"command": command, "chosen": best["settings"], "tried": tried}
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        _write(path, json.dumps(result, indent=1))
     best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
     print(f"{np.mean(best['val_accuracy']):.4f}  {best['settings']}")
-    _keep(name, dataset, best["settings"])
+    _keep_all()
 
 
 def _combinations(grid: dict[str, list[Any]]) -> Iterator[Settings]:
@@ -73,11 +75,11 @@ def _is(row: Settings, settings: Settings, seeds: int) -> bool:
     return bool(row["settings"] == settings and row["seeds"] >= seeds)
 
 
-def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], seed: int) -> list[float]:
+def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], seed: int, device: str) -> list[float]:
     """Validation accuracy with each way to vote; the network is trained once."""
     graph = load_dataset(dataset, seed=seed)
     blind = dataclasses.replace(graph, test=np.empty(0, np.int64))
-    fitted = baseline(name, **settings).fit(blind, seed=seed)
+    fitted = baseline(name, **settings).fit(blind, seed=seed, device=device)
     return [_val_accuracy(fitted, blind, vote) for vote in votes]
 
 
@@ -86,10 +88,20 @@ def _val_accuracy(fitted: Baseline, graph: AttributedGraph, vote: Settings) -> f
     return accuracy(fitted.predict()[graph.val], graph.labels[graph.val])
 
 
-def _keep(name: str, dataset: str, settings: Settings) -> None:
-    known = json.loads(tuned_settings.FILE.read_text(encoding="utf-8"))
-    known.setdefault(name, {})[dataset] = settings
-    tuned_settings.FILE.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+def _keep_all() -> None:
+    """What every search so far chose; other searches may run at the same time."""
+    known: Settings = {}
+    for path in (HERE / "searches").glob("*.json"):
+        name, dataset = path.stem.rsplit("-", 1)
+        known.setdefault(name, {})[dataset] = json.loads(path.read_text(encoding="utf-8"))["chosen"]
+    _write(tuned_settings.FILE, json.dumps(known, indent=1, sort_keys=True))
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing, so that another search never reads a part."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(text + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 if __name__ == "__main__":

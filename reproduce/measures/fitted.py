@@ -63,8 +63,7 @@ class FittedSEGNN:
 
 class _Baseline:
     def __init__(self, graph: AttributedGraph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
-        where = {"device": device} if method == "pro-gnn" else {}  # the others are quick on the CPU
-        self.fitted = baseline(method, **settings, **where).fit(graph, seed=seed)
+        self.fitted = baseline(method, **settings).fit(graph, seed=seed, device=device)
 
     def predict(self, nodes: IntArray) -> IntArray:
         return self.fitted.predict()[nodes]

@@ -14,7 +14,7 @@ from se_gnn.baselines.proximal import shrink, shrink_spectrum
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 
-QUICK = ProGNNSettings(epochs=5, device="cpu")
+QUICK = ProGNNSettings(epochs=5)
 
 
 def symmetric(seed, size=12):
@@ -67,7 +67,7 @@ def test_feature_smoothness_is_the_weighted_difference_along_edges():
 def test_the_first_step_by_hand(two_groups):
     """At S = A the Frobenius norm has no slope: without the other terms S only shrinks."""
     settings = dataclasses.replace(QUICK, classification=0.0, smoothness=0.0, low_rank=0.0, sparsity=2.0)
-    run = _Run(two_groups, settings, 0)
+    run = _Run(two_groups, settings, 0, torch.device("cpu"))
     run.step_graph()
     torch.testing.assert_close(run.learned, run.given * (1 - 0.01 * 2.0))
     run.step_graph()  # now S - A points back to A with norm 1
@@ -102,7 +102,7 @@ def attacked() -> AttributedGraph:
 
 
 def test_it_mistrusts_edges_across_groups_and_beats_the_same_gcn_on_the_given_graph(attacked):
-    settings = ProGNNSettings(epochs=100, learning_rate=0.01, smoothness=1.0, device="cpu")
+    settings = ProGNNSettings(epochs=100, learning_rate=0.01, smoothness=1.0)
     still = dataclasses.replace(settings, graph_learning_rate=1e-12)
     learned, given = (ProGNN(chosen).fit(attacked, seed=0) for chosen in (settings, still))
     right = [(fitted.predict() == attacked.labels)[attacked.test].mean() for fitted in (learned, given)]
@@ -144,7 +144,7 @@ def test_by_name_with_published_and_bad_settings():
 
 @pytest.mark.gpu
 def test_cuda_learns_the_same_kind_of_graph(attacked):
-    settings = ProGNNSettings(epochs=100, learning_rate=0.01, smoothness=1.0, device="cuda")
-    fitted = ProGNN(settings).fit(attacked, seed=0)
+    settings = ProGNNSettings(epochs=100, learning_rate=0.01, smoothness=1.0)
+    fitted = ProGNN(settings).fit(attacked, seed=0, device="cuda")
     assert (fitted.predict() == attacked.labels)[attacked.test].mean() > 0.85
     assert fitted.adjacency_.is_cuda

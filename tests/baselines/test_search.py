@@ -35,7 +35,7 @@ def search(tmp_path, monkeypatch, two_groups):
     def counted(name, **settings):
         made = real(name, **settings)
         fit = made.fit
-        made.fit = lambda graph, seed: module.fitted_on.append(graph) or fit(graph, seed=seed)
+        made.fit = lambda graph, **how: module.fitted_on.append(graph) or fit(graph, **how)
         return made
 
     monkeypatch.setattr(module, "baseline", counted)

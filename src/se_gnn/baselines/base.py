@@ -28,8 +28,15 @@ class Baseline(ABC):
         self.settings = self.settings_type() if settings is None else settings
 
     @abstractmethod
-    def fit(self, graph: AttributedGraph, *, seed: int, progress: bool = False) -> Self:
-        """Learn from ``graph.train``, choose the epoch on ``graph.val``; ``graph.test`` is never looked at."""
+    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
+        """Learn from ``graph.train``, choose the epoch on ``graph.val``; ``graph.test`` is never looked at.
+
+        Args:
+            graph: the labeled graph.
+            seed: of all that is drawn.
+            device: ``cpu``, ``cuda`` or ``auto``.
+            progress: shows a progress bar.
+        """
 
     @abstractmethod
     def predict_proba(self) -> FloatArray:

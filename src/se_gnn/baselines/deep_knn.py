@@ -51,9 +51,9 @@ class DeepKNN(NetworkBaseline):
 
     settings: DeepKNNSettings
 
-    def fit(self, graph: AttributedGraph, *, seed: int, progress: bool = False) -> Self:
+    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Train the network; its own validation accuracy chooses the epoch."""
-        super().fit(graph, seed=seed, progress=progress)
+        super().fit(graph, seed=seed, device=device, progress=progress)
         self.h_ = self.embeddings  # [N, D]
         return self
 

@@ -17,6 +17,7 @@ from se_gnn.baselines.training import Record, train_network
 from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
+from se_gnn.training import resolve_device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ class NetworkBaseline(Baseline):
     Attributes:
         network_: the network of the best epoch, in evaluation mode.
         history_: what each epoch said.
-        x_, edge_index_: what the network reads; every edge in both directions.
+        x_, edge_index_: what the network reads; every edge in both directions. All three are on the CPU.
     """
 
     settings: NetworkSettings
@@ -107,17 +108,20 @@ class NetworkBaseline(Baseline):
     def build(self, num_features: int, num_classes: int) -> Network:
         """A network with fresh parameters."""
 
-    def fit(self, graph: AttributedGraph, *, seed: int, progress: bool = False) -> Self:
+    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Train; the epoch with the highest validation accuracy stays (ties: lower validation loss, then earlier)."""
         graph.check_trainable()
+        where = resolve_device(device)
         self.graph_ = graph
         self.x_, self.edge_index_ = dense_features(graph, self.settings.features), directed_edges(graph)
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
             torch.manual_seed(seed)  # PyG's layers and PyTorch's dropout draw from the global generator
-            self.network_ = self.build(graph.num_features, graph.num_classes)
+            network = self.build(graph.num_features, graph.num_classes).to(where)
+            x, edge_index = self.x_.to(where), self.edge_index_.to(where)
             self.history_: list[Record] = train_network(
-                self.network_, self.x_, self.edge_index_, graph, self.settings, seed=seed, progress=progress
+                network, x, edge_index, graph, self.settings, seed=seed, progress=progress
             )
+        self.network_ = network.cpu()
         return self
 
     @torch.no_grad()

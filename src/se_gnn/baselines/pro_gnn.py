@@ -23,6 +23,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from se_gnn.baselines.base import Baseline
+from se_gnn.baselines.network import dense_features
 from se_gnn.baselines.proximal import shrink, shrink_spectrum
 from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.encoder.dense import dense_propagation
@@ -48,7 +49,6 @@ class ProGNNSettings:
     learning_rate: float = 5e-4  # of the GCN: Adam
     weight_decay: float = 5e-4
     epochs: int = 1000
-    device: str = "auto"
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -83,10 +83,10 @@ class ProGNN(Baseline):
     settings_type = ProGNNSettings
     settings: ProGNNSettings
 
-    def fit(self, graph: AttributedGraph, *, seed: int, progress: bool = False) -> Self:
+    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Learn the graph and the GCN; the best epoch on the validation nodes is kept, without them the last one."""
         graph.check_trainable()
-        run = _Run(graph, self.settings, seed)
+        run = _Run(graph, self.settings, seed, resolve_device(device))
         self.history_: list[tuple[float, float]] = []
         best = (-np.inf, -np.inf)
         for _ in tqdm(range(self.settings.epochs), disable=not progress, unit="epoch", dynamic_ncols=True):
@@ -110,13 +110,12 @@ class ProGNN(Baseline):
 class _Run:
     """What is learned, on its device: S and its momentum, the weights of the GCN and their optimizer."""
 
-    def __init__(self, graph: AttributedGraph, settings: ProGNNSettings, seed: int) -> None:
-        device = resolve_device(settings.device)
+    def __init__(self, graph: AttributedGraph, settings: ProGNNSettings, seed: int, device: torch.device) -> None:
         self.settings = settings
         self.generator = torch.Generator(device).manual_seed(seed)
-        attributes = sp.csr_array(graph.features)
-        self.features = SparseMatrix.from_scipy(attributes, device)
-        self.gram = torch.from_numpy((attributes @ attributes.T).toarray()).to(device)  # [N, N] X X^T
+        self.features = SparseMatrix.from_scipy(sp.csr_array(graph.features), device)
+        attributes = dense_features(graph, "raw").to(device)
+        self.gram = attributes @ attributes.T  # [N, N]
         self.labels = torch.tensor(graph.labels, device=device)
         self.train, self.val = (torch.tensor(part, device=device) for part in (graph.train, graph.val))
         u, v = torch.tensor(graph.edges.T, device=device)

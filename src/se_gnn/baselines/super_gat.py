@@ -90,7 +90,8 @@ class _AttentionNetwork(Network):
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
         """One layer, which scores the non-edges in training."""
-        out: Tensor = layer(x, edge_index, neg_edge_index=self.negatives)
+        negatives = None if self.negatives is None else self.negatives.to(x.device)
+        out: Tensor = layer(x, edge_index, neg_edge_index=negatives)
         return out
 
     def own_loss(self) -> Tensor:
