@@ -23,6 +23,7 @@ class Series:
     noise: str = ""  # what was done to the edges, such as metattack-0.25
     variant: str = ""  # a name for settings that are not the usual ones, such as 1-hop
     seeded: bool = True  # False: nothing in it is random, one seed says it all
+    times_seeds: int = 1  # seeds for each one that is asked for: more than 1 shows how far they differ
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ class Job:
 def jobs_of(series: Iterable[Series], seeds: int) -> list[Job]:
     """Every seed of every series, each once."""
     once = {one.name: one for one in series}
-    return [Job(one, seed) for one in once.values() for seed in range(seeds if one.seeded else 1)]
+    return [Job(one, seed) for one in once.values() for seed in range(seeds * one.times_seeds if one.seeded else 1)]
 
 
 def _plus(name: str, more: str) -> str:
