@@ -59,7 +59,7 @@ def status(args: argparse.Namespace) -> int:
     for name, experiment in EXPERIMENTS.items():
         jobs = jobs_of(experiment.series(), args.seeds)
         done = sum(store.get(job) is not None for job in jobs)
-        print(f"{name:10} {done:4} of {len(jobs):4} jobs   {experiment.TITLE}")
+        print(f"{name:16} {done:4} of {len(jobs):4} jobs   {experiment.TITLE}")
     return 0
 
 

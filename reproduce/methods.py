@@ -75,7 +75,7 @@ def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, An
 def pro_gnn_settings(dataset: str, noise: str) -> dict[str, Any]:
     """All settings of Pro-GNN: those of its authors' scripts for that data set and kind of noise.
 
-    On PubMed half as many epochs: one takes 5 s on a GPU.
+    On PubMed half as many epochs: each takes seconds, even on a GPU.
     """
     kind = "random" if noise.startswith("random") else "metattack"
     return _plain({**dataclasses.asdict(PUBLISHED[dataset, kind]), **_SHORTER.get(dataset, {})})

@@ -66,7 +66,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
 
 def test_without_any_result_all_is_said_to_be_missing(store, tmp_path):
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
-    assert page.count("> Not run yet: `make reproduce-") == 9
+    assert page.count("> Not run yet: `make reproduce-") == 11
     assert "![" not in page
 
 
