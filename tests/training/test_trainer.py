@@ -150,9 +150,12 @@ def test_without_validation_nodes_the_last_epoch_counts_and_nothing_stops_it_ear
     assert [record["val_accuracy"] for record in records(tmp_path)] == [None] * 8  # NaN would not be JSON
 
 
-def test_without_test_nodes_there_is_no_test_accuracy():
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("directions", ["one", "both"])
+def test_without_test_nodes_there_is_no_test_accuracy(directions, device):
     graph = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
-    metrics = train(graph, small_config(training={"epochs": 1})).metrics
+    config = small_config(training={"epochs": 1}, similarity={"directions": directions})
+    metrics = train(graph, config, device=device).metrics
     assert metrics["test_accuracy"] is None
     assert metrics["precision_at_5"] is None
     json.dumps(metrics, allow_nan=False)

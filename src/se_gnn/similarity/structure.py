@@ -147,7 +147,7 @@ def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int, pro
         plan.rows(h.device)
         parts = [plan.block(low, min(low + step, num_local)) for low in range(0, num_local, step)]
         means = [_mean_of_edges(kernel_for(h).match_edges(h.detach(), p.matching, measure)[0], p) for p in parts]
-        return torch.cat(means, dim=1)
+        return torch.cat(means, dim=1) if means else h.new_zeros(len(plan.ptr) - 1, 0)
     sums = np.zeros((len(plan.ptr) - 1, num_local), np.float32)
     cursor = plan.ptr[:-1].copy()
     step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
