@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from reproduce import figure_5, table_2, table_5
 from reproduce.job import Series
-from reproduce.markdown import MISSING, measured, paragraphs, table
-from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify
+from reproduce.markdown import MISSING, NOT_APPLICABLE, measured, paragraphs, table
+from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify, preset_on
 from reproduce.paper import printed
 from reproduce.store import Store
 
@@ -24,6 +24,7 @@ class Goal:
     measure: str
     least: float
     above: Series | None = None
+    best: Series | None = None  # the same with the preset `best`, to compare
 
     def value(self, store: Store) -> float | None:
         """What was measured; None where something was not run."""
@@ -38,9 +39,9 @@ def goals() -> list[Goal]:
     """All goals for SE-GNN."""
     found = []
     for dataset, accuracy, precision in (("cora", 80.0, 78), ("citeseer", 73.3, 71), ("pubmed", 79.3, 79)):
-        ours = classify(dataset, "se-gnn")
-        found.append(Goal(f"{DATASET_NAMES[dataset]}, accuracy", ours, "accuracy", accuracy))
-        found.append(Goal(f"{DATASET_NAMES[dataset]}, precision@5", ours, "precision_at_5", precision))
+        ours, best, name = classify(dataset, "se-gnn"), preset_on(dataset, "best"), DATASET_NAMES[dataset]
+        found.append(Goal(f"{name}, accuracy", ours, "accuracy", accuracy, best=best))
+        found.append(Goal(f"{name}, precision@5", ours, "precision_at_5", precision, best=best))
     syn_cora = classify("syn-cora-authors", "se-gnn")
     found.append(Goal("Syn-Cora, accuracy", syn_cora, "accuracy", 97.7))
     found.append(Goal("Syn-Cora, edge accuracy", syn_cora, "edge_accuracy", 81))
@@ -59,8 +60,10 @@ def render(store: Store) -> str:
     for goal in goals():
         value = goal.value(store)
         shown = [MISSING, MISSING] if value is None else [f"{value:.1f}", "yes" if value >= goal.least else "no"]
-        rows.append([goal.text, f"{goal.least:g}", *shown])
-    return paragraphs(table(["SE-GNN, mean over the seeds", "at least", "measured", "met"], rows), _baselines(store))
+        best = None if goal.best is None else _mean(store, goal.best, goal.measure)
+        rows.append([goal.text, f"{goal.least:g}", *shown, NOT_APPLICABLE if best is None else f"{best:.1f}"])
+    header = ["SE-GNN, mean over the seeds", "at least", "`authors`", "met", "`best`"]
+    return paragraphs(table(header, rows), _baselines(store))
 
 
 def _baselines(store: Store) -> str:

@@ -305,8 +305,15 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
     },
 }  # fmt: skip
 
+# chosen on validation nodes: reproduce/searches/se-gnn
 _BEST_BY_DATASET: dict[str, Settings] = {
     **_AUTHORS_BY_DATASET,
+    "cora": {
+        **_AUTHORS_BY_DATASET["cora"],
+        "contrast": {"mask_rate": 0.4, "edge_loss_weight": 0.03},
+        "training": {"epochs": 100, "weight_decay": 0.005},
+    },
+    "pubmed": {"contrast": {"mask_rate": 0.15, "edge_loss_weight": 0.03}},
     "digits": {"similarity": {"num_nearest": 10, "node_weight": 0.2}, "training": {"patience": 40}},
 }
 

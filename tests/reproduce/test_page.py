@@ -5,7 +5,7 @@ from reproduce.__main__ import chosen_jobs, main
 from reproduce.experiments import EXPERIMENTS
 from reproduce.job import Job, jobs_of
 from reproduce.markdown import spread
-from reproduce.methods import classify
+from reproduce.methods import classify, preset_on
 from reproduce.page import README_END, README_START, write_page, write_readme
 from reproduce.store import Result, Store
 
@@ -81,7 +81,7 @@ def test_all_pictures_are_drawn_from_full_results(store, tmp_path):
 
 
 def test_the_readme_keeps_all_but_its_table(store, tmp_path):
-    put(store, presets.preset_on("cora", "paper"), *[0.78] * 5)
+    put(store, preset_on("cora", "paper"), *[0.78] * 5)
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{README_START}\nold\n{README_END}\nafter\n", encoding="utf-8")
     write_readme(store, readme)

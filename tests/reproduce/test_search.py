@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -65,3 +66,11 @@ def test_test_nodes_are_hidden_from_training(monkeypatch):
 
 class _Trained:
     metrics = {"val_accuracy": 0.75}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("path", sorted(search.SEARCHES.glob("*.json")), ids=lambda path: path.stem)
+def test_the_best_preset_is_the_best_of_the_committed_search(path):
+    rows = [row for row in json.loads(path.read_text(encoding="utf-8")) if len(row["val_accuracy"]) >= 5]
+    chosen = max(rows, key=lambda row: sum(row["val_accuracy"].values()) / len(row["val_accuracy"]))
+    config = Config.preset(chosen["preset"], dataset=path.stem).override(chosen["settings"])
+    assert dataclasses.replace(config, preset_name="best") == Config.preset("best", dataset=path.stem)
