@@ -24,6 +24,7 @@ from reproduce.job import Job, jobs_of
 from reproduce.runner import Making, run_jobs
 from reproduce.store import RESULTS, Store
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.training import resolve_device
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` ends a run as Ctrl-C does
     store = Store(args.results)
     jobs = chosen_jobs(args.names, args.seeds, args.only)
+    if resolve_device(args.device).type == "cpu" and "pro-gnn" not in ",".join(args.only).split(","):
+        jobs = _without_endless(jobs, store)
     only = [word for words in args.only for word in ("--only", words)]
     command = shlex.join(["python", "-m", "reproduce", "run", *args.names, "--seeds", str(args.seeds), *only])
     commit = args.commit or describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
@@ -51,6 +54,15 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         print(f"{len(failed)} jobs failed; the same command tries them again", file=sys.stderr)
     return int(bool(failed))
+
+
+def _without_endless(jobs: list[Job], store: Store) -> list[Job]:
+    """Leave out the jobs that take hours on a CPU, and say so."""
+    endless = [job for job in jobs if job.series.method == "pro-gnn" and store.get(job) is None]
+    if endless:
+        print(f"left out: {len(endless)} jobs of Pro-GNN, each takes hours on a CPU. --device cuda runs them on a GPU,")
+        print("--only pro-gnn runs them all the same")
+    return [job for job in jobs if job not in endless]
 
 
 def status(args: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ the other methods were chosen on validation nodes.
 
     make reproduce-table-2            # one table or figure; SEEDS=10 runs more seeds, QUICK=1 one
     make reproduce-all                # all of them
+    make reproduce-all REPRODUCE_ARGS="--device cuda"    # on a GPU, and Pro-GNN with the rest
     python -m reproduce render        # this page, from the files in reproduce/results/
 
 A run that was interrupted goes on where it stopped, and what was run before with the same settings is not run again.

@@ -10,6 +10,8 @@ from reproduce.job import Job, Series, jobs_of
 from reproduce.runner import Making, run_jobs
 from reproduce.store import Result, Store, _same
 
+from reproduce import __main__ as command_line
+
 ROOT = Path(__file__).resolve().parents[2]
 MAKING = Making(command="python -m reproduce run x", commit="abc", device="cpu")
 
@@ -110,6 +112,19 @@ def test_processes_share_the_jobs(tmp_path):
     assert done.returncode == 0, done.stderr
     content = json.loads((tmp_path / "statistics/ba-shapes/load/seed-0.json").read_text(encoding="utf-8"))
     assert content["measures"]["nodes"] == 700
+
+
+def test_what_takes_hours_on_a_cpu_is_left_out_and_said(tmp_path, monkeypatch, capsys):
+    ran = []
+    monkeypatch.setattr(command_line, "run_jobs", lambda jobs, *args, **how: ran.extend(jobs) or [])
+    command = ["run", "table-2", "--only", "citeseer", "--seeds", "2", "--results", str(tmp_path), "--commit", "abc"]
+    assert command_line.main(command) == 0
+    assert {job.series.method for job in ran}.isdisjoint({"pro-gnn"})
+    assert capsys.readouterr().out.startswith("left out: 2 jobs of Pro-GNN, each takes hours on a CPU.")
+    ran.clear()
+    assert command_line.main([*command, "--only", "pro-gnn"]) == 0
+    assert [job.name for job in ran] == ["classify/citeseer/pro-gnn/seed-0", "classify/citeseer/pro-gnn/seed-1"]
+    assert not capsys.readouterr().out
 
 
 def test_a_setting_that_came_later_is_one_that_is_off():
