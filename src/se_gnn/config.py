@@ -309,9 +309,15 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
 _BEST_BY_DATASET: dict[str, Settings] = {
     **_AUTHORS_BY_DATASET,
     "cora": {
-        **_AUTHORS_BY_DATASET["cora"],
+        "encoder": {"hidden_size": 128, "scale_init": "uniform"},
+        "similarity": {"num_nearest": 10, "node_weight": 0.2},
         "contrast": {"mask_rate": 0.4, "edge_loss_weight": 0.03},
         "training": {"epochs": 100, "weight_decay": 0.005},
+    },
+    "citeseer": {
+        "similarity": {"num_nearest": 25},
+        "contrast": {"mask_rate": 0.4, "node_loss_weight": 0.001, "edge_loss_weight": 0.03},
+        "training": {"weight_decay": 0.005},
     },
     "pubmed": {"contrast": {"mask_rate": 0.15, "edge_loss_weight": 0.03}},
     "digits": {"similarity": {"num_nearest": 10, "node_weight": 0.2}, "training": {"patience": 40}},
