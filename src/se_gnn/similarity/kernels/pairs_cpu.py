@@ -20,10 +20,8 @@ from se_gnn.config import Directions, Measure
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.kernels.lanes import ACROSS, LANES, ROWS, WIDTH, argmax_rows, match_tile, transpose_tile
+from se_gnn.similarity.kernels.rounding import CLOSE, SURE, TINY
 
-TINY = np.float32(1e-12)  # a shorter vector counts as this long
-CLOSE = np.float32(1 / 16)  # a squared distance below this share of the squared lengths is computed again
-SURE = np.float32(1 / 1024)  # and below this share of that, all edges are looked at
 GROUP = 96  # edges of a candidate that are looked at together: whole tiles and whole lanes
 
 
