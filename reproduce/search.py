@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
+from se_gnn.graph.store import replace_file, writing_to
 from se_gnn.training import train
 
 SEARCHES = Path(__file__).parent / "searches" / "se-gnn"
@@ -77,12 +78,10 @@ def val_accuracy(dataset: str, preset: str, settings: list[str], seed: int, devi
 
 
 def write(path: Path, tried: Tried) -> None:
-    """All that was tried, best first; all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
+    """All that was tried, best first."""
     done = sorted((row for row in tried if row["val_accuracy"]), key=_mean, reverse=True)
-    part.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    with writing_to(path.parent):
+        replace_file(path, (json.dumps(done, indent=1) + "\n").encode())
 
 
 def _row(tried: Tried, preset: str, settings: list[str]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 import itertools
 import json
-import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from se_gnn.baselines import tuned as tuned_settings
 from se_gnn.datasets import load_dataset
 from se_gnn.explain.metrics import accuracy
 from se_gnn.graph import AttributedGraph
+from se_gnn.graph.store import replace_file
 
 HERE = Path(__file__).parent
 GRIDS = HERE / "baseline_grids.toml"
@@ -61,7 +61,7 @@ def search(name: str, dataset: str, seeds: int, device: str = "cpu") -> None:
         best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
         command = f"python reproduce/search_baselines.py {name} {dataset} --seeds {seeds} --device {device}"
         result = {"command": command, "chosen": best["settings"], "tried": tried}
-        _write(path, json.dumps(result, indent=1))
+        replace_file(path, (json.dumps(result, indent=1) + "\n").encode())
     best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
     print(f"{np.mean(best['val_accuracy']):.4f}  {best['settings']}")
     _keep_all()
@@ -94,14 +94,7 @@ def _keep_all() -> None:
     for path in (HERE / "searches").glob("*.json"):
         name, dataset = path.stem.rsplit("-", 1)
         known.setdefault(name, {})[dataset] = json.loads(path.read_text(encoding="utf-8"))["chosen"]
-    _write(tuned_settings.FILE, json.dumps(known, indent=1, sort_keys=True))
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing, so that another search never reads a part."""
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(path)
+    replace_file(tuned_settings.FILE, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
 
 
 if __name__ == "__main__":
