@@ -24,6 +24,7 @@ NAMES = {
     "gnn-explainer": "GNNExplainer",
     "pg-explainer": "PGExplainer",
     "se-gnn": "SE-GNN",
+    "se-gnn-best": "SE-GNN, preset best",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence

@@ -33,6 +33,6 @@ def render(store: Store, pictures: Path) -> str:
             row.append(spread(store.of(classify(dataset, method)), "accuracy"))
         rows.append(row)
     best = [spread(store.of(preset_on(dataset, "best")), "accuracy") for dataset in DATASETS]
-    rows.append(["SE-GNN, preset `best`", *(cell for ours in best for cell in (NOT_APPLICABLE, ours))])
+    rows.append([NAMES["se-gnn-best"], *(cell for ours in best for cell in (NOT_APPLICABLE, ours))])
     header = ["", *(f"{DATASET_NAMES[name]}, {who}" for name in DATASETS for who in ("paper", "ours"))]
     return paragraphs(table(header, rows), NOTE)
