@@ -29,7 +29,7 @@ _LOOKS = {
     "gcn-k": (CLASS_COLORS[1], "s"),
     "gin-k": (CLASS_COLORS[2], "^"),
     "se-gnn": (CLASS_COLORS[5], "o"),
-    "se-gnn-best": (CLASS_COLORS[3], "D"),
+    "se-gnn-best": (CLASS_COLORS[4], "D"),
 }  # color and marker
 
 
