@@ -89,7 +89,9 @@ def _as_published(store: Store) -> str:
     """The baselines that are near the print on all graphs with the settings of the authors' scripts."""
     near = []
     for method in authors_settings.SETTINGS:
-        means = {name: _mean(store, authors_settings.as_published(name, method), "accuracy") for name in table_2.DATASETS}
+        means = {
+            name: _mean(store, authors_settings.as_published(name, method), "accuracy") for name in table_2.DATASETS
+        }
         paper = {name: printed("table_2")[name][method][0] for name in table_2.DATASETS}
         if all(mean is not None and abs(mean - paper[name]) <= NEAR for name, mean in means.items()):
             near.append(NAMES[method])

@@ -17,6 +17,7 @@ from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.import_tables import import_tables
+from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
@@ -30,7 +31,7 @@ class Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), patient_interrupt():
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
