@@ -24,8 +24,8 @@ class GIN(NetworkBaseline):
     r"""Layers that hand what they heard from the neighbors to an MLP with two linear layers.
 
     ``sum`` is GIN, by PyG's layer: :math:`\mathrm{MLP}((1 + \epsilon) x_i + \sum_{j \in N(i)} x_j)`, where
-    :math:`\epsilon` is learned. ``normalized`` is what the authors of SE-GNN publish under that name: neighbors are
-    weighed as in GCN.
+    :math:`\epsilon` is learned, with a ReLU between layers. ``normalized`` is what the authors of SE-GNN publish under
+    that name: neighbors are weighed as in GCN, and there is no ReLU between layers.
     """
 
     settings_type = GINSettings
@@ -33,13 +33,18 @@ class GIN(NetworkBaseline):
 
     def build(self, num_features: int, num_classes: int) -> Network:
         """A network with fresh parameters."""
-        layer = _SumLayer if self.settings.propagation == "sum" else _NormalizedLayer
-        hidden = self.settings.hidden_size
+        by_sum, hidden = self.settings.propagation == "sum", self.settings.hidden_size
+        layer = _SumLayer if by_sum else _NormalizedLayer
         return Network(
             [layer(a, hidden, b) for a, b in pairwise(self.widths(num_features, num_classes))],
             self.head(num_classes),
+            activation=torch.relu if by_sum else _as_it_is,
             dropout=self.settings.dropout,
         )
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 class _SumLayer(nn.Module):
