@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.job import Series
-from reproduce.markdown import paragraphs, percent, spread, table
-from reproduce.methods import DATASET_NAMES, NAMES, classify
-from reproduce.paper import printed
+from reproduce.markdown import paragraphs, table
+from reproduce.methods import classify
 from reproduce.store import Store
-from reproduce.table_2 import DATASETS
+from reproduce.table_2 import DATASETS, beside_the_print
 from se_gnn.baselines import baseline
 
 TITLE = "Baselines with the settings of the authors' scripts, accuracy in percent"
@@ -43,15 +42,6 @@ def series() -> list[Series]:
 
 def render(store: Store, pictures: Path) -> str:
     """A row for each method: printed, with these settings, and as in Table 2."""
-    rows = []
-    for method in SETTINGS:
-        row = [NAMES[method]]
-        for dataset in DATASETS:
-            row.append(percent(*printed("table_2")[dataset][method]))
-            row.append(spread(store.of(as_published(dataset, method)), "accuracy"))
-            row.append(spread(store.of(classify(dataset, method)), "accuracy"))
-        rows.append(row)
-    which = ("paper", "these settings", "Table 2")
     return paragraphs(
-        ABOUT, table(["", *(f"{DATASET_NAMES[name]}, {who}" for name in DATASETS for who in which)], rows)
+        ABOUT, table(*beside_the_print(store, SETTINGS, {"these settings": as_published, "Table 2": classify}))
     )

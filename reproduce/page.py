@@ -19,8 +19,8 @@ INTRODUCTION = """\
 
 Each table and figure of *Towards Self-Explainable Graph Neural Network* (Dai and Wang, CIKM 2021), measured again,
 beside the printed numbers. Mean ± standard deviation (of the seeds run, not of a larger population) over 5 seeds
-where nothing else is said. SE-GNN has the preset `authors`, Pro-GNN the settings of its authors' scripts; those of
-the other methods were chosen on validation nodes.
+where nothing else is said. SE-GNN has the preset `authors`, Pro-GNN the settings of its authors' scripts (on PubMed
+half of the epochs); those of the other methods were chosen on validation nodes ([how](baselines.md#settings)).
 
     make reproduce-table-2            # one table or figure; SEEDS=10 runs more seeds, QUICK=1 one
     make reproduce-all                # all of them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from reproduce.job import Series
@@ -25,14 +26,22 @@ def series() -> list[Series]:
 
 def render(store: Store, pictures: Path) -> str:
     """A row for each method."""
+    header, rows = beside_the_print(store, CLASSIFIERS, {"ours": classify})
+    best = [spread(store.of(preset_on(dataset, "best")), "accuracy") for dataset in DATASETS]
+    rows.append([NAMES["se-gnn-best"], *(cell for ours in best for cell in (NOT_APPLICABLE, ours))])
+    return paragraphs(table(header, rows), NOTE)
+
+
+def beside_the_print(
+    store: Store, methods: Iterable[str], ours: Mapping[str, Callable[[str, str], Series]]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: for each graph the printed accuracy, and ours of each series (data set, method) by name."""
+    header = ["", *(f"{DATASET_NAMES[dataset]}, {who}" for dataset in DATASETS for who in ("paper", *ours))]
     rows = []
-    for method in CLASSIFIERS:
+    for method in methods:
         row = [NAMES[method]]
         for dataset in DATASETS:
             row.append(percent(*printed("table_2")[dataset][method]))
-            row.append(spread(store.of(classify(dataset, method)), "accuracy"))
+            row.extend(spread(store.of(series_of(dataset, method)), "accuracy") for series_of in ours.values())
         rows.append(row)
-    best = [spread(store.of(preset_on(dataset, "best")), "accuracy") for dataset in DATASETS]
-    rows.append([NAMES["se-gnn-best"], *(cell for ours in best for cell in (NOT_APPLICABLE, ours))])
-    header = ["", *(f"{DATASET_NAMES[name]}, {who}" for name in DATASETS for who in ("paper", "ours"))]
-    return paragraphs(table(header, rows), NOTE)
+    return header, rows

@@ -86,12 +86,11 @@ class _AttentionNetwork(Network):
         wanted = int(settings.negative_ratio * settings.edge_sample_ratio * (2 * graph.num_edges + graph.num_nodes))
         free = graph.num_nodes * (graph.num_nodes - 1) // 2 - graph.num_edges
         pairs = sample_non_edges(graph.edges, graph.num_nodes, min(wanted, free), generator=generator)
-        self.negatives = torch.from_numpy(pairs.T.copy())
+        self.negatives = torch.tensor(pairs.T, device=next(self.parameters()).device)
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
         """One layer, which scores the non-edges in training."""
-        negatives = None if self.negatives is None else self.negatives.to(x.device)
-        out: Tensor = layer(x, edge_index, neg_edge_index=negatives)
+        out: Tensor = layer(x, edge_index, neg_edge_index=self.negatives)
         return out
 
     def own_loss(self) -> Tensor:
