@@ -18,9 +18,9 @@ GCN = Series(kind="counting", dataset="cora", method="gcn", settings={"depth": 2
 
 def test_a_setting_that_came_later_is_one_that_is_off():
     stored = {"similarity": {"num_nearest": 5}}
-    assert same_settings(stored, {"similarity": {"num_nearest": 5, "candidates": None}})
-    assert not same_settings(stored, {"similarity": {"num_nearest": 5, "candidates": 60}})
-    assert not same_settings(stored, {"similarity": {"num_nearest": 6, "candidates": None}})
+    assert same_settings(stored, {"similarity": {"num_nearest": 5, "later": None}})
+    assert not same_settings(stored, {"similarity": {"num_nearest": 5, "later": 60}})
+    assert not same_settings(stored, {"similarity": {"num_nearest": 6, "later": None}})
 
 
 def test_a_setting_that_is_gone_was_off():
