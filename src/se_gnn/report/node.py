@@ -10,23 +10,21 @@ import numpy as np
 from tqdm import tqdm
 
 from se_gnn.explain import Explainer, Explanation, Neighbor
-from se_gnn.explain.attributes import attributes_of, has_attribute_names
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
-from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.svg import LocalGraphPicture, local_graph_pictures, own_links
+from se_gnn.report.side_by_side import SideBySide, side_by_side
 from se_gnn.report.vote import Vote, vote_of
 from se_gnn.report.what_if import Removal, smallest_removal
 from se_gnn.report.words import Word, sentence_words
 from se_gnn.similarity import compare
 
 SHARED_ATTRIBUTES = 8
-OWN_ATTRIBUTES = 12
 
 
-class Relation(NamedTuple):
+class Match(NamedTuple):
     """An edge of a neighbor that one of the node's is matched with."""
 
     edge: tuple[int, int]
@@ -35,21 +33,14 @@ class Relation(NamedTuple):
     same: bool  # it is the node's own edge: both local graphs hold it
 
 
-class RelationRow(NamedTuple):
+class EdgeRow(NamedTuple):
     """An edge of the node beside its match in each of the shown neighbors."""
 
     position: int  # among the node's edges; what pictures and table are linked by
     number: int | None
     edge: tuple[int, int]
     importance: float
-    matches: tuple[Relation | None, ...]
-
-
-class OwnAttribute(NamedTuple):
-    """An attribute of a node with its value."""
-
-    name: str
-    value: str
+    matches: tuple[Match | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -61,10 +52,9 @@ class NodePart:
     vote: Vote
     shown: tuple[Neighbor, ...]
     pictures: list[LocalGraphPicture]
-    relations: list[RelationRow]
+    edges: list[EdgeRow]
     shared: list[SharedAttributes]  # with each of the shown neighbors
-    attributes: list[OwnAttribute]
-    more_attributes: int
+    values: SideBySide
     deciding: list[Neighbor]  # each of them decides the prediction alone
     weightiest: Neighbor  # the one without which the predicted class would be least probable
     removal: Removal | None
@@ -88,7 +78,6 @@ def node_parts(trained: TrainedModel, nodes: IntArray, k: int, *, progress: bool
 def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal: Removal | None) -> NodePart:
     graph, shown = trained.graph, explanation.neighbors[:k]
     pictures = local_graph_pictures(explanation, graph, num_neighbors=k)
-    attributes = _own_attributes(graph, explanation.node)
     less = [one.without[explanation.predicted] for one in explanation.neighbors]
     return NodePart(
         explanation=explanation,
@@ -96,10 +85,9 @@ def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal:
         vote=vote_of(explanation),
         shown=shown,
         pictures=pictures,
-        relations=_relations(explanation, shown, pictures[0].view),
+        edges=_edge_rows(explanation, shown, pictures[0].view),
         shared=[shared_attributes(trained, explanation.node, one.node, SHARED_ATTRIBUTES) for one in shown],
-        attributes=attributes[:OWN_ATTRIBUTES],
-        more_attributes=max(0, len(attributes) - OWN_ATTRIBUTES),
+        values=side_by_side(graph, explanation.node, [one.node for one in shown]),
         deciding=[
             one
             for one in explanation.neighbors
@@ -111,7 +99,7 @@ def _node_part(trained: TrainedModel, explanation: Explanation, k: int, removal:
     )
 
 
-def _relations(explanation: Explanation, shown: Sequence[Neighbor], view: LocalView) -> list[RelationRow]:
+def _edge_rows(explanation: Explanation, shown: Sequence[Neighbor], view: LocalView) -> list[EdgeRow]:
     """The edges in the node's picture, the most important first."""
     links = own_links(explanation, view)
     rows = []
@@ -119,26 +107,13 @@ def _relations(explanation: Explanation, shown: Sequence[Neighbor], view: LocalV
         position = links[(u, v)][0]
         matches = tuple(_match(one, (u, v), position) for one in shown)
         importance = float(explanation.importance[position])
-        rows.append(RelationRow(position, numbers[0] if numbers else None, (u, v), importance, matches))
+        rows.append(EdgeRow(position, numbers[0] if numbers else None, (u, v), importance, matches))
     return sorted(rows, key=lambda row: -np.nan_to_num(row.importance, nan=-np.inf))
 
 
-def _match(neighbor: Neighbor, edge: tuple[int, int], position: int) -> Relation | None:
+def _match(neighbor: Neighbor, edge: tuple[int, int], position: int) -> Match | None:
     matches = neighbor.matches
     if matches is None or not len(matches):
         return None
     u, v = matches.matched[position].tolist()
-    return Relation((u, v), float(matches.similarity[position]), bool(matches.well[position]), (u, v) == edge)
-
-
-def _own_attributes(graph: AttributedGraph, node: int) -> list[OwnAttribute]:
-    """What the data says of a node where its attributes have names; of words, those that are there."""
-    if not has_attribute_names(graph) or graph.image_shape is not None:
-        return []
-    if graph.columns is not None:
-        return [OwnAttribute(name, value) for name, value in graph.attributes(node).items()]
-    known = attributes_of(graph)
-    stored = graph.features[[node]]
-    row = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]  # [F]
-    there = np.unique(known.owner[~known.counts | (row != 0)]).tolist()
-    return [OwnAttribute(one.name, one.show(row[list(one.features)])) for one in (known.all[i] for i in there)]
+    return Match((u, v), float(matches.similarity[position]), bool(matches.well[position]), (u, v) == edge)
