@@ -76,7 +76,7 @@ def _read(path: Path, series: Series) -> Result | None:
 
 
 def _same(stored: Any, wanted: Any) -> bool:
-    """Whether settings are the same; one that did not exist when the result was made is one that is off, None."""
+    """Whether settings are the same; one that exists on one side alone is one that is off, None."""
     if isinstance(stored, dict) and isinstance(wanted, dict):
-        return stored.keys() <= wanted.keys() and all(_same(stored.get(key), value) for key, value in wanted.items())
+        return all(_same(stored.get(key), wanted.get(key)) for key in stored.keys() | wanted.keys())
     return bool(stored == wanted)

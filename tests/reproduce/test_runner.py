@@ -127,9 +127,10 @@ def test_what_takes_hours_on_a_cpu_is_left_out_and_said(tmp_path, monkeypatch, c
     assert not capsys.readouterr().out
 
 
-def test_a_setting_that_came_later_is_one_that_is_off():
+def test_a_setting_that_came_later_or_is_gone_is_one_that_is_off():
     stored = {"similarity": {"num_nearest": 5}}
-    assert _same(stored, {"similarity": {"num_nearest": 5, "candidates": None}})
-    assert not _same(stored, {"similarity": {"num_nearest": 5, "candidates": 60}})
-    assert not _same(stored, {"similarity": {"num_nearest": 6, "candidates": None}})
+    assert _same(stored, {"similarity": {"num_nearest": 5, "later": None}})
+    assert not _same(stored, {"similarity": {"num_nearest": 5, "later": 60}})
+    assert not _same(stored, {"similarity": {"num_nearest": 6, "later": None}})
+    assert _same({"similarity": {"num_nearest": 5, "gone": None}}, stored)
     assert not _same({"similarity": {"num_nearest": 5, "gone": 1}}, stored)

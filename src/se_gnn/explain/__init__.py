@@ -1,8 +1,8 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote."""
 
 from se_gnn.explain.bulk import Explanations
-from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
+from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.serialize import schema
 from se_gnn.explain.shared_attributes import (

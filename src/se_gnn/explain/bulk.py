@@ -32,14 +32,13 @@ class Explanations:
     importance, Eq. (10); NaN where no neighbor has edges.
 
     Shapes:
-        - **columns** (positions of the nodes' edges in the matching), **importance:** :math:`(\sum_i |E_i|,)`
+        - **importance:** :math:`(\sum_i |E_i|,)`
         - **positions** (of the neighbors among the labeled nodes): :math:`(T, K)`
     """
 
     prediction: Prediction
     local: LocalGraphs
     matching: EdgeMatching
-    columns: Int32Array
     positions: IntArray
     importance: FloatArray
     graph: AttributedGraph
@@ -66,7 +65,7 @@ class Explanations:
 
     def matches(self, i: int, rank: int) -> EdgeMatches:
         """Edges of the i-th node matched in the local graph of its neighbor of that rank (0: the nearest), Eq. (5)."""
-        rows = self.columns[self.local.ptr[i] : self.local.ptr[i + 1]]
+        rows = self.matching.rows(i)
         if not np.isfinite(self.prediction.structure[i, rank]):
             rows = rows[:0]
         usual = usual_similarity(self.matching, rows, self.positions[i])
@@ -85,9 +84,8 @@ def edge_matches(
     matching: EdgeMatching, rows: Int32Array | IntArray, position: int, usual: FloatArray | np.float32
 ) -> EdgeMatches:
     """Some edges of a matching with their matches in the local graph at ``position``, measured by what is ``usual``."""
-    values, plan = matching.similarity[rows, position], matching.plan
-    matched = plan.key_ids[matching.winners[rows, position]] if len(rows) else np.empty(0, np.int64)
-    return EdgeMatches(plan.query_ids[rows], matched, values, values >= usual)
+    values = matching.similarity[rows, position]
+    return EdgeMatches(matching.edge_ids[rows], matching.matched(rows, position), values, values >= usual)
 
 
 @numba.njit(parallel=True, cache=True)

@@ -50,7 +50,7 @@ class Explainer:
             probabilities=tuple(evidence.probabilities.tolist()),
             neighbors=tuple(evidence.neighbor(rank, one, rank < full) for rank, one in enumerate(without)),
             edge_ids=evidence.plan.targets.row(0).astype(np.int64),
-            importance=_importance(evidence.matching, evidence.plan, evidence.nearest[None]),
+            importance=_importance(evidence.matching, evidence.nearest[None]),
             ranking=evidence.ranking,
             settings=settings,
             trained=self.trained,
@@ -72,12 +72,11 @@ class Explainer:
         prediction, matching = trained.voter.predict_with_matches(trained.embeddings, plan)
         positions = np.searchsorted(trained.graph.train, prediction.neighbors)
         voting = np.where(np.isfinite(prediction.overall), positions, -1)  # a labeled node does not vote for itself
-        importance = _importance(matching, plan, voting)
+        importance = _importance(matching, voting)
         return Explanations(
             prediction,
             plan.targets,
             matching,
-            plan.forward.columns,
             voting,
             importance,
             trained.graph,
@@ -98,9 +97,6 @@ class _Evidence:
         self.matching: EdgeMatching
         self.back: EdgeMatching | None
         similarities, self.matching, self.back = compare_with_matches_back(h, self.plan, settings)
-        candidates = voter.candidates(h, self.plan)
-        if candidates is not None:
-            similarities = candidates.spread(similarities)
         itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
         overall = similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
         order = nearest_labeled(overall, overall.shape[1])
@@ -117,7 +113,7 @@ class _Evidence:
             num_classes=trained.graph.num_classes,
             left_out=bool(itself.any()),
         )
-        self.rows = np.arange(self.matching.plan.num_queries)
+        self.rows = self.matching.rows(0)
         self.usual = usual_similarity(self.matching, self.rows, self.nearest)
 
     def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
@@ -156,14 +152,12 @@ class _Evidence:
 
     def _matches_back(self, position: int) -> EdgeMatches | None:
         """Edges of the labeled node, out of those of all labeled nodes, matched in the one local graph there is."""
-        if self.back is None or self.plan.backward is None:
+        if self.back is None:
             return None
-        ptr = self.plan.backward.ptr
-        rows = self.plan.backward.columns[ptr[position] : ptr[position + 1]]
-        return edge_matches(self.back, rows, 0, self.back.similarity[:, 0].mean())
+        return edge_matches(self.back, self.back.rows(position), 0, self.back.similarity[:, 0].mean())
 
 
-def _importance(matching: EdgeMatching, plan: ComparisonPlan, positions: IntArray) -> FloatArray:
-    importance = np.empty(len(plan.forward.columns), np.float32)
-    edge_importance(matching.similarity, plan.forward.ptr, plan.forward.columns, positions, importance)
+def _importance(matching: EdgeMatching, positions: IntArray) -> FloatArray:
+    importance = np.empty(len(matching.columns), np.float32)
+    edge_importance(matching.similarity, matching.ptr, matching.columns, positions, importance)
     return importance

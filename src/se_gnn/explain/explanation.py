@@ -16,9 +16,10 @@ import numpy as np
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
-from se_gnn.explain import sentence, serialize
+from se_gnn.explain import serialize
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, Neighbor
 from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
+from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
 from se_gnn.explain.what_if import Ranking, Removal
 from se_gnn.graph import AttributedGraph
@@ -98,7 +99,9 @@ class Explanation:
     @cached_property
     def deciding(self) -> tuple[Neighbor, ...]:
         """The neighbors each of which decides the prediction alone: without it, another class would be predicted."""
-        return tuple(one for one in self.neighbors if any(one.without) and int(np.argmax(one.without)) != self.predicted)
+        return tuple(
+            one for one in self.neighbors if any(one.without) and int(np.argmax(one.without)) != self.predicted
+        )
 
     @cached_property
     def weightiest(self) -> Neighbor:
@@ -139,9 +142,9 @@ class Explanation:
         """The explanation in words."""
         return "".join(word.text for word in self.words())
 
-    def words(self) -> list[sentence.Word]:
+    def words(self) -> list[Word]:
         """The sentence in pieces: names of nodes and classes apart, so that a page can color and link them."""
-        return sentence.words_of(self)
+        return words_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `explanation.schema.json` describes them."""

@@ -63,7 +63,13 @@ def _prediction(explanation: Explanation) -> list[Piece]:
     else:
         voters = f"{agreeing} of its {total} nearest labeled nodes {'has' if agreeing == 1 else 'have'} that class."
     predicted = _class(explanation, explanation.predicted)
-    return ["Node ", _node(explanation, explanation.node), " is predicted '", predicted, f"' ({whole(share)}): {voters}"]
+    return [
+        "Node ",
+        _node(explanation, explanation.node),
+        " is predicted '",
+        predicted,
+        f"' ({whole(share)}): {voters}",
+    ]
 
 
 def _closest(explanation: Explanation) -> list[Piece]:

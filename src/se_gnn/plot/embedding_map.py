@@ -25,9 +25,7 @@ MOST_NODES = 1000
 MOST_CLASSES = 12  # of the legend
 
 
-def embedding_figure(
-    explanation: Explanation, *, method: Method = "tsne", most_nodes: int = MOST_NODES
-) -> Figure:
+def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_nodes: int = MOST_NODES) -> Figure:
     """A map of the embeddings: near on the map means similar by themselves; lines lead to the voters.
 
     The node, its voters and all labeled nodes are on it, and as many others, drawn at random, as there is room for.

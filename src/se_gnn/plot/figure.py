@@ -74,7 +74,9 @@ def explanation_figure(
 
 def _title(explanation: Explanation) -> str:
     share = percent(explanation.probabilities[explanation.predicted])
-    return f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+    return (
+        f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+    )
 
 
 def _known(explanation: Explanation) -> str:

@@ -55,13 +55,12 @@ def draw_local_graphs(
     same node stands in the same place of every panel.
     """
     graph, neighbors = explanation.graph, explanation.neighbors[:num_neighbors]
-    views = local_views(
-        explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges
-    )
+    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
     points = placed_by_features(views, graph) if arrangement == "features" else laid_out(views)
-    titles = [f"to explain: {show(explanation.caption(explanation.node), 18)}\nlabel {_class_name(explanation.label, graph)}"] + [
-        f"{show(explanation.caption(neighbor.node))}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
-        for neighbor in neighbors
+    captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
+    titles = [f"to explain: {captions[0]}\nlabel {_class_name(explanation.label, graph)}"] + [
+        f"{caption}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
+        for neighbor, caption in zip(neighbors, captions[1:])
     ]
     grid = figure.add_gridspec(1, 1 + num_neighbors, left=0.01, right=0.99, bottom=0.22, top=0.88, wspace=0.04)
     for i, (view, positions, title) in enumerate(zip(views, points, titles)):

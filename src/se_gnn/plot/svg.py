@@ -45,9 +45,7 @@ def local_graph_pictures(
     explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
 ) -> list[LocalGraphPicture]:
     """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike."""
-    views = local_views(
-        explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges
-    )
+    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
     neighbors = explanation.neighbors[:num_neighbors]
     linked = [_own_links(views[0]), *(_neighbor_links(one, views[0]) for one in neighbors)]
     centers = [explanation.node, *(one.node for one in neighbors)]
@@ -74,9 +72,7 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     return links
 
 
-def _draw(
-    view: LocalView, points: Points, links: Links, explanation: Explanation, center: int, *, own: bool
-) -> str:
+def _draw(view: LocalView, points: Points, links: Links, explanation: Explanation, center: int, *, own: bool) -> str:
     root = ElementTree.Element(
         "svg",
         {

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def to_networkx(explanation: Explanation) -> Any:
     """A ``networkx.Graph`` over node ids: the explained node, its local graph, and its neighbors.
 
-    Nodes have ``name``, ``caption``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``) and
-    ``weight``, the vote of a neighbor, 0 for others. A neighbor that lies in the local graph has the role ``neighbor``.
+    Nodes have ``name``, ``caption``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``)
+    and ``weight``, the vote of a neighbor, 0 for others. A neighbor in the local graph has the role ``neighbor``.
     Edges have ``id``, their row in the graph's edge list, and ``importance``, Eq. (10), None where there is none. The
     prediction is in ``graph.graph``.
     """

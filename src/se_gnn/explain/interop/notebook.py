@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from se_gnn.figures import number, tenths
 
 if TYPE_CHECKING:
-    from se_gnn.explain.explanation import Explanation, Neighbor
+    from se_gnn.explain.evidence import Neighbor
+    from se_gnn.explain.explanation import Explanation
 
 MOST_NEIGHBORS = 10
 MOST_ATTRIBUTES = 5
