@@ -308,7 +308,7 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
     },
 }  # fmt: skip
 
-# chosen on validation nodes: reproduce/searches/se-gnn
+# chosen on validation nodes: reproduce/searches/se-gnn.jsonl
 _BEST_BY_DATASET: dict[str, Settings] = {
     **_AUTHORS_BY_DATASET,
     "cora": {

@@ -93,8 +93,8 @@ class Explanation:
         return ends
 
     def caption(self, node: int) -> str:
-        """What people see for a node of the graph."""
-        return self.graph.node_names[node]
+        """What people see for a node of the graph: its caption, or its name where it has none."""
+        return self.graph.caption(node)
 
     @cached_property
     def deciding(self) -> tuple[Neighbor, ...]:
