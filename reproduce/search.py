@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph.store import replace_file, writing_to
+from se_gnn.files import replace_file, writing_to
 from se_gnn.training import train
 
 SEARCHES = Path(__file__).parent / "searches" / "se-gnn"

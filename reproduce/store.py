@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.job import Job, Series
-from se_gnn.graph.store import parse_json, read_file, replace_file, writing_to
+from se_gnn.files import parse_json, read_file, replace_file, writing_to
 
 RESULTS = Path(__file__).parent / "results"
 
