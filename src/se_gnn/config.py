@@ -149,7 +149,10 @@ class Config:
         """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
         if not os.path.lexists(path):
             raise InputError(f"config file {path} does not exist")
-        content = read_file(Path(path), limit=SMALL)
+        try:
+            content = read_file(Path(path), limit=SMALL)
+        except InputError as error:
+            raise InputError(f"config file {error}") from error
         try:
             values = tomllib.loads(content.decode("utf-8"))
         except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and what is nested without end
