@@ -5,7 +5,7 @@ Nothing else in the package opens a file to write it, or reads one that somebody
 
 from se_gnn.files.commit import commit_files, current_path, own_names, pending_note, read_current, visible_names
 from se_gnn.files.digest import sha256
-from se_gnn.files.json_lines import append_json_line, json_line, read_json_lines
+from se_gnn.files.json_lines import append_line, json_line, read_json_lines
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
 from se_gnn.files.lock import locked
 from se_gnn.files.reading import SMALL, read_file
@@ -13,7 +13,7 @@ from se_gnn.files.writing import new_file, remove_tree, replace_file, replacing,
 
 __all__ = [
     "SMALL",
-    "append_json_line",
+    "append_line",
     "check_format",
     "commit_files",
     "current_path",

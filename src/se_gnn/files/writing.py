@@ -31,9 +31,7 @@ class NewFile:
 
     def write(self, content: bytes) -> None:
         """Append all of it."""
-        view = memoryview(content)
-        while len(view):
-            view = view[os.write(self.descriptor, view) :]
+        write_all(self.descriptor, content)
 
     def sync(self) -> None:
         """Wait until the disk has it."""
@@ -44,6 +42,13 @@ class NewFile:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write a content to an open file, however many calls it takes."""
+    view = memoryview(content)
+    while len(view):
+        view = view[os.write(descriptor, view) :]
 
 
 def new_file(path: Path, content: bytes) -> None:

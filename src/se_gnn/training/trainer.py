@@ -17,7 +17,7 @@ from tqdm import tqdm
 from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.figures import known
-from se_gnn.files import append_json_line, json_line, locked, replace_file
+from se_gnn.files import append_line, json_line, locked, replace_file
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.model.prediction import accuracy, log_loss
@@ -221,8 +221,6 @@ class TrainingRun:
             val_accuracy=known(best["val_accuracy"]),
             precision_at_5=known(test.precision_at(5, self.graph.labels)),
             max_local_edges=self.config.training.max_local_edges,
-            candidates=trained.voter.num_candidates,
-            candidate_recall=trained.candidate_recall(),
             epochs=self.epoch,
             best_epoch=self.best_epoch,
             seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),
@@ -242,7 +240,7 @@ class TrainingRun:
     def _write(self, record: dict[str, Any]) -> None:
         if self.folder is None:
             return
-        append_json_line(self.folder / EPOCHS, _plain(record))
+        append_line(self.folder / EPOCHS, json_line(_plain(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
             state = TrainingState(
                 parameters=self.model.state_dict(),
