@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.files import SMALL, read_file
 
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
@@ -47,15 +49,10 @@ class SimilarityConfig:
     hops: int = 2  # n, radius of a local graph
     measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
-    candidates: int | None = None  # labeled nodes, most similar as nodes, whose edges are matched; None: all, exact
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "num_nearest")
-        if self.candidates is not None and self.candidates <= self.num_nearest:  # a labeled node is its own candidate
-            raise InputError(
-                f"candidates must be none or more than num_nearest = {self.num_nearest}, got {self.candidates!r}"
-            )
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
         between(self, 1, 3, "hops")
@@ -145,13 +142,15 @@ class Config:
     @classmethod
     def from_toml(cls, path: str | Path, *, base: Config | None = None) -> Config:
         """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
+        if not os.path.lexists(path):
+            raise InputError(f"config file {path} does not exist")
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"config file {path} does not exist") from error
-        except OSError as error:
-            raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            content = read_file(Path(path), limit=SMALL)
+        except InputError as error:
+            raise InputError(f"config file {error}") from error
+        try:
+            values = tomllib.loads(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and what is nested without end
             raise InputError(f"config file {path} is not valid TOML: {error}") from error
         return (base or cls()).updated(values)
 
@@ -202,13 +201,21 @@ class Config:
 _SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name != "preset_name")
 
 
+# settings that are gone, with what to say where one is set; a model saved when it was there holds it as null
+_RETIRED = {"similarity.candidates": "the search is exact: leave it out, and train the model again"}
+
+
 def _replace(section: Any, name: str, values: Mapping[str, Any]) -> Any:
     known = [f.name for f in dataclasses.fields(section)]
+    values = {key: None if value == "none" else value for key, value in values.items()}
+    for key in [key for key in values if f"{name}.{key}" in _RETIRED]:
+        value = values.pop(key)
+        if value is not None:
+            raise InputError(f"{name}.{key} no longer exists, got {value!r}; {_RETIRED[f'{name}.{key}']}")
     for key in values:
         if key not in known:
             raise InputError(f"unknown config key '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-    plain = {key: None if value == "none" else value for key, value in values.items()}
-    return dataclasses.replace(section, **plain)
+    return dataclasses.replace(section, **values)
 
 
 def _parse_value(text: str) -> Any:
@@ -305,7 +312,7 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
     },
 }  # fmt: skip
 
-# chosen on validation nodes: reproduce/searches/se-gnn
+# chosen on validation nodes: reproduce/searches/se-gnn.jsonl
 _BEST_BY_DATASET: dict[str, Settings] = {
     **_AUTHORS_BY_DATASET,
     "cora": {

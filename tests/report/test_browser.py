@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+import numpy as np
 import pytest
 
 from se_gnn import Config, load_dataset
@@ -63,19 +64,19 @@ def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(
 
     browser = open_page(page)
     explanation = Explainer(hub).explain(NODE)
-    edge = explanation.crucial_subgraph(size=1).edges[0]
-    position = explanation.edges.tolist().index(edge.tolist())
+    (edge,) = explanation.crucial_subgraph(size=1).edge_ids.tolist()
+    position = explanation.edge_ids.tolist().index(edge)
     article = f"#node-{NODE}"
     line = browser.find_element(By.CSS_SELECTOR, f"{article} figure.own line.m1")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", line)
     ActionChains(browser).move_to_element(line).perform()
     (own,) = lit(browser, f"{article} figure.own .edge.lit")
-    assert own.startswith(names_of(edge, hub.graph))
+    assert own.startswith(names_of(hub.graph.edges[edge], hub.graph))
     for rank, neighbor in enumerate(explanation.neighbors[:3]):
         (title,) = lit(browser, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
-        assert title.startswith(names_of(neighbor.matches.matched[position], hub.graph))
+        assert title.startswith(names_of(hub.graph.edges[neighbor.matches.matched_ids[position]], hub.graph))
     rows = browser.find_elements(By.CSS_SELECTOR, f"{article} tr.lit")
-    assert [row.get_attribute("data-m") for row in rows] == [str(position)]
+    assert [row.get_attribute("data-m") for row in rows] == [str(edge)]
     told = browser.find_element(By.CSS_SELECTOR, f"{article} .told").text
     assert "importance" in told
     assert explanation.neighbors[0].name in told
@@ -95,7 +96,7 @@ def test_a_row_lights_its_edges(open_page, page, hub):
     ActionChains(browser).move_to_element(row).perform()
     assert browser.execute_script(place, row) == top  # nothing jumps
     (own,) = lit(browser, f"#node-{NODE} figure.own .edge.lit")
-    edge = Explainer(hub).explain(NODE).edges[int(row.get_attribute("data-m"))]
+    edge = hub.graph.edges[int(row.get_attribute("data-m"))]
     assert own.startswith(names_of(edge, hub.graph))
 
 
@@ -156,7 +157,7 @@ def test_what_is_told_of_a_match_is_what_the_table_says_of_it(open_page, distanc
         browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", row)
         ActionChains(browser).move_to_element(row).perform()
         told = browser.find_elements(By.CSS_SELECTOR, f"#node-{NODE} .told-match")
-        position = int(row.get_attribute("data-m"))
+        position = explanation.edge_ids.tolist().index(int(row.get_attribute("data-m")))
         expected = [decimal(explanation.importance[position])]
         expected += [decimal(one.matches.similarity[position]) for one in explanation.neighbors[:3]]
         assert [piece.text.split()[-1] for piece in told] == expected
@@ -183,7 +184,8 @@ def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, 
     assert max(len(edge["ids"]) for edge in found) > 1  # else the test shows nothing
     for edge in found:
         matches = explanation.neighbors[edge["column"]].matches
-        similarity = {decimal(matches.similarity[int(position)]) for position in edge["ids"]}
+        positions = np.searchsorted(matches.edge_ids, [int(one) for one in edge["ids"]])
+        similarity = {decimal(matches.similarity[position]) for position in positions}
         assert len(edge["told"]) == min(2, len(edge["ids"]))
         assert set(edge["told"]) <= similarity
 

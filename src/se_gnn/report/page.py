@@ -19,6 +19,7 @@ from se_gnn.figures import decimal, effect, percent, tenths
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.optional import require
+from se_gnn.plot.svg import match_class
 from se_gnn.plot.text import isolated, readable
 from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card
@@ -70,7 +71,7 @@ def report_html(
     environment.filters.update(
         percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
-    environment.globals["shown_name"] = graph.node_names.__getitem__
+    environment.globals.update(shown_name=graph.caption, match_class=match_class)
     page: str = environment.get_template("page.html").render(
         title=graph.name if title is None else title,
         version=__version__,
@@ -81,7 +82,7 @@ def report_html(
         predictions=prediction_table(prediction, graph, explained=wanted),
         misleading=misleading[:MOST_MISLEADING],
         num_misleading=len(misleading),
-        numbered=all(name.isdigit() for name in graph.node_names),
+        numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
         parts=list(node_parts(trained, wanted, k, progress=progress)),
         included=frozenset(wanted.tolist()),
         images=NodeImages(graph),

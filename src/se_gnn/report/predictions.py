@@ -82,6 +82,7 @@ def _columns(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
         "classes": [readable(name) for name in graph.class_names],
         "parts": ["", *PARTS.values()],
         "name": names,
+        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
         "predicted": prediction.classes.tolist(),
         "probability": shares_in_units(certainty(prediction)),
         "label": graph.labels.tolist(),

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.display import node_values
 from se_gnn.explain.attributes import attributes_of, has_attribute_names
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.columns import MISSING
 
 MOST_VALUES = 40
 LONGEST = 300  # characters of a text
@@ -40,9 +42,10 @@ def side_by_side(graph: AttributedGraph, node: int, others: Sequence[int]) -> Si
     Of a table all columns are there as it has them; of many words those that the node has. Where that is too much,
     attributes on which more of the others agree come first.
     """
-    if graph.image_shape is not None or not has_attribute_names(graph):
+    if graph.image_shape is not None or not (has_attribute_names(graph) or graph.raw is not None):
         return SideBySide((), 0)
-    rows = _of_table(graph, node, others) if graph.columns is not None else _of_features(graph, node, others)
+    table = graph.raw is not None or graph.columns is not None
+    rows = _of_table(graph, node, others) if table else _of_features(graph, node, others)
     if len(rows) > MOST_VALUES:
         order = np.argsort([-sum(row.agrees) for row in rows], kind="stable")[:MOST_VALUES]
         return SideBySide(tuple(rows[i] for i in sorted(order.tolist())), len(rows) - MOST_VALUES)
@@ -52,14 +55,14 @@ def side_by_side(graph: AttributedGraph, node: int, others: Sequence[int]) -> Si
 def _of_table(graph: AttributedGraph, node: int, others: Sequence[int]) -> list[ValueRow]:
     shared = [_shared_names(graph, node, other) for other in others]
     measured = {column.name for column in graph.columns or ()}
-    own, theirs = _table_row(graph, node), [_table_row(graph, other) for other in others]
+    own, theirs = node_values(graph, node), [node_values(graph, other) for other in others]
     return [
         ValueRow(
             name,
             _short(value),
             tuple(_short(row.get(name, "")) for row in theirs),
             tuple(
-                (bool(value) and value == row.get(name)) or (name in measured and name in names)
+                (value != MISSING and value == row.get(name)) or (name in measured and name in names)
                 for row, names in zip(theirs, shared)
             ),
         )
@@ -86,10 +89,6 @@ def _of_features(graph: AttributedGraph, node: int, others: Sequence[int]) -> li
 
 def _shared_names(graph: AttributedGraph, node: int, other: int) -> set[str]:
     return {one.name for one in attributes_of(graph).shared(_features(graph, node), _features(graph, other))}
-
-
-def _table_row(graph: AttributedGraph, node: int) -> dict[str, str]:
-    return graph.attributes(node)
 
 
 def _features(graph: AttributedGraph, node: int) -> FloatArray:
