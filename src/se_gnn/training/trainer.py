@@ -212,8 +212,6 @@ class TrainingRun:
             val_accuracy=known(best["val_accuracy"]),
             precision_at_5=known(test.precision_at(5, self.graph.labels)),
             max_local_edges=self.config.training.max_local_edges,
-            candidates=trained.voter.num_candidates,
-            candidate_recall=trained.candidate_recall(),
             epochs=self.epoch,
             best_epoch=self.best_epoch,
             seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),

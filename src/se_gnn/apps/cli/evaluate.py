@@ -47,25 +47,7 @@ def measure(trained: TrainedModel) -> dict[str, Any]:
         "validation": _figures(val, graph.labels),
         "test": _figures(test, graph.labels),
         "classes": _by_class(test, graph),
-        "candidates": candidate_figures(trained),
     }
-
-
-def candidate_figures(trained: TrainedModel) -> dict[str, Any] | None:
-    """How many labeled nodes each node was compared with edge by edge, and what that misses; None: with all."""
-    candidates = trained.voter.num_candidates
-    if candidates is None:
-        return None
-    return {"number": candidates, "labeled": len(trained.graph.train), "recall": trained.candidate_recall()}
-
-
-def candidate_sentence(figures: dict[str, Any]) -> str:
-    """The same in words."""
-    return (
-        f"The search was approximate: edges were matched with the {figures['number']:,} of {figures['labeled']:,} "
-        f"labeled nodes most similar to each node.\nOn a sample these hold {percent(figures['recall'])} of the nearest "
-        "of an exact search."
-    )
 
 
 def _figures(prediction: Prediction, labels: IntArray) -> dict[str, Any]:
@@ -110,6 +92,5 @@ def _show(figures: dict[str, Any]) -> str:
             table(["", "nodes", "accuracy", "precision@5"], parts),
             "Test nodes by class",
             table(["class", *numbers, *shares], classes),
-            *([candidate_sentence(figures["candidates"])] if figures["candidates"] else []),
         ]
     )

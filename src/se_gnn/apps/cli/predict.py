@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Quiet, check_file, node_ids
-from se_gnn.apps.cli.evaluate import candidate_figures, candidate_sentence
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 
@@ -52,8 +51,6 @@ def predict(
         replace_file(out, content)
     if not quiet:
         typer.echo(f"Wrote the predictions of {count(len(prediction.nodes), 'node')} to {out}.")
-        if figures := candidate_figures(trained):
-            typer.echo(candidate_sentence(figures))
 
 
 def _writer(out: Path) -> Writer:
