@@ -1,6 +1,6 @@
-"""Same seed, same bits: train in processes of their own on 1, 2 and 4 threads, interrupted or not, and count what differs.
+"""Same seed, same bits: trained on 1, 2 and 4 threads, interrupted or not, in processes of their own.
 
-python -m reproduce.bits --runs 200 --out reproduce/results/bits.jsonl
+python -m reproduce.bits --runs 200 --out bits.jsonl
 
 Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line with
 the number of runs and of differing bits, and with what made it; 1 as exit status where a bit differs.
@@ -60,7 +60,7 @@ def all_runs() -> Iterator[tuple[Case, Way]]:
 
 
 def trained_bits(cases: Sequence[Case], way: Way, epochs: int) -> list[bytes]:
-    """Parameters and predictions of each case, trained in a process of its own; interrupted: in two, the first killed."""
+    """Parameters and predictions of each case, trained in a process of their own; interrupted: in two, one killed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wanted = json.dumps([[case.dataset, case.preset, case.seed] for case in cases])
