@@ -121,7 +121,6 @@ def test_the_number_of_threads_changes_no_bit_of_the_gradient_of_rows_taken_ofte
 def test_one_thread_is_given_back_even_after_an_error():
     before = torch.get_num_threads()
 
-
     @one_thread()
     def fail():
         assert torch.get_num_threads() == 1
