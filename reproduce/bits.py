@@ -109,6 +109,7 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
         graph = load_dataset(dataset)
         folder = Path(name, str(i))
         if stage == "killed":
+            folder.mkdir()
             run = TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=folder)
             for _ in range(int(epochs) // 2):
                 run.step()
