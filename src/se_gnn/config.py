@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.files import SMALL, read_file
 
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
@@ -89,12 +91,14 @@ class TrainingConfig:
     num_negatives: int = 20  # Q
     max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
+    probability_floor: float = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "epochs", "num_negatives", "support_size")
         above_zero(self, "learning_rate")
         at_least(self, 0, "weight_decay")
+        between(self, 0, 1, "probability_floor")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:
                 at_least(self, 1, name)
@@ -140,13 +144,15 @@ class Config:
     @classmethod
     def from_toml(cls, path: str | Path, *, base: Config | None = None) -> Config:
         """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
+        if not os.path.lexists(path):
+            raise InputError(f"config file {path} does not exist")
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"config file {path} does not exist") from error
-        except OSError as error:
-            raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            content = read_file(Path(path), limit=SMALL)
+        except InputError as error:
+            raise InputError(f"config file {error}") from error
+        try:
+            values = tomllib.loads(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and what is nested without end
             raise InputError(f"config file {path} is not valid TOML: {error}") from error
         return (base or cls()).updated(values)
 
@@ -274,7 +280,7 @@ _AUTHORS: Settings = {
     "encoder": {"aggregation": "mean", "weight_init": "fan_in"},
     "similarity": {"measure": "distance", "directions": "both"},
     "contrast": {"node_negatives": 31, "negative_views": "second"},
-    "training": {"references": "nearest", "num_negatives": 15, "patience": None},
+    "training": {"references": "nearest", "num_negatives": 15, "patience": None, "probability_floor": 1e-8},
 }
 
 _AUTHORS_BY_DATASET: dict[str, Settings] = {
