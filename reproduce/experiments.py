@@ -6,6 +6,7 @@ from types import ModuleType
 
 from reproduce import (
     authors_settings,
+    default,
     figure_3,
     figure_4,
     figure_5,
@@ -22,6 +23,7 @@ from reproduce import (
 EXPERIMENTS: dict[str, ModuleType] = {
     module.__name__.removeprefix("reproduce.").replace("_", "-"): module
     for module in (
+        default,
         table_1,
         table_2,
         more_seeds,

@@ -15,7 +15,7 @@ def draw(seed=0, train=20):
 
 def test_every_class_is_labeled_and_counts_follow_the_shares():
     split = draw()
-    assert np.bincount(LABELS[split.train]).tolist() == [17, 2, 1]  # 18, 1.9 and 0.1
+    assert np.bincount(LABELS[split.train]).tolist() == [18, 1, 1]  # shares 18, 1.9 and 0.1
     assert [len(part) for part in (split.train, split.val, split.test)] == [20, 50, 100]
 
 

@@ -45,7 +45,7 @@ def split_by_count(labels: IntArray, *, train: int, val: int, test: int, generat
     classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
     if train < len(classes) or train + val + test > sizes.sum():
         raise InputError(
-            f"train, val and test must add up to at most {sizes.sum()} nodes, with one of each of {len(classes)} classes "
+            f"train, val and test must be at most {sizes.sum()} nodes, with one of each of {len(classes)} classes "
             f"to train, got {train}, {val} and {test}"
         )
     shares = train * sizes / sizes.sum()
