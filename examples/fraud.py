@@ -21,6 +21,7 @@ from sklearn.metrics import average_precision_score
 
 from se_gnn import AttributedGraph, SEGNNClassifier
 from se_gnn.datasets.tables import import_tables
+from se_gnn.display import node_values
 
 NUM_ACCOUNTS = 3_000
 SHARE_OF_FRAUD = 0.02
@@ -111,7 +112,7 @@ def recall_at(truth: np.ndarray, scores: np.ndarray, share: float) -> float:
 def beside(graph: AttributedGraph, nodes: list[int]) -> str:
     """Accounts beside each other, column by column, as their table has them."""
     rows = [["", *(graph.node_names[node] for node in nodes)]]
-    values = [graph.attributes(node) for node in nodes]
+    values = [node_values(graph, node) for node in nodes]
     rows += [[column, *(shown[column] for shown in values)] for column in values[0]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  " + "  ".join(text.ljust(w) for text, w in zip(row, widths)).rstrip() for row in rows)

@@ -145,6 +145,7 @@ def _relabeled(graph: AttributedGraph, labels: Any) -> AttributedGraph:
     return AttributedGraph.build(
         features=graph.features, edges=graph.edges, labels=labels, class_names=graph.class_names,
         node_names=graph.node_names, name=graph.name, feature_names=graph.feature_names, columns=graph.columns,
+        captions=graph.captions, raw=graph.raw,
         image_shape=graph.image_shape, motif_edges=graph.motif_edges, node_roles=graph.node_roles,
         edge_roles=graph.edge_roles, **keep,
     )  # fmt: skip

@@ -50,3 +50,13 @@ def test_a_classifier_goes_to_another_graph_and_stays_itself():
     assert later.predict_proba().shape == (20, 2)
     assert later.explain(19).name == "19"
     np.testing.assert_array_equal(classifier.predict_proba(), before)
+
+
+def test_features_in_another_order_are_refused():
+    names = [f"f{i}" for i in range(5)]
+    trained = untrained(random_graph(feature_names=names), small_config())
+    trained.on(random_graph(feature_names=names))
+    with pytest.raises(InputError, match=r"its features in another order .* feature 0 is 'f1', not 'f0'"):
+        trained.on(random_graph(feature_names=["f1", "f0", "f2", "f3", "f4"]))
+    with pytest.raises(InputError, match="its features with other names"):
+        trained.on(random_graph(feature_names=["f1", "x", "f2", "f3", "f4"]))

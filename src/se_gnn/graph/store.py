@@ -23,6 +23,7 @@ from safetensors.numpy import load, save
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
 from se_gnn.graph.columns import column_from_dict
+from se_gnn.graph.raw import RawTable
 
 ARRAYS = "graph.safetensors"
 NAMES = "graph.json"
@@ -31,6 +32,7 @@ VERSION = 1
 
 _PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
 _GROUND_TRUTH = ("motif_edges", "node_roles", "edge_roles")  # each may be missing
+_RAW = ("codes", "offsets", "text")
 
 
 def save_graph(graph: AttributedGraph, folder: str | Path) -> None:
@@ -57,6 +59,8 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
     arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
+    if graph.raw is not None:
+        arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
     if isinstance(graph.features, np.ndarray):
         arrays["features"] = graph.features
     else:
@@ -75,6 +79,8 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         "feature_names": graph.feature_names,
         "columns": None if graph.columns is None else [column.to_dict() for column in graph.columns],
         "node_names": graph.node_names,
+        "captions": graph.captions,
+        "raw_columns": None if graph.raw is None else graph.raw.columns,
         "arrays_sha256": sha256(content),
     }
     return {ARRAYS: content, NAMES: json.dumps(about, indent=1).encode()}
@@ -88,7 +94,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         raise InputError(f"{where / ARRAYS} is truncated or was changed: it does not have the digest in {NAMES}")
     try:
         arrays = load(files[ARRAYS])
-        names, columns = about["feature_names"], about.get("columns")
+        names, columns, captions = about["feature_names"], about.get("columns"), about.get("captions")
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
@@ -100,6 +106,8 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
             node_names=tuple(about["node_names"]),
             feature_names=None if names is None else tuple(names),
             columns=None if columns is None else tuple(column_from_dict(column) for column in columns),
+            captions=None if captions is None else tuple(captions),
+            raw=_raw(arrays, about.get("raw_columns")),
             image_shape=None if about["image_shape"] is None else tuple(about["image_shape"]),
             merged=EdgeReport(**about["merged"]),
         )
@@ -116,6 +124,12 @@ def _features(arrays: dict[str, npt.NDArray[Any]], shape: list[int]) -> Features
     matrix = sp.csr_array(parts, shape=tuple(shape))
     matrix.check_format(full_check=True)
     return matrix
+
+
+def _raw(arrays: dict[str, npt.NDArray[Any]], columns: list[str] | None) -> RawTable | None:
+    if columns is None:  # not from tables, or written before rows were kept
+        return None
+    return RawTable(columns=tuple(columns), **{part: arrays[f"raw.{part}"] for part in _RAW})
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from se_gnn.display import node_values
 from se_gnn.explain import Explainer, Explanation, Neighbor
 from se_gnn.explain.attributes import attributes_of, has_attribute_names
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
@@ -136,7 +137,7 @@ def _own_attributes(graph: AttributedGraph, node: int) -> list[OwnAttribute]:
     if not has_attribute_names(graph) or graph.image_shape is not None:
         return []
     if graph.columns is not None:
-        return [OwnAttribute(name, value) for name, value in graph.attributes(node).items()]
+        return [OwnAttribute(name, value) for name, value in node_values(graph, node).items()]
     known = attributes_of(graph)
     stored = graph.features[[node]]
     row = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]  # [F]
