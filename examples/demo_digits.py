@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from se_gnn import SEGNNClassifier, load_dataset
-from se_gnn.graph.store import replace_file, writing_to
+from se_gnn.files import replace_file, writing_to
 from se_gnn.plot import explanation_figure, save_figure
 from se_gnn.report import report_html
 

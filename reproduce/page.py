@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from reproduce import default, goals, presets
-from reproduce.experiments import EXPERIMENTS
+from reproduce.experiments import on_results_page
 from reproduce.markdown import paragraphs, table
 from reproduce.runner import duration
 from reproduce.store import Result, Store
@@ -40,7 +40,7 @@ def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
     """Write `results.md` and its pictures into a folder; returns the page."""
     pictures = docs / "results"
     pictures.mkdir(parents=True, exist_ok=True)
-    shown = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment is not presets}
+    shown = on_results_page()
     machines: list[str] = []
     sections = [INTRODUCTION, f"## {goals.TITLE}\n\n{goals.render(store)}\n"]
     for name, experiment in shown.items():

@@ -10,6 +10,7 @@ from reproduce.methods import preset_on
 from reproduce.store import Store
 
 TITLE = "Presets: the table of the README"
+ELSEWHERE = True
 SHOWN = (
     ("ba-shapes", "best"),
     ("citeseer", "authors"),

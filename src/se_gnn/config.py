@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.files import SMALL, read_file
 
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
@@ -140,13 +142,15 @@ class Config:
     @classmethod
     def from_toml(cls, path: str | Path, *, base: Config | None = None) -> Config:
         """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
+        if not os.path.lexists(path):
+            raise InputError(f"config file {path} does not exist")
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"config file {path} does not exist") from error
-        except OSError as error:
-            raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            content = read_file(Path(path), limit=SMALL)
+        except InputError as error:
+            raise InputError(f"config file {error}") from error
+        try:
+            values = tomllib.loads(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and what is nested without end
             raise InputError(f"config file {path} is not valid TOML: {error}") from error
         return (base or cls()).updated(values)
 

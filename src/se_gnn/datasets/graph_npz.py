@@ -14,8 +14,9 @@ from se_gnn.datasets.details import GraphDetails
 from se_gnn.datasets.npz import csr
 from se_gnn.datasets.scipy_sparse import from_scipy
 from se_gnn.errors import InputError
+from se_gnn.files import replace_file, writing_to
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files, replace_file, writing_to
+from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files
 
 ABOUT = "about"
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
 import time
 import warnings
@@ -17,6 +17,7 @@ from tqdm import tqdm
 from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.figures import known
+from se_gnn.files import append_line, json_line, locked, replace_file
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.model.prediction import accuracy, log_loss
@@ -30,6 +31,7 @@ from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from se_gnn.training.draws import Draws
 from se_gnn.training.recorded import RecordedEpoch
 
+EPOCHS = "metrics.jsonl"  # a line per epoch
 SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes nothing but what a kill costs
 
 
@@ -52,14 +54,23 @@ def train(
         device: ``cpu``, ``cuda`` or ``auto``.
         progress: show a bar with loss and validation accuracy.
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
-        folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on.
+        folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on. One run
+            at a time may write to it.
 
     Returns:
         The model of the best epoch by validation accuracy, ties by validation loss (the last epoch where there are no
         validation nodes), with its metrics.
     """
     graph.check_trainable()
-    run = TrainingRun(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.nullcontext() if folder is None else locked(folder):
+        run = TrainingRun(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
+        return _run_all(run, progress=progress)
+
+
+def _run_all(run: TrainingRun, *, progress: bool) -> TrainedModel:
+    config = run.config
     bar = tqdm(total=config.training.epochs, initial=run.epoch, disable=not progress, unit="epoch", dynamic_ncols=True)
     with bar:
         while not run.finished:
@@ -229,8 +240,7 @@ class TrainingRun:
     def _write(self, record: dict[str, Any]) -> None:
         if self.folder is None:
             return
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(_line(record))
+        append_line(self.folder / EPOCHS, json_line(_plain(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
             state = TrainingState(
                 parameters=self.model.state_dict(),
@@ -243,13 +253,13 @@ class TrainingRun:
             self.last_checkpoint = time.monotonic()
 
     def _resume(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        state = checkpoint.load_checkpoint(folder, self.digest)
+        state = checkpoint.load_checkpoint(folder, self.digest, like=self.model)
         if state is not None:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
-        (folder / "metrics.jsonl").write_text("".join(map(_line, self.history)), encoding="utf-8")
+        # of this run alone: lines of another one, and of epochs that are computed again, go
+        replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
 
 
 def _warn_of_single_nodes(graph: AttributedGraph) -> None:
@@ -263,6 +273,6 @@ def _warn_of_single_nodes(graph: AttributedGraph) -> None:
         )
 
 
-def _line(record: dict[str, Any]) -> str:
-    """A record as a line of `metrics.jsonl`."""
-    return json.dumps({name: known(value) for name, value in record.items()}) + "\n"
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as `metrics.jsonl` holds it: what is not known is None."""
+    return {name: known(value) for name, value in record.items()}
