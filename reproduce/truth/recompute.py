@@ -27,6 +27,15 @@ def similarity(a: Double, b: Double, measure: str) -> Double:
     return _unit(a) @ _unit(b).T
 
 
+def row_similarity(a: Double, b: Double, measure: str) -> Double:
+    """Of each row of ``a`` with the same row of ``b``."""
+    if measure == "distance":
+        distances: Double = np.linalg.norm(a - b, axis=1)
+        return -distances
+    cosines: Double = (_unit(a) * _unit(b)).sum(axis=1)
+    return cosines
+
+
 def local_edges(graph: AttributedGraph, node: int, hops: int) -> IntArray:
     """Ids of the edges both of whose ends lie within some hops of a node, ascending."""
     near = np.zeros(graph.num_nodes, dtype=bool)

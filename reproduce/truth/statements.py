@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.truth.recompute import Double, NodeTruth, Recomputed, similarity
-from se_gnn.explain import Explanation
+from reproduce.truth.recompute import Double, NodeTruth, Recomputed, row_similarity, similarity
+from se_gnn.explain import EdgeMatches, Explanation
 
-ROUNDING = 1e-3  # similarities, of embeddings whose largest entries are about 10; probabilities
+ROUNDING = 1e-4  # ten times the largest error of a similarity that was seen
 MOST_SUBSETS = 20_000  # removals that are tried to find a smaller one than stated
 
 
@@ -102,7 +102,7 @@ def _check_matches(
         if one.matches is None:
             continue
         ours, theirs = (model.edge_vectors(ids) for ids in (one.matches.edge_ids, one.matches.matched_ids))
-        paired = np.array([similarity(a[None], b[None], model.settings.measure)[0, 0] for a, b in zip(ours, theirs)])
+        paired = row_similarity(ours, theirs, model.settings.measure)
         findings.number("similarity of a match", one.matches.similarity, paired)
         inside = np.isin(one.matches.matched_ids, model.local_of(one.node))
         closest = inside & (paired >= best[:, k] - ROUNDING)
@@ -111,6 +111,18 @@ def _check_matches(
         for is_closest, is_well in zip(closest, well | near):
             findings.statement("the match is the most similar edge there", bool(is_closest))
             findings.statement("at least as close as average, or not", bool(is_well))
+        if one.matches_back is not None:
+            _check_way_back(one.matches_back, model, truth, findings)
+
+
+def _check_way_back(matches: EdgeMatches, model: Recomputed, truth: NodeTruth, findings: Findings) -> None:
+    """The match of every edge of a labeled neighbor in the local graph of the node."""
+    measure = model.settings.measure
+    ours, matched = (model.edge_vectors(ids) for ids in (matches.edge_ids, matches.matched_ids))
+    paired, best = row_similarity(ours, matched, measure), similarity(ours, model.edge_vectors(truth.edges), measure)
+    findings.number("similarity of a match", matches.similarity, paired)
+    for is_closest in np.isin(matches.matched_ids, truth.edges) & (paired >= best.max(axis=1) - ROUNDING):
+        findings.statement("the match is the most similar edge there", bool(is_closest))
 
 
 def _check_removals(
