@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.display import shorten
 from se_gnn.graph import UNKNOWN, AttributedGraph
 
 WIDTH = 80
@@ -124,8 +125,7 @@ def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
             said.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
         if column.missing:
             said.append(f"{column.missing:,} missing")
-        name = column.name if len(column.name) <= name_width else column.name[: name_width - 3] + "..."
-        start = f"  {name:<{name_width}}  {column.kind:<{kind_width}}  "
+        start = f"  {shorten(column.name, name_width):<{name_width}}  {column.kind:<{kind_width}}  "
         lines += textwrap.wrap("; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
     return lines
 
