@@ -13,6 +13,7 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
 from se_gnn.report.measures import Calibration, calibrate, part_of
+from se_gnn.similarity import measure_named
 
 PARTS = {"train": "labeled", "val": "validation", "test": "test"}
 
@@ -108,13 +109,13 @@ def _data(graph: AttributedGraph) -> list[Fact]:
 
 def _settings(config: Config, labeled: int) -> list[Fact]:
     s = config.similarity
-    measure = {"cosine": "cosine of the angle", "distance": "minus the distance"}[s.measure]
+    measure = measure_named(s.measure)
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
         Fact("voters", str(s.num_nearest), f"nearest of the {labeled:,} labeled nodes", "K"),
         Fact("weight of the node itself", f"{s.node_weight:g}", f"its surroundings weigh {1 - s.node_weight:g}", "λ"),
         Fact("reach of the surroundings", str(s.hops), "hops: the edges among the nodes this near", "n"),
-        Fact("similarity of two vectors", measure, "0 is equal" if s.measure == "distance" else "1 is equal", "sim"),
+        Fact("similarity of two vectors", measure.words, f"{measure.of_equals:g} is equal", "sim"),
         Fact("temperature of the vote", f"{s.temperature:g}", "smaller: the nearest count for more", "τ"),
         Fact("directions of matching", ways, "the node's edges, or the labeled node's, too"),
     ]

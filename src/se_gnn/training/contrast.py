@@ -18,7 +18,8 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
-from se_gnn.similarity.node import aligned
+from se_gnn.similarity.edge import mean_of_ends
+from se_gnn.similarity.measure import measure_named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +92,8 @@ def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> 
     node_loss = _info_nce(first[nodes], second[nodes], _rows(both, draws.other_nodes), model.config)
     if not len(draws.edges):
         return node_loss, node_loss.new_zeros(())
-    query, positive = ((view[draws.edges[:, 0]] + view[draws.edges[:, 1]]) / 2 for view in (first, second))
-    negatives = (_rows(both, draws.other_edges[..., 0]) + _rows(both, draws.other_edges[..., 1])) / 2
+    query, positive = (mean_of_ends(view[draws.edges[:, 0]], view[draws.edges[:, 1]]) for view in (first, second))
+    negatives = mean_of_ends(_rows(both, draws.other_edges[..., 0]), _rows(both, draws.other_edges[..., 1]))
     return node_loss, _info_nce(query, positive, negatives, model.config)
 
 
@@ -102,9 +103,9 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config
     Shapes:
         - **query**, **positive:** :math:`(B, D)`; **negatives:** :math:`(B, Q, D)`
     """
-    measure, temperature = config.similarity.measure, config.similarity.temperature
-    good = aligned(query, positive, measure)[:, None]  # [B, 1]
-    bad = aligned(query[:, None], negatives, measure)  # [B, Q]
+    measure, temperature = measure_named(config.similarity.measure), config.similarity.temperature
+    good = measure.aligned(query, positive)[:, None]  # [B, 1]
+    bad = measure.aligned(query[:, None], negatives)  # [B, Q]
     scores = torch.cat([good, bad], dim=1) / temperature
     return -torch.log_softmax(scores, dim=1)[:, 0].mean()
 
