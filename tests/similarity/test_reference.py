@@ -31,7 +31,7 @@ def test_embeddings_are_those_of_equation_1(graph, seed, device):
     trained = untrained(graph, small_config(encoder={"hidden_size": 5, "aggregation": "gcn"}), seed)
     encoder = trained.model.encoder
     mlp = [(layer.weight.detach(), layer.bias.detach()) for layer in encoder.layers]
-    features = torch.from_numpy(np.asarray(graph.features, np.float32))
+    features = torch.tensor(np.asarray(graph.features, np.float32))
     expected = reference.embeddings(features, graph.edges.tolist(), mlp, encoder.weight.weight.detach())
     torch.testing.assert_close(moved(trained, device).embeddings.cpu(), expected, rtol=1e-4, atol=1e-5)
 

@@ -6,17 +6,13 @@ import numba
 import numpy as np
 from torch import Tensor
 
+from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 
 def edge_vectors(h: Tensor, ends: Tensor) -> Tensor:
-    """e_ij = (h_i + h_j) / 2, Eq. (3): ends [..., 2] to [..., D]."""
-    return mean_of_ends(h[ends[..., 0]], h[ends[..., 1]])
-
-
-def mean_of_ends(first: Tensor, second: Tensor) -> Tensor:
-    """Eq. (3), of ends that were looked up already, [..., D]."""
-    return (first + second) / 2
+    """e_ij = (h_i + h_j) / 2, Eq. (3), with a gradient to h: ends [..., 2] to [..., D]."""
+    return (rows(h, ends[..., 0]) + rows(h, ends[..., 1])) / 2
 
 
 @numba.njit(inline="always")

@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from se_gnn.fixed_order import rows
 from se_gnn.similarity.kernels import EdgeMatching, structure_similarity, structure_with_matches
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.plan import ComparisonPlan
@@ -81,4 +82,4 @@ def combine(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:
 
 def _node_similarity(h: Tensor, plan: ComparisonPlan) -> Tensor:
     targets, labeled = plan.nodes(h.device)
-    return plan.measure.all_pairs(h[targets], h[labeled])  # [T, L]
+    return plan.measure.all_pairs(rows(h, targets), rows(h, labeled))  # [T, L]

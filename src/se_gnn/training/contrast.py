@@ -14,11 +14,12 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderInputs, propagation
+from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
-from se_gnn.similarity.edge import mean_of_ends
+from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.measure import measure_named
 
 
@@ -89,11 +90,11 @@ def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> 
     second = model(inputs.masked(draws.keep_second).with_propagation(draws.propagation))
     both = torch.cat([first, second])
     nodes = draws.nodes
-    node_loss = _info_nce(first[nodes], second[nodes], _rows(both, draws.other_nodes), model.config)
+    node_loss = _info_nce(rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes), model.config)
     if not len(draws.edges):
         return node_loss, node_loss.new_zeros(())
-    query, positive = (mean_of_ends(view[draws.edges[:, 0]], view[draws.edges[:, 1]]) for view in (first, second))
-    negatives = mean_of_ends(_rows(both, draws.other_edges[..., 0]), _rows(both, draws.other_edges[..., 1]))
+    query, positive = (edge_vectors(view, draws.edges) for view in (first, second))
+    negatives = edge_vectors(both, draws.other_edges)
     return node_loss, _info_nce(query, positive, negatives, model.config)
 
 
@@ -107,7 +108,7 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config
     good = measure.aligned(query, positive)[:, None]  # [B, 1]
     bad = measure.aligned(query[:, None], negatives)  # [B, Q]
     scores = torch.cat([good, bad], dim=1) / temperature
-    return -torch.log_softmax(scores, dim=1)[:, 0].mean()
+    return torch.nn.functional.cross_entropy(scores, torch.zeros_like(scores[:, 0], dtype=torch.int64))
 
 
 def _other_than(own: IntArray, total: int, count: int, generator: np.random.Generator) -> IntArray:
@@ -121,10 +122,6 @@ def _views(shape: tuple[int, ...], config: Config, generator: np.random.Generato
     if config.contrast.negative_views == "second":
         return np.ones(shape, dtype=bool)
     return generator.random(shape) < 0.5
-
-
-def _rows(both: Tensor, index: Tensor) -> Tensor:
-    return torch.nn.functional.embedding(index, both)  # as both[index], with a faster way back
 
 
 def _keys(edges: IntArray, num_nodes: int) -> IntArray:
