@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from se_gnn.errors import InputError, did_you_mean
+from se_gnn.errors import InputError
 from se_gnn.graph.columns import Column, check_columns
+from se_gnn.graph.node_ids import position_of, positions_of
 
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -69,6 +70,8 @@ class AttributedGraph:
             0; 0 for nodes outside all motifs.
         edge_roles: ground truth of edge matching, numbered in the same way.
         merged: what :meth:`build` merged away.
+        dataset: name under which :func:`se_gnn.load_dataset` knows the graph; None for a graph of one's own, whatever
+            its name. Presets `paper` and `authors` have settings for some of these.
 
     Shapes:
         - **features:** :math:`(N, F)`
@@ -95,6 +98,7 @@ class AttributedGraph:
     node_roles: IntArray | None = None
     edge_roles: IntArray | None = None
     merged: EdgeReport = EdgeReport()
+    dataset: str | None = None
 
     @classmethod
     def build(
@@ -245,18 +249,13 @@ class AttributedGraph:
     def _ids(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.node_names)}
 
-    def node_id(self, name: str | int) -> int:
-        """Id of a node given by its name, or by its id where no node has that name."""
-        found = self._ids.get(str(name))
-        if found is None and isinstance(name, int | np.integer) and 0 <= name < self.num_nodes:
-            found = int(name)
-        if found is None:
-            shown = ", ".join(self.node_names[:3])
-            raise InputError(
-                f"unknown node {name!r}{did_you_mean(str(name), self.node_names[:10_000])}; "
-                f"the graph has {self.num_nodes} nodes: {shown}, ..."
-            )
-        return found
+    def node_id(self, node: str | int) -> int:
+        """Id (position) of one node: an integer is a position, a string is a name."""
+        return position_of(node, self.node_names, self._ids)
+
+    def node_ids(self, nodes: Any) -> IntArray:
+        """Ids of some nodes, in their order: positions, names, or a boolean mask with one entry per node."""
+        return positions_of(nodes, self.node_names, self._ids)
 
     def attributes(self, node: int) -> dict[str, str]:
         """The values of a node as its table has them, by column; features by name where it came from no table."""
