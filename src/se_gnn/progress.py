@@ -1,7 +1,7 @@
 """What people see of long work: bars with the time left, on stderr, and only where they are asked for.
 
-A *phase* is work that may take long: `with phase("scoring", shown=True)`. Loops within it that go over `tiles` show a bar
-under its name once two seconds have passed; without a phase they are plain loops. What is computed is the same.
+A *phase* is work that may take long: `with phase("scoring", shown=True)`. Loops within it that go over `tiles` show a
+bar under its name once two seconds have passed; without a phase they are plain loops. What is computed is the same.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ def compilation_said(*, shown: bool) -> Iterator[None]:
     from numba.core import event
 
     listener = _compilation_listener(event.Listener)
-    event.register("numba:compile", listener)
+    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        event.unregister("numba:compile", listener)
+        event.unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
         listener.bar.close()
 
 
 def _compilation_listener(base: Any) -> Any:
-    class Compilation(base):  # type: ignore[misc]
+    class Compilation(base):
         """Counts compiled functions; the first one says what is going on."""
 
         def __init__(self) -> None:

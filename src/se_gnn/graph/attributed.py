@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph.columns import Column, check_columns
+from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.node_ids import position_of, positions_of
 
 IntArray = npt.NDArray[np.int64]
@@ -25,8 +26,6 @@ Int32Array = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 Features: TypeAlias = FloatArray | sp.csr_array
-
-UNKNOWN = -1  # label of a node whose class is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +142,11 @@ class AttributedGraph:
             _check_length("edge_roles", edge_roles, "edge", len(pairs))
             edge_roles = edge_roles[first]
         num_classes = int(label_array.max(initial=UNKNOWN)) + 1
+        if class_names is None and num_classes > num_nodes:
+            raise InputError(
+                f"labels must be classes from 0 on, got {num_classes - 1} in a graph of {num_nodes} nodes: "
+                "number the classes, or give class_names"
+            )
         return cls(
             features=matrix,
             edges=canonical,
@@ -200,6 +204,8 @@ class AttributedGraph:
             missing = nodes[(nodes < 0) | (nodes >= self.num_nodes)]
             if len(missing):
                 raise InputError(f"{part} must hold node ids from 0 to {self.num_nodes - 1}, got {missing[0]}")
+            if (np.diff(nodes) <= 0).any():  # the position of a labeled node is found by bisection
+                raise InputError(f"{part} must hold node ids in ascending order, each once; build and with_split sort")
             unlabeled = nodes[self.labels[nodes] == UNKNOWN]
             if len(unlabeled):
                 raise InputError(

@@ -18,7 +18,7 @@ from se_gnn.figures import known
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 NUM_BINS = 10
-SMALLEST = 1e-8  # as in `prediction.log_loss`: a class that nobody votes for has probability 0, whose logarithm is not finite
+SMALLEST = 1e-8  # probability of a class that nobody votes for, as in `prediction.log_loss`
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class TrainedModel:
             known, given = getattr(self.graph, what), getattr(graph, what)
             if known != given:
                 raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
+        if graph.feature_names != self.graph.feature_names:
+            raise InputError(f"{graph.name} has other feature_names, or the same in another order, {told}")
         if not len(graph.train):
             raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
         return dataclasses.replace(self, graph=graph)

@@ -42,10 +42,10 @@ class Estimate:
     def __str__(self) -> str:
         text = (
             f"about {duration(self.seconds)} for up to {self.epochs:,} epochs "
-            f"({duration(self.seconds_per_epoch)} each), {self.memory / 2**30:.1f} GB of memory"
+            f"({duration(self.seconds_per_epoch)} each), {size(self.memory)} of memory"
         )
         if self.memory > free_memory():
-            text += f"; only {free_memory() / 2**30:.1f} GB are free"
+            text += f"; only {size(free_memory())} are free"
         if self.seconds > LONG or self.memory > free_memory():
             text += (
                 ".\n            Less: --set training.max_local_edges=64 (a sample of each local graph in training),"
@@ -87,6 +87,15 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.{1 if seconds < 36000 else 0}f} h"
+
+
+def size(num_bytes: int) -> str:
+    """Bytes as people say them.
+
+    >>> size(30 << 20), size(5 << 30)
+    ('30 MB', '5.0 GB')
+    """
+    return f"{num_bytes / 2**20:.0f} MB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GB"
 
 
 def _edges_in_training(run: TrainingRun) -> int:

@@ -68,9 +68,10 @@ def train(
         run = TrainingRun(graph, config, seed=seed, device=where, folder=folder, max_memory=max_memory)
         if progress:
             print(f"  estimate  {estimate(run)}", file=sys.stderr)
+        epochs = config.training.epochs
         with (
             phase("training", shown=False),
-            bar(total=config.training.epochs, name="training", unit="epoch", shown=progress, initial=run.epoch) as shown,
+            bar(total=epochs, name="training", unit="epoch", shown=progress, initial=run.epoch) as shown,
         ):
             while not run.finished:
                 record = run.step()

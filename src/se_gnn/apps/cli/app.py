@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 unexpected (with its traceback), 2 a user's mistake, 130 i
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError
 
 MISTAKE, INTERRUPTED = 2, 130
+_UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings under one name or another
 
 
 class Group(TyperGroup):
@@ -36,15 +38,29 @@ class Group(TyperGroup):
             try:
                 return super().invoke(ctx)
             except InputError as error:
-                typer.echo(f"error: {error}", err=True)
+                _say(f"error: {_one_line(str(error))}")
+                raise typer.Exit(MISTAKE) from error
+            except _UsageError as error:  # an option that is missing, unknown, or has a bad value
+                where = getattr(error, "ctx", None) or ctx
+                _say(f"error: {_one_line(error.format_message())} (see {where.command_path} --help)")
                 raise typer.Exit(MISTAKE) from error
             except KeyboardInterrupt as error:
-                typer.echo("\ninterrupted", err=True)
+                _say("\ninterrupted")
                 raise typer.Exit(INTERRUPTED) from error
 
 
+def _say(text: str) -> None:
+    """A line on stderr; where that is closed, the exit code has to do."""
+    with contextlib.suppress(OSError, ValueError):
+        typer.echo(text, err=True)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    _say(f"warning: {message}")
 
 
 app = typer.Typer(
