@@ -179,20 +179,6 @@ CASES: tuple[Case, ...] = (
         rounds=3,
     ),
     Case(
-        name="candidates",
-        title="Many labeled nodes, 8,000 of 20,000: scoring every node with 120 candidates each, against all",
-        workload="benchmarks.workloads.candidates:against_exact",
-        dataset="generated",
-        settings=("similarity.num_nearest=20", "similarity.candidates=120"),
-        ours="local graphs, node similarities, structure similarity of the candidates, vote of all nodes",
-        baseline="the same with `similarity.candidates=none`: an exact search",
-        figures=(
-            _speedup(1),
-            Figure(name="recall", unit="of the K nearest", bound="at least", target=0.7),
-        ),
-        rounds=1,
-    ),
-    Case(
         name="table-import",
         title="Two CSV files, 1,000,000 nodes and 10,000,000 edges named by text: read, understand, encode, write",
         workload="benchmarks.workloads.tables:importing",

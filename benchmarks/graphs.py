@@ -16,7 +16,6 @@ from se_gnn.graph.attributed import IntArray
 NUM_CLASSES = 7  # of a generated graph
 MEAN_DEGREE = 10
 NUM_FEATURES = 32
-COMMUNITY = 40  # nodes of a community
 
 
 def load_graph(name: str, *, seed: int) -> AttributedGraph:
@@ -52,33 +51,6 @@ def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> 
         train=split.train,
         val=split.val,
         test=split.test,
-    )
-
-
-def community_graph(num_nodes: int, *, num_labeled: int, seed: int) -> AttributedGraph:
-    """A graph of communities, each of one class with features of its own, in which many nodes are labeled.
-
-    Nodes have 6 neighbors on average: 4 of 5 edges stay in the community, most others lead to the next one.
-    """
-    generator = np.random.default_rng([seed, num_nodes, num_labeled])
-    communities = -(-num_nodes // COMMUNITY)
-    community = np.arange(num_nodes) // COMMUNITY
-    labels = generator.integers(NUM_CLASSES, size=communities)[community]
-    labels[:NUM_CLASSES] = np.arange(NUM_CLASSES)  # each class is there
-    first = np.repeat(np.arange(num_nodes), 3)
-    away = generator.choice([0, 1, communities // 2], p=[0.8, 0.18, 0.02], size=len(first))
-    second = (community[first] + away) % communities * COMMUNITY + generator.integers(COMMUNITY, size=len(first))
-    kinds = (generator.normal(size=(size, NUM_FEATURES)) for size in (NUM_CLASSES, communities, num_nodes))
-    of_class, of_community, own = kinds
-    order = generator.permutation(num_nodes)
-    return AttributedGraph.build(
-        name="communities",
-        features=of_class[labels] + of_community[community] + own,
-        edges=np.stack([first, np.minimum(second, num_nodes - 1)], axis=1),
-        labels=labels,
-        train=np.sort(order[:num_labeled]),
-        val=np.sort(order[num_labeled : num_labeled + num_nodes // 20]),
-        test=np.sort(order[num_labeled + num_nodes // 20 :]),
     )
 
 

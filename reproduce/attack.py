@@ -1,7 +1,7 @@
 """What our Metattack does to a GCN on Citeseer, beside the attacked graph that the Pro-GNN authors published.
 
-python reproduce/attack.py --rate 0.25    # attacks, trains, writes results/attack-citeseer-0.25.json
-python reproduce/attack.py --render       # puts all results into the table of docs/attack.md
+python -m reproduce.attack --seeds 10    # attacks, trains, adds rows to results/attack.jsonl
+python -m reproduce.attack --render      # puts all results into the table of docs/attack.md
 
 The GCN is the one of Pro-GNN's evaluation: two layers, 16 hidden, dropout 0.5, Adam 0.01, weight decay 5e-4, 200
 epochs, attributes as they are, the best epoch on the validation nodes. An interrupted run goes on from the flips in
@@ -13,119 +13,135 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
-import platform
-import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from reproduce.job import Job, Series
+from reproduce.markdown import measured, percent, table
+from reproduce.runner import Making, made_with
+from reproduce.store import Result, Store
 from se_gnn.attack import MetattackConfig, metattack
 from se_gnn.baselines import baseline
 from se_gnn.datasets import load_dataset
+from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph, add_random_edges, flip_pairs
 
-RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "attack.md"
-START, END = "<!-- attack: reproduce/attack.py --render -->", "<!-- end of attack -->"
+START, END = "<!-- attack: python -m reproduce.attack --render -->", "<!-- end of attack -->"
+DATASET, RATE = "citeseer", 0.25
 GCN = {"hidden_size": 16, "dropout": 0.5, "input_dropout": 0.0, "features": "raw", "epochs": 200}
 ATTACKS = {"Meta-Self": MetattackConfig(), "A-Meta-Self": MetattackConfig(approximate=True)}
+GRAPHS = ("clean", "published", *ATTACKS, "random")
 
 
-def run(rate: float, seeds: int, work: Path) -> None:
-    """Attack, train a GCN a seed on each graph, and write down its test accuracy."""
-    clean = load_dataset("citeseer")
-    graphs: list[tuple[str, AttributedGraph, dict[str, Any]]] = [
-        ("clean", clean, {}),
-        ("published", load_dataset(f"citeseer-metattack-{rate:g}"), {}),
-    ]
-    for name, config in ATTACKS.items():
-        flips, spent = _attack(clean, rate, config, work / name)
-        about = {"settings": dataclasses.asdict(config), "seed": 0, "flips": len(flips), **spent}
-        graphs.append((name, clean.with_edges(flip_pairs(clean.edges, clean.num_nodes, flips)), about))
-    noise = add_random_edges(clean.edges, clean.num_nodes, rate, generator=np.random.default_rng(0))
-    graphs.append(("random", clean.with_edges(noise), {"seed": 0}))
-    result = {
-        "dataset": "citeseer",
-        "rate": rate,
-        "command": f"python reproduce/attack.py --rate {rate:g} --seeds {seeds}",
-        "commit": _commit(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, CPU, {torch.get_num_threads()} threads",
-        "gcn": GCN,
-        "graphs": {name: {**about, **_accuracy(graph, seeds, name)} for name, graph, about in graphs},
-    }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"attack-citeseer-{rate:g}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(f"wrote {path}")
+def on_graph(graph: str) -> Series:
+    """The GCN on one of the graphs."""
+    attack = {"attack": dataclasses.asdict(ATTACKS[graph])} if graph in ATTACKS else {}
+    return Series(
+        kind="attack", dataset=DATASET, method="gcn", noise=graph, settings={"gcn": GCN, "rate": RATE, **attack}
+    )
 
 
-def render() -> None:
-    """Rewrite the table of the page from the result files."""
-    rows = [
-        "| graph | rate | edges | GCN, test accuracy | processor time of the attack |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    notes = [""]
-    for path in sorted(RESULTS.glob("attack-*.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        for name, graph in result["graphs"].items():
-            values = 100 * np.array(graph["test_accuracy"])
-            spent = f"{graph['processor_seconds'] / 60:.1f} min" if "processor_seconds" in graph else ""
-            rate = "" if name == "clean" else f"{result['rate']:g}"
-            rows.append(
-                f"| {name} | {rate} | {graph['edges']:,} | {values.mean():.1f} ± {values.std():.1f} | {spent} |"
-            )
-        notes.append(f"Citeseer, {len(values)} seeds of the GCN, {result['machine']}; `{result['command']}`.")
-    before, rest = PAGE.read_text(encoding="utf-8").split(START)
-    PAGE.write_text(f"{before}{START}\n{chr(10).join(rows + notes)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+def series() -> list[Series]:
+    """The GCN on every graph."""
+    return [on_graph(graph) for graph in GRAPHS]
 
 
-def _attack(graph: AttributedGraph, rate: float, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:
+def run(store: Store, making: Making, seeds: int, work: Path) -> None:
+    """Attack, train a GCN per seed on each graph that has no result yet, and keep its test accuracy."""
+    clean = load_dataset(DATASET)
+    for name in GRAPHS:
+        jobs = [Job(on_graph(name), seed, "attack") for seed in range(seeds)]
+        missing = [job for job in jobs if store.get(job) is None]
+        if missing:
+            graph, about = _disturbed(clean, name, work)
+            for job in missing:
+                store.put(job, _measure(graph, about, job.seed, making))
+        right = 100 * measured(store.of(on_graph(name)), "accuracy")
+        print(f"{name:<12} {percent(right.mean(), right.std())}", flush=True)
+
+
+def render(store: Store, page: Path = PAGE) -> None:
+    """Rewrite the table of the page from the results."""
+    rows, results = [], []
+    for name in GRAPHS:
+        found = store.of(on_graph(name))
+        if found:
+            right, first = 100 * measured(found, "accuracy"), found[0].measures
+            spent = f"{first['attack_processor_seconds'] / 60:.1f} min" if "attack_processor_seconds" in first else ""
+            rate = "" if name == "clean" else f"{RATE:g}"
+            rows.append([name, rate, f"{first['edges']:,}", percent(right.mean(), right.std()), spent])
+        results += found
+    header = ["graph", "rate", "edges", "GCN, test accuracy", "processor time of the attack"]
+    commands = ", ".join(f"`{command}`" for command in sorted({one.made["command"] for one in results}))
+    note = f"Citeseer, {len({one.seed for one in results})} seeds of the GCN; {commands}."
+    before, rest = page.read_text(encoding="utf-8").split(START)
+    page.write_text(f"{before}{START}\n{table(header, rows)}\n\n{note}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def _disturbed(clean: AttributedGraph, name: str, work: Path) -> tuple[AttributedGraph, dict[str, float]]:
+    """One of the graphs, and what making it took."""
+    if name == "clean":
+        return clean, {}
+    if name == "published":
+        return load_dataset(f"{DATASET}-metattack-{RATE:g}"), {}
+    if name == "random":
+        noise = add_random_edges(clean.edges, clean.num_nodes, RATE, generator=np.random.default_rng(0))
+        return clean.with_edges(noise), {}
+    flips, spent = _attack(clean, ATTACKS[name], work / name)
+    return clean.with_edges(flip_pairs(clean.edges, clean.num_nodes, flips)), {"flips": len(flips), **spent}
+
+
+def _attack(graph: AttributedGraph, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:
     """The flips, and how long choosing them took, over all interruptions."""
     clock = folder / "clock.json"
-    spent = json.loads(clock.read_text()) if clock.exists() else {"seconds": 0.0, "processor_seconds": 0.0}
+    none = {"attack_seconds": 0.0, "attack_processor_seconds": 0.0}
+    spent = json.loads(clock.read_text(encoding="utf-8")) if clock.exists() else none
     wall, processor = time.perf_counter(), time.process_time()
     try:
-        flips = metattack(graph, rate, config, seed=0, device="cpu", progress=True, folder=folder)
+        flips = metattack(graph, RATE, config, seed=0, device="cpu", progress=True, folder=folder)
     finally:
-        spent["seconds"] = round(spent["seconds"] + time.perf_counter() - wall, 1)
-        spent["processor_seconds"] = round(spent["processor_seconds"] + time.process_time() - processor, 1)
+        spent["attack_seconds"] = round(spent["attack_seconds"] + time.perf_counter() - wall, 1)
+        processor = time.process_time() - processor
+        spent["attack_processor_seconds"] = round(spent["attack_processor_seconds"] + processor, 1)
         folder.mkdir(parents=True, exist_ok=True)
-        clock.write_text(json.dumps(spent))
+        clock.write_text(json.dumps(spent), encoding="utf-8")
     return flips, spent
 
 
-def _accuracy(graph: AttributedGraph, seeds: int, name: str) -> dict[str, Any]:
-    right = []
-    for seed in range(seeds):
-        predicted = baseline("gcn", **GCN).fit(graph, seed=seed).predict()
-        right.append(float((predicted == graph.labels)[graph.test].mean()))
-    print(f"{name:<12} {100 * np.mean(right):.1f} ± {100 * np.std(right):.1f}", flush=True)
-    return {"edges": graph.num_edges, "test_accuracy": right, "mean": float(np.mean(right))}
+def _measure(graph: AttributedGraph, about: dict[str, float], seed: int, making: Making) -> Result:
+    start = time.perf_counter()
+    predicted = baseline("gcn", **GCN).fit(graph, seed=seed).predict()
+    right = float((predicted == graph.labels)[graph.test].mean())
+    seconds = time.perf_counter() - start
+    return Result(seed, {"accuracy": right, "edges": graph.num_edges, **about}, seconds, made_with(making))
 
 
-def _commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def main() -> None:
+def main() -> int:
     """Read the arguments and run."""
+    from reproduce.__main__ import source_commit
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=0.25)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--work", type=Path, default=Path("build/attack"), help="where flips are kept")
     parser.add_argument("--render", action="store_true", help="write the table instead of measuring")
     args = parser.parse_args()
+    store = Store()
     if args.render:
-        render()
-    else:
-        run(args.rate, args.seeds, args.work)
+        render(store)
+        return 0
+    try:
+        commit = source_commit(None, trial=False)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    run(store, Making(f"python -m reproduce.attack --seeds {args.seeds}", commit, "cpu"), args.seeds, args.work)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -36,3 +36,12 @@ EXPERIMENTS: dict[str, ModuleType] = {
         presets,
     )
 }
+
+
+def file_names() -> dict[str, str]:
+    """By the name of a series the experiment in whose file its results are: the first that shows it."""
+    found: dict[str, str] = {}
+    for name, experiment in EXPERIMENTS.items():
+        for series in experiment.series():
+            found.setdefault(series.name, name)
+    return found

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+IDENTITY = ("kind", "dataset", "method", "noise", "variant")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series:
@@ -27,8 +29,8 @@ class Series:
 
     @property
     def name(self) -> str:
-        """Unique among all series, and the folder of its results."""
-        return f"{self.kind}/{_plus(self.dataset, self.noise)}/{_plus(self.method, self.variant)}"
+        """Unique among all series."""
+        return series_name({part: getattr(self, part) for part in IDENTITY})
 
     @property
     def words(self) -> set[str]:
@@ -38,10 +40,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One seed of a series."""
+    """One seed of a series, and the experiment in whose file its result is kept."""
 
     series: Series
     seed: int
+    experiment: str = "other"
 
     @property
     def name(self) -> str:
@@ -55,11 +58,21 @@ class Job:
         return measures
 
 
-def jobs_of(series: Iterable[Series], seeds: int) -> list[Job]:
+def jobs_of(series: Iterable[Series], seeds: int, experiment: str = "other") -> list[Job]:
     """Every seed of every series, each once."""
     once = {one.name: one for one in series}
-    return [Job(one, seed) for one in once.values() for seed in range(seeds * one.times_seeds if one.seeded else 1)]
+    return [
+        Job(one, seed, experiment)
+        for one in once.values()
+        for seed in range(seeds * one.times_seeds if one.seeded else 1)
+    ]
 
 
-def _plus(name: str, more: str) -> str:
-    return f"{name}+{more}" if more else name
+def series_name(about: dict[str, Any]) -> str:
+    """The name of a series, from the values of :data:`IDENTITY`.
+
+    >>> series_name({"kind": "classify", "dataset": "cora", "method": "gcn", "noise": "random-0.1", "variant": ""})
+    'classify/cora+random-0.1/gcn'
+    """
+    dataset, method = (about["dataset"], about["noise"]), (about["method"], about["variant"])
+    return "/".join([about["kind"], *("+".join(filter(None, parts)) for parts in (dataset, method))])

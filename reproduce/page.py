@@ -82,6 +82,9 @@ def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]
     missing = sum(not found for found in by_series.values())
     if missing:
         words.append(f"{missing} of {len(by_series)} series are not run yet: `make reproduce-{name}`.")
+    stale = sum(store.num_stale(one) for one in {one.name: one for one in experiment.series()}.values())
+    if stale:
+        words.append(f"{stale} results of earlier settings are left out.")
     return f"> {' '.join(words)}"
 
 

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from benchmarks.machine import describe_machine
 
@@ -76,15 +77,18 @@ def execute(job: Job, making: Making) -> Outcome:
         measures = job.measure(making.device)
     except Exception:
         return Outcome(None, traceback.format_exc())
-    seconds = time.perf_counter() - start
-    made = {
+    return Outcome(Result(job.seed, measures, time.perf_counter() - start, made_with(making)))
+
+
+def made_with(making: Making) -> dict[str, Any]:
+    """What made a result, this machine included."""
+    return {
         "command": making.command,
         "commit": making.commit,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine(),
         "device": making.device,
     }
-    return Outcome(Result(job.seed, measures, seconds, made))
 
 
 def _missing(jobs: Sequence[Job], store: Store) -> list[Job]:

@@ -1,6 +1,6 @@
 """Choose the settings of a baseline on validation nodes alone; the test nodes are never looked at.
 
-python reproduce/search_baselines.py gcn cora    # tries baseline_grids.toml, writes searches/gcn-cora.json
+python -m reproduce.search_baselines gcn cora    # tries baseline_grids.toml, adds rows to searches/gcn.jsonl
 
 What was tried already is not tried again, so that an interrupted search goes on. The best settings go into
 `src/se_gnn/baselines/tuned.json`, where `se_gnn.baselines.tuned` finds them.
@@ -10,69 +10,77 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
 import json
+import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from sklearn.model_selection import ParameterGrid
 from tqdm import tqdm
 
+from reproduce.runner import Making
+from reproduce.tried import FOLDER, Searches, Settings
 from se_gnn.baselines import BASELINES, Baseline, baseline
 from se_gnn.baselines import tuned as tuned_settings
 from se_gnn.datasets import load_dataset
+from se_gnn.errors import InputError
 from se_gnn.explain.metrics import accuracy
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import replace_file
 
-HERE = Path(__file__).parent
-GRIDS = HERE / "baseline_grids.toml"
-Settings = dict[str, Any]
+GRIDS = Path(__file__).with_name("baseline_grids.toml")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
     """Try every combination and keep the best."""
+    from reproduce.__main__ import source_commit
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("baseline", choices=list(BASELINES))
     parser.add_argument("dataset")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cpu", help="cpu, cuda or auto")
-    args = parser.parse_args()
-    search(args.baseline, args.dataset, args.seeds, args.device)
+    parser.add_argument("--commit", help="commit of the source, where it is not a repository")
+    args = parser.parse_args(arguments)
+    try:
+        commit = source_commit(args.commit, trial=False)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    command = f"python -m reproduce.search_baselines {args.baseline} {args.dataset} --seeds {args.seeds}"
+    search(Searches(args.baseline), args.dataset, args.seeds, Making(command, commit, args.device))
+    write_tuned()
+    return 0
 
 
-def search(name: str, dataset: str, seeds: int, device: str = "cpu") -> None:
-    """Validation accuracy of each combination, the mean over some seeds; of equal ones the first wins."""
-    path = HERE / "searches" / f"{name}-{dataset}.json"
-    path.parent.mkdir(exist_ok=True)
-    tried: list[Settings] = json.loads(path.read_text(encoding="utf-8"))["tried"] if path.exists() else []
+def search(searches: Searches, dataset: str, seeds: int, making: Making) -> None:
+    """Validation accuracy of each combination with each seed."""
+    name = searches.path.stem
     grid = tomllib.loads(GRIDS.read_text(encoding="utf-8"))[name]
-    votes = list(_combinations(grid.pop("vote", {})))
-    for settings in tqdm(list(_combinations(grid)), desc=f"{name} on {dataset}", unit="setting"):
-        wanted = [{**settings, **vote} for vote in votes]
-        if all(any(_is(row, one, seeds) for row in tried) for one in wanted):
-            continue
-        scores = [_scores(name, dataset, settings, votes, seed, device) for seed in range(seeds)]
-        tried = [row for row in tried if row["settings"] not in wanted]  # with fewer seeds
-        for one, values in zip(wanted, zip(*scores)):
-            tried.append({"settings": one, "seeds": seeds, "val_accuracy": list(values)})
-        best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
-        command = f"python reproduce/search_baselines.py {name} {dataset} --seeds {seeds} --device {device}"
-        result = {"command": command, "chosen": best["settings"], "tried": tried}
-        replace_file(path, (json.dumps(result, indent=1) + "\n").encode())
-    best = max(tried, key=lambda row: np.mean(row["val_accuracy"]))
-    print(f"{np.mean(best['val_accuracy']):.4f}  {best['settings']}")
-    _keep_all()
+    votes = list(ParameterGrid(grid.pop("vote", {})))
+    for settings in tqdm(in_order(grid), desc=f"{name} on {dataset}", unit="setting"):
+        missing = [seed for seed in range(seeds) if not all(_has(searches, dataset, settings, votes, seed))]
+        scores = {seed: _scores(name, dataset, settings, votes, seed, making.device) for seed in missing}
+        for i, vote in enumerate(votes if missing else []):
+            by_seed = {seed: of_votes[i] for seed, of_votes in scores.items()}
+            searches.add(dataset, {**settings, **vote}, by_seed, making)
+    best = searches.best_first(dataset, seeds=seeds)[0]
+    print(f"{best.mean:.4f}  {best.settings}")
 
 
-def _combinations(grid: dict[str, list[Any]]) -> Iterator[Settings]:
-    return (dict(zip(grid, values)) for values in itertools.product(*grid.values()))
+def in_order(grid: dict[str, list[object]]) -> list[Settings]:
+    """Every combination, the last setting changing fastest.
+
+    >>> in_order({"b": [1, 2], "a": [3]})
+    [{'b': 1, 'a': 3}, {'b': 2, 'a': 3}]
+    """
+    positions = {key: range(len(values)) for key, values in grid.items()}
+    found = sorted(ParameterGrid(positions), key=lambda one: [one[key] for key in grid])
+    return [{key: grid[key][one[key]] for key in grid} for one in found]
 
 
-def _is(row: Settings, settings: Settings, seeds: int) -> bool:
-    return bool(row["settings"] == settings and row["seeds"] >= seeds)
+def _has(searches: Searches, dataset: str, settings: Settings, votes: list[Settings], seed: int) -> list[bool]:
+    return [searches.has(dataset, {**settings, **vote}, seed) for vote in votes]
 
 
 def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], seed: int, device: str) -> list[float]:
@@ -88,14 +96,20 @@ def _val_accuracy(fitted: Baseline, graph: AttributedGraph, vote: Settings) -> f
     return accuracy(fitted.predict()[graph.val], graph.labels[graph.val])
 
 
-def _keep_all() -> None:
-    """What every search so far chose; other searches may run at the same time."""
-    known: Settings = {}
-    for path in (HERE / "searches").glob("*.json"):
-        name, dataset = path.stem.rsplit("-", 1)
-        known.setdefault(name, {})[dataset] = json.loads(path.read_text(encoding="utf-8"))["chosen"]
-    replace_file(tuned_settings.FILE, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
+def chosen(folder: Path = FOLDER) -> dict[str, dict[str, Settings]]:
+    """What the searches chose, by baseline and data set."""
+    found: dict[str, dict[str, Settings]] = {}
+    for name in sorted(BASELINES):
+        searches = Searches(name, folder)
+        for dataset in searches.datasets:
+            found.setdefault(name, {})[dataset] = searches.best_first(dataset)[0].settings
+    return found
+
+
+def write_tuned() -> None:
+    """Put what was chosen where the package finds it."""
+    replace_file(tuned_settings.FILE, (json.dumps(chosen(), indent=1, sort_keys=True) + "\n").encode())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

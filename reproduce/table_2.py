@@ -15,7 +15,7 @@ TITLE = "Table 2: accuracy on the citation graphs, in percent"
 DATASETS = ("cora", "citeseer", "pubmed")
 NOTE = """\
 The last row is the default preset, whose settings were chosen on validation nodes as those of the baselines were; all
-that was tried is in `reproduce/searches/se-gnn/`."""
+that was tried is in `reproduce/searches/se-gnn.jsonl`."""
 
 
 def series() -> list[Series]:

@@ -368,3 +368,14 @@ def test_the_authors_preset_holds_the_published_settings_of_each_data_set(datase
     assert contrast.edge_loss_weight == contrast.node_loss_weight  # alpha = beta
     assert (training.learning_rate, training.weight_decay) == (0.01, 5e-4)
     assert similarity.hops == (1 if dataset == "ba-shapes" else 2)
+
+
+def test_a_retired_setting_of_an_older_model_is_ignored_where_it_was_off():
+    old = {**Config().to_dict(), "similarity": {**Config().to_dict()["similarity"], "candidates": None}}
+    assert Config.from_dict(old) == Config()
+    assert Config().override(["similarity.candidates=none"]) == Config()
+
+
+def test_a_retired_setting_that_was_on_is_an_error_that_says_what_to_do():
+    with pytest.raises(InputError, match=r"similarity.candidates no longer exists, got 120; .*train the model again"):
+        Config.from_dict({"similarity": {"candidates": 120}})

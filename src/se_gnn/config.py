@@ -49,15 +49,10 @@ class SimilarityConfig:
     hops: int = 2  # n, radius of a local graph
     measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
-    candidates: int | None = None  # labeled nodes, most similar as nodes, whose edges are matched; None: all, exact
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "num_nearest")
-        if self.candidates is not None and self.candidates <= self.num_nearest:  # a labeled node is its own candidate
-            raise InputError(
-                f"candidates must be none or more than num_nearest = {self.num_nearest}, got {self.candidates!r}"
-            )
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
         between(self, 1, 3, "hops")
@@ -247,13 +242,21 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"config file {path} is not valid TOML: {shortened(str(error), quoted=False)}") from error
 
 
+# settings that are gone, with what to say where one is set; a model saved when it was there holds it as null
+_RETIRED = {"similarity.candidates": "the search is exact: leave it out, and train the model again"}
+
+
 def _replace(section: Any, name: str, values: Mapping[str, Any]) -> Any:
     known = [f.name for f in dataclasses.fields(section)]
+    values = {key: None if value == "none" else value for key, value in values.items()}
+    for key in [key for key in values if f"{name}.{key}" in _RETIRED]:
+        value = values.pop(key)
+        if value is not None:
+            raise InputError(f"{name}.{key} no longer exists, got {value!r}; {_RETIRED[f'{name}.{key}']}")
     for key in values:
         if key not in known:
             raise InputError(f"unknown config key '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-    plain = {key: None if value == "none" else value for key, value in values.items()}
-    return dataclasses.replace(section, **plain)
+    return dataclasses.replace(section, **values)
 
 
 def _parse_value(text: str) -> Any:

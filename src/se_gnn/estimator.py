@@ -80,7 +80,6 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         hops: int | None = None,
         measure: Measure | None = None,
         directions: Directions | None = None,
-        candidates: int | Literal["none"] | None = None,
         node_loss_weight: float | None = None,
         edge_loss_weight: float | None = None,
         mask_rate: float | None = None,

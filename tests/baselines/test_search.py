@@ -2,73 +2,77 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from se_gnn.baselines import tuned
 
-ROOT = Path(__file__).resolve().parents[2]
-SEARCHES = sorted((ROOT / "reproduce" / "searches").glob("*.json"))
+ROOT = str(Path(__file__).resolve().parents[2])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+from reproduce.json_lines import read_rows, write_rows  # noqa: E402
+from reproduce.runner import Making  # noqa: E402
+from reproduce.tried import Searches  # noqa: E402
+
+from reproduce import search_baselines  # noqa: E402
+
+MAKING = Making("python -m reproduce.search_baselines mlp-k groups", "abc", "cpu")
 
 
 @pytest.fixture
-def search(tmp_path, monkeypatch, two_groups):
-    """The command in a folder of its own, on a small graph; counts what it fits."""
-    spec = importlib.util.spec_from_file_location("search_baselines", ROOT / "reproduce" / "search_baselines.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "HERE", tmp_path)
-    monkeypatch.setattr(module, "GRIDS", tmp_path / "grids.toml")
-    monkeypatch.setattr(module, "load_dataset", lambda name, seed: two_groups)
-    monkeypatch.setattr(tuned, "FILE", tmp_path / "tuned.json")
-    (tmp_path / "tuned.json").write_text("{}", encoding="utf-8")
-    module.GRIDS.write_text(
-        "[mlp-k]\nepochs = [3]\nhidden_size = [2, 4]\nvote.num_nearest = [1, 3, 5]\n", encoding="utf-8"
-    )
-    module.fitted_on = []
-    real = module.baseline
+def fitted_on(tmp_path, monkeypatch, two_groups):
+    """The command on a small graph and a small grid; the graphs on which something was fitted."""
+    grids = tmp_path / "grids.toml"
+    grids.write_text("[mlp-k]\nepochs = [3]\nhidden_size = [2, 4]\nvote.num_nearest = [1, 3, 5]\n", encoding="utf-8")
+    monkeypatch.setattr(search_baselines, "GRIDS", grids)
+    monkeypatch.setattr(search_baselines, "load_dataset", lambda name, seed: two_groups)
+    graphs, real = [], search_baselines.baseline
 
     def counted(name, **settings):
         made = real(name, **settings)
         fit = made.fit
-        made.fit = lambda graph, **how: module.fitted_on.append(graph) or fit(graph, **how)
+        made.fit = lambda graph, **how: graphs.append(graph) or fit(graph, **how)
         return made
 
-    monkeypatch.setattr(module, "baseline", counted)
-    return module
+    monkeypatch.setattr(search_baselines, "baseline", counted)
+    return graphs
 
 
-def test_every_combination_is_tried_without_test_nodes_and_the_best_is_kept(search, tmp_path):
-    search.search("mlp-k", "groups", seeds=2)
-    result = json.loads((tmp_path / "searches" / "mlp-k-groups.json").read_text(encoding="utf-8"))
-    assert len(result["tried"]) == 6
-    assert len(search.fitted_on) == 4  # the vote needs no training of its own
-    assert all(len(graph.test) == 0 for graph in search.fitted_on)
-    means = [np.mean(row["val_accuracy"]) for row in result["tried"]]
-    assert result["chosen"] == result["tried"][int(np.argmax(means))]["settings"]
-    assert json.loads(tuned.FILE.read_text(encoding="utf-8")) == {"mlp-k": {"groups": result["chosen"]}}
+def test_every_combination_is_tried_without_test_nodes_and_the_best_is_chosen(fitted_on, tmp_path):
+    search_baselines.search(Searches("mlp-k", tmp_path), "groups", 2, MAKING)
+    tried = Searches("mlp-k", tmp_path).of("groups")
+    assert len(tried) == 6
+    assert len(fitted_on) == 4  # the vote needs no training of its own
+    assert all(len(graph.test) == 0 for graph in fitted_on)
+    best = max(tried, key=lambda one: one.mean)
+    assert search_baselines.chosen(tmp_path) == {"mlp-k": {"groups": best.settings}}
 
 
-def test_what_was_tried_is_not_tried_again(search, tmp_path):
-    search.search("mlp-k", "groups", seeds=1)
-    path = tmp_path / "searches" / "mlp-k-groups.json"
-    whole = json.loads(path.read_text(encoding="utf-8"))
-    part = {**whole, "tried": whole["tried"][:3]}
-    path.write_text(json.dumps(part), encoding="utf-8")
-    search.fitted_on.clear()
-    search.search("mlp-k", "groups", seeds=1)
-    assert len(search.fitted_on) == 1
-    assert json.loads(path.read_text(encoding="utf-8")) == whole
+def test_what_was_tried_is_not_tried_again(fitted_on, tmp_path):
+    search_baselines.search(Searches("mlp-k", tmp_path), "groups", 1, MAKING)
+    path = tmp_path / "mlp-k.jsonl"
+    whole = read_rows(path)
+    write_rows(path, whole[:3])
+    fitted_on.clear()
+    search_baselines.search(Searches("mlp-k", tmp_path), "groups", 1, MAKING)
+    assert len(fitted_on) == 1
+    assert [(row["settings"], row["val_accuracy"]) for row in read_rows(path)] == [
+        (row["settings"], row["val_accuracy"]) for row in whole
+    ]
 
 
-@pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.stem)
-def test_committed_settings_are_the_best_of_the_committed_search(path):
-    result = json.loads(path.read_text(encoding="utf-8"))
-    best = max(result["tried"], key=lambda row: np.mean(row["val_accuracy"]))
-    name, dataset = path.stem.rsplit("-", 1)
-    chosen = json.loads(tuned.FILE.read_text(encoding="utf-8"))[name][dataset]
-    assert chosen == result["chosen"] == best["settings"]
+def test_combinations_come_in_the_order_of_the_grid():
+    assert search_baselines.in_order({"b": [2, 1], "a": ["x", "y"]}) == [
+        {"b": 2, "a": "x"},
+        {"b": 2, "a": "y"},
+        {"b": 1, "a": "x"},
+        {"b": 1, "a": "y"},
+    ]
+
+
+def test_committed_settings_are_the_best_of_the_committed_searches():
+    assert search_baselines.chosen() == json.loads(tuned.FILE.read_text(encoding="utf-8"))

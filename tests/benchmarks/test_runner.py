@@ -81,13 +81,6 @@ def test_doubling_compares_a_graph_with_one_twice_its_size(monkeypatch):
     assert [figure["median"] for figure in record["figures"]] == [2.0, 1.0]
 
 
-def test_candidates_are_measured_against_the_exact_search():
-    (record,) = run_cases([BY_NAME["candidates"]], RunSettings(quick=True))["cases"]
-    assert record["status"] == "measured", record
-    assert 0.5 < record["figures"][1]["median"] <= 1
-    assert record["details"]["candidates"] < record["details"]["labeled nodes"]
-
-
 @dataclasses.dataclass
 class _Report:
     result: dict

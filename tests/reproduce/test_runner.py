@@ -1,14 +1,16 @@
 """Jobs run once, resume, fail alone, and run again when their settings change."""
 
-import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from reproduce.job import Job, Series, jobs_of
+from reproduce.json_lines import read_rows
 from reproduce.runner import Making, run_jobs
-from reproduce.store import Result, Store, _same
+from reproduce.settings_digest import digest_of
+from reproduce.store import Result, Store
 
 from reproduce import __main__ as command_line
 
@@ -38,7 +40,7 @@ def test_other_settings_make_a_result_out_of_date(tmp_path, counting):
     assert store.of(series(depth=3)) == []
     run(jobs_of([series(depth=3)], 1), store)
     assert len(counting) == 2
-    assert store.of(series(depth=2)) == []
+    assert len(store.of(series(depth=3))) == store.num_stale(series(depth=3)) == 1
 
 
 def test_a_failure_leaves_no_result_and_stops_nobody(tmp_path, counting):
@@ -46,7 +48,7 @@ def test_a_failure_leaves_no_result_and_stops_nobody(tmp_path, counting):
     failed = run(jobs_of([series("bad", fails=True), series("good")], 1), store, lines.append)
     assert [job.series.method for job in failed] == ["bad"]
     assert len(store.of(series("good"))) == 1
-    assert not store.path(failed[0]).exists()
+    assert store.get(failed[0]) is None
     assert any("no such luck" in line for line in lines)
 
 
@@ -97,7 +99,10 @@ def test_a_series_of_two_tables_runs_once_and_one_without_randomness_has_one_see
 def test_a_result_says_what_made_it(tmp_path, counting):
     store, job = Store(tmp_path), Job(series(depth=2), 0)
     run([job], store)
-    content = json.loads(store.path(job).read_text(encoding="utf-8"))
+    (content,) = read_rows(tmp_path / "other.jsonl")
+    assert content["digest"] == digest_of({"depth": 2})
+    assert content["job"]["seed"] == 0
+    assert content["made"]["device"] == "cpu"
     assert content["settings"] == {"depth": 2}
     assert content["made"]["command"] == "python -m reproduce run x"
     assert content["made"]["commit"] == "abc"
@@ -107,17 +112,23 @@ def test_a_result_says_what_made_it(tmp_path, counting):
 def test_processes_share_the_jobs(tmp_path):
     command = [sys.executable, "-m", "reproduce", "run", "table-1", "--only", "ba-shapes", "--jobs", "2"]
     done = subprocess.run(
-        [*command, "--results", str(tmp_path), "--commit", "abc"], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, "--trial"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    content = json.loads((tmp_path / "statistics/ba-shapes/load/seed-0.json").read_text(encoding="utf-8"))
+    (content,) = read_rows(tmp_path / "build/trial/table-1.jsonl")
     assert content["measures"]["nodes"] == 700
 
 
 def test_what_takes_hours_on_a_cpu_is_left_out_and_said(tmp_path, monkeypatch, capsys):
     ran = []
     monkeypatch.setattr(command_line, "run_jobs", lambda jobs, *args, **how: ran.extend(jobs) or [])
-    command = ["run", "table-2", "--only", "citeseer", "--seeds", "2", "--results", str(tmp_path), "--commit", "abc"]
+    monkeypatch.setattr(command_line, "describe_commit", lambda apart_from: "abc")
+    command = ["run", "table-2", "--only", "citeseer", "--seeds", "2", "--results", str(tmp_path)]
     assert command_line.main(command) == 0
     assert {job.series.method for job in ran}.isdisjoint({"pro-gnn"})
     assert capsys.readouterr().out.startswith("left out: 2 jobs of Pro-GNN, each takes hours on a CPU.")
@@ -127,9 +138,16 @@ def test_what_takes_hours_on_a_cpu_is_left_out_and_said(tmp_path, monkeypatch, c
     assert not capsys.readouterr().out
 
 
-def test_a_setting_that_came_later_is_one_that_is_off():
-    stored = {"similarity": {"num_nearest": 5}}
-    assert _same(stored, {"similarity": {"num_nearest": 5, "candidates": None}})
-    assert not _same(stored, {"similarity": {"num_nearest": 5, "candidates": 60}})
-    assert not _same(stored, {"similarity": {"num_nearest": 6, "candidates": None}})
-    assert not _same({"similarity": {"num_nearest": 5, "gone": 1}}, stored)
+@pytest.mark.parametrize("found", ["abc with changes", None])
+def test_results_of_source_that_is_in_no_commit_are_refused(found, tmp_path, monkeypatch, capsys, counting):
+    monkeypatch.setattr(command_line, "describe_commit", lambda apart_from: found)
+    assert command_line.main(["run", "table-1", "--results", str(tmp_path)]) == 1
+    assert ("--trial" if found else "--commit") in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_commit_of_a_repository_is_not_overruled(monkeypatch):
+    monkeypatch.setattr(command_line, "describe_commit", lambda apart_from: "abc")
+    assert command_line.source_commit("def", trial=False) == "abc"
+    monkeypatch.setattr(command_line, "describe_commit", lambda apart_from: None)
+    assert command_line.source_commit("def", trial=False) == "def"

@@ -175,3 +175,16 @@ def test_a_target_has_the_same_bits_alone_and_among_others():
         for node in range(graph.num_nodes):
             alone = structure_similarity(h, plan_of(graph, 2, targets=np.array([node])), measure)
             assert torch.equal(alone[0], together[node])
+
+
+@settings(max_examples=30)
+@given(graph=graphs(), seed=seeds, hops=hops, measure=measures)
+def test_a_matching_names_edges_by_their_ids(graph, seed, hops, measure):
+    h, labeled = continuous(seed, graph.num_nodes, 3), local_graphs(graph, graph.train, hops)
+    targets = local_graphs(graph, np.arange(graph.num_nodes), hops)
+    _, matching = structure.structure_with_matches(h, plan_of(graph, hops), measure)
+    for i in range(len(targets)):
+        np.testing.assert_array_equal(matching.edge_ids[matching.rows(i)], targets.row(i))
+    for column in range(len(labeled)):
+        wanted = set(labeled.row(column).tolist()) or {-1}
+        assert set(matching.matched_ids[:, column].tolist()) <= wanted

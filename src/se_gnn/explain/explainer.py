@@ -57,7 +57,6 @@ class Explainer:
             temperature=settings.temperature,
             measure=settings.measure,
             directions=settings.directions,
-            candidates=self.trained.voter.num_candidates,
             graph=graph,
             node_names={i: graph.node_names[i] for i in sorted(_mentioned(node, edges, neighbors))},
         )
@@ -104,9 +103,6 @@ class _Evidence:
         self.matching: EdgeMatching
         self.back: EdgeMatching | None
         self.similarities, self.matching, self.back = compare_with_matches_back(h, self.plan, settings)
-        candidates = voter.candidates(h, self.plan)
-        if candidates is not None:
-            self.similarities = candidates.spread(self.similarities)
         itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
         self.overall = self.similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
         # one more than K, to know who would step in for a neighbor

@@ -92,7 +92,6 @@ class Explanation:
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN where no neighbor has
             edges.
         hops, node_weight, temperature, measure, directions: the settings n, lambda, tau, sim it was computed with.
-        candidates: how many labeled nodes, the most similar as nodes, the K nearest were chosen among; None: all.
         node_names: names of all nodes that are mentioned.
         graph: the graph it was explained on.
     """
@@ -112,7 +111,6 @@ class Explanation:
     temperature: float
     measure: str
     directions: str
-    candidates: int | None
     node_names: dict[int, str]
     graph: AttributedGraph
 

@@ -26,8 +26,6 @@ def describe(explanation: Explanation) -> str:
     else:
         parts.append(f"{agreeing} of its {total} nearest labeled nodes are.")
     parts.append(_closest(closest))
-    if explanation.candidates is not None:
-        parts.append(f"The nearest were chosen among the {explanation.candidates:,} labeled nodes most similar to it.")
     if not explanation.has_structure:
         parts.append("The node has no relations, so it was compared by its own attributes alone.")
     if explanation.left_out:

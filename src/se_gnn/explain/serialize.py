@@ -43,7 +43,6 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
             "temperature": explanation.temperature,
             "measure": explanation.measure,
             "directions": explanation.directions,
-            "candidates": explanation.candidates,
         },
         "neighbors": [_neighbor(neighbor, explanation) for neighbor in explanation.neighbors],
         "edges": [

@@ -18,7 +18,7 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
-from se_gnn.model.voter import RECALL_SAMPLE, Voter
+from se_gnn.model.voter import Voter
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,3 @@ class TrainedModel:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
-
-    def candidate_recall(self, *, sample: int = RECALL_SAMPLE, seed: int = 0) -> float:
-        """Share of the K nearest of an exact search that the candidates hold, over a sample of all nodes."""
-        return self.voter.candidate_recall(self.embeddings, sample=sample, seed=seed)

@@ -13,12 +13,9 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
 from se_gnn.similarity import ComparisonPlan, Similarities, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.candidates import Candidates, compare_candidates
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.overall import compare_with_matches
-from se_gnn.similarity.structure import EdgeMatching, structure_with_matches
-
-RECALL_SAMPLE = 200  # nodes on which the candidates are checked against the exact answer
+from se_gnn.similarity.structure import EdgeMatching
 
 
 class Voter:
@@ -38,18 +35,11 @@ class Voter:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
         return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity)
 
-    @property
-    def num_candidates(self) -> int | None:
-        """Labeled nodes that each node is compared with edge by edge; None: with all."""
-        wanted = self.config.similarity.candidates
-        return wanted if wanted is not None and wanted < len(self.labeled) else None
-
     @torch.no_grad()
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:
         """K nearest labeled nodes, weights and class probabilities of the targets of a plan, Eq. (8)-(9).
 
-        A labeled node does not vote for itself: it is left out of its own neighbors. With ``similarity.candidates``
-        the K nearest are those of each node's candidates.
+        A labeled node does not vote for itself: it is left out of its own neighbors.
         """
         return self._vote(plan.targets.nodes, self._nearest(h, plan))
 
@@ -58,21 +48,8 @@ class Voter:
         """Class probabilities alone, [T, C], left where they were computed."""
         return self._weigh(self._nearest(h, plan))[1]
 
-    def candidates(self, h: Tensor, plan: ComparisonPlan) -> Candidates | None:
-        """The candidates of the targets of a plan, compared; None where all labeled nodes are."""
-        if self.num_candidates is None:
-            return None
-        return compare_candidates(h, plan, self.config.similarity, self.num_candidates, max_memory=self.max_memory)
-
     def _nearest(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
-        """The K nearest labeled nodes of each target, or of its candidates."""
-        some = self.candidates(h, plan)
-        if some is None:
-            return self._nearest_of_all(h, plan)
-        return _Nearest.of(some.similarities, plan, some.positions).cut(self.config.similarity.num_nearest)
-
-    def _nearest_of_all(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
-        """The same by an exact search.
+        """The K nearest labeled nodes of each target.
 
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
         are kept.
@@ -94,22 +71,10 @@ class Voter:
     def predict_with_matches(self, h: Tensor, plan: ComparisonPlan) -> tuple[Prediction, EdgeMatching]:
         """As :meth:`predict`, with the best matches of the targets' edges kept: what explanations are read from."""
         settings = self.config.similarity
-        if self.num_candidates is not None:
-            return self.predict(h, plan), structure_with_matches(h, plan.forward, settings.measure)[1]
         similarities, matching = compare_with_matches(h, plan, settings, max_memory=self.max_memory)
         positions = torch.arange(len(plan.labeled), device=h.device).expand_as(similarities.overall)
         nearest = _Nearest.of(similarities, plan, positions).cut(settings.num_nearest)
         return self._vote(plan.targets.nodes, nearest), matching
-
-    @torch.no_grad()
-    def candidate_recall(self, h: Tensor, *, sample: int = RECALL_SAMPLE, seed: int = 0) -> float:
-        """Share of the K nearest of an exact search that the candidates hold, over a sample of all nodes; 1 without."""
-        if self.num_candidates is None:
-            return 1.0
-        some = np.random.default_rng(seed).permutation(self.graph.num_nodes)[:sample]
-        plan = self.plan(np.sort(some))
-        found, exact = self._nearest(h, plan).positions, self._nearest_of_all(h, plan).positions
-        return float((exact[:, :, None] == found[:, None, :]).any(dim=2).double().mean())
 
     def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
         weights, probabilities = self._weigh(nearest)

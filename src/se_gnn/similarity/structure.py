@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -90,17 +91,35 @@ class StructurePlan:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EdgeMatching:
-    """Best matches of the distinct edges of all targets: what explanations are read from.
+    r"""Best matches of the distinct edges of all targets, by the edges' ids: what explanations are read from.
 
     Shapes:
-        - **similarity**, **winners** (positions among ``plan.key_ids``): :math:`(Q, L)`
+        - **edge_ids** (of the queries, ascending): :math:`(Q,)`
+        - **similarity**, **matched_ids** (-1 where a local graph has no edge): :math:`(Q, L)`
+        - **ptr:** :math:`(T + 1,)`, **columns** (rows of a target's edges): :math:`(\sum_t |E_t|,)`
     """
 
     plan: MatchPlan
     similarity: FloatArray
-    winners: Int32Array
+    winners: Int32Array  # positions among ``plan.key_ids``
+    ptr: IntArray
+    columns: Int32Array
+
+    @property
+    def edge_ids(self) -> IntArray:
+        """Ids of the matched edges, [Q]."""
+        return self.plan.query_ids
+
+    @cached_property
+    def matched_ids(self) -> IntArray:
+        """Id of the best match of each edge in each local graph, [Q, L]; -1 where that has no edge."""
+        return np.append(self.plan.key_ids, -1)[self.winners]
+
+    def rows(self, i: int) -> Int32Array:
+        """Where the edges of the i-th target stand, in the order of their ids, [M]."""
+        return self.columns[self.ptr[i] : self.ptr[i + 1]]
 
 
 def structure_similarity(
@@ -127,7 +146,8 @@ def structure_with_matches(h: Tensor, plan: StructurePlan, measure: Measure) -> 
     """As :func:`structure_similarity`, with all best matches kept."""
     best, winners = kernel_for(h).match_edges(h.detach(), plan.matching, measure)
     similarity = _mean_of_edges(best, plan).masked_fill(~plan.defined(h.device), -torch.inf)
-    return similarity, EdgeMatching(plan.matching, best.cpu().numpy(), winners.cpu().numpy())
+    arrays = (best.cpu().numpy(), winners.cpu().numpy())
+    return similarity, EdgeMatching(plan.matching, *arrays, plan.ptr, plan.columns)
 
 
 def both_products(

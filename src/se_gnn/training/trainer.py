@@ -232,8 +232,6 @@ class TrainingRun:
             val_accuracy=validation["accuracy"],
             validation=validation,
             max_local_edges=self.config.training.max_local_edges,
-            candidates=trained.voter.num_candidates,
-            candidate_recall=trained.candidate_recall(),
             epochs=self.epoch,
             best_epoch=self.best_epoch,
             stopped_early=self.stopped_early,

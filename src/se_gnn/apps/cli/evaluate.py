@@ -44,24 +44,7 @@ def measure(trained: TrainedModel) -> dict[str, Any]:
     """All figures of a model as plain values; None where there are no nodes to measure on."""
     from se_gnn.model.evaluate import evaluate as figures_of
 
-    return {**figures_of(trained), "candidates": candidate_figures(trained)}
-
-
-def candidate_figures(trained: TrainedModel) -> dict[str, Any] | None:
-    """How many labeled nodes each node was compared with edge by edge, and what that misses; None: with all."""
-    candidates = trained.voter.num_candidates
-    if candidates is None:
-        return None
-    return {"number": candidates, "labeled": len(trained.graph.train), "recall": trained.candidate_recall()}
-
-
-def candidate_sentence(figures: dict[str, Any]) -> str:
-    """The same in words."""
-    return (
-        f"The search was approximate: edges were matched with the {figures['number']:,} of {figures['labeled']:,} "
-        f"labeled nodes most similar to each node.\nOn a sample these hold {percent(figures['recall'])} of the nearest "
-        "of an exact search."
-    )
+    return figures_of(trained)
 
 
 def _show(figures: dict[str, Any]) -> str:
@@ -86,7 +69,6 @@ def _show(figures: dict[str, Any]) -> str:
             *([f"ROC-AUC and average precision are those of class {figures['classes'][1]['class']!r}."] if two else []),
             "Test nodes by class",
             table(["class", *numbers, "recall", "precision"], classes),
-            *([candidate_sentence(figures["candidates"])] if figures["candidates"] else []),
         ]
     )
 

@@ -19,7 +19,6 @@ from se_gnn.apps.cli.arguments import (
     node_ids,
     shows_progress,
 )
-from se_gnn.apps.cli.evaluate import candidate_figures, candidate_sentence
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 from se_gnn.progress import compilation_said, phase
@@ -64,8 +63,6 @@ def predict(
         replace_file(out, content)
     if not quiet:
         typer.echo(f"Wrote the predictions of {count(len(prediction.nodes), 'node')} to {out}.")
-        if figures := candidate_figures(trained):
-            typer.echo(candidate_sentence(figures))
 
 
 def _writer(out: Path) -> Writer:

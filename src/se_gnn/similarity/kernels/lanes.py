@@ -25,7 +25,6 @@ _I32 = ir.IntType(32)
 _INTS = ir.VectorType(_I32, WIDTH)
 ROWS = 6  # rows of one register tile of the product
 _TILE = 4 if binding.get_host_cpu_features().get("avx512f") else 1  # its vectors across: what the registers hold
-ACROSS = _TILE * WIDTH  # and its columns
 
 
 class _Matrix:
@@ -267,95 +266,6 @@ def transpose_tile(typingctx: Any, source: Any, row: Any, column: Any, out: Any,
         ]
         for i, values in enumerate(_transposed(builder, rows)):
             builder.store(values, target.place(builder.add(args[4], _index(i)), args[5], kind), align=4)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@intrinsic
-def match_tile(
-    typingctx: Any,
-    left: Any,
-    row: Any,
-    right: Any,
-    block: Any,
-    vectors: Any,
-    both: Any,
-    key_halves: Any,
-    query_halves: Any,
-    first: Any,
-    best: Any,
-    keys: Any,
-    back: Any,
-    queries: Any,
-) -> Any:
-    """Score ``ROWS`` keys with a block of queries, and raise the best of both.
-
-    Key k and query q score ``left[k] . right[q] - key_halves[k] - query_halves[q]``. Of each query ``best`` and
-    ``keys`` (``first`` + row of the key) are raised; where ``both``, so are ``back`` and ``queries`` of each key and
-    lane. Of equals the first stays. The last block may hold fewer ``vectors`` of queries.
-
-    Shapes: left [G, D]; right, packed, [blocks, D, ACROSS]; key_halves [G]; query_halves, best, keys [vectors, WIDTH];
-    back, queries [G, WIDTH].
-    """
-    signature = types.void(
-        left, types.int64, right, types.int64, types.int64, types.int64, key_halves, query_halves, types.int64,
-        best, keys, back, queries,
-    )  # fmt: skip
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, packed, lower, offsets, top, names, back_top, back_names = (
-            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 6, 7, 9, 10, 11, 12)
-        )
-        rows = [builder.add(args[1], _index(r)) for r in range(ROWS)]
-        above = builder.mul(args[3], matrix.stride)
-        place = builder.mul(args[3], _index(_TILE))
-        numbers = ir.Constant(_INTS, list(range(WIDTH)))
-        fma = _fma(builder)
-
-        def score(across: int) -> list[Any]:
-            """Scores of all rows with some vectors, row by row."""
-            zeros = [ir.Constant(_FLOATS, [0.0] * WIDTH)] * (ROWS * across)
-            with _Loop.over(builder, _index(0), matrix.stride, zeros) as loop:
-                held = [packed.load(builder.add(above, loop.index), v) for v in range(across)]
-                for r in range(ROWS):
-                    value = _broadcast(builder, matrix.entry(rows[r], loop.index), _FLOATS)
-                    loop.next += [
-                        builder.call(fma, [value, held[v], loop.carried[r * across + v]]) for v in range(across)
-                    ]
-            shifts = [offsets.load(builder.add(place, _index(v)), 0) for v in range(across)]
-            scores = []
-            for r in range(ROWS):
-                shift = _broadcast(builder, lower.entry(rows[r]), _FLOATS)
-                for v in range(across):
-                    scores.append(builder.fsub(builder.fsub(loop.carried[r * across + v], shift), shifts[v]))
-            return scores
-
-        def raise_best(values: Any, labels: Any, place: Any, others: list[tuple[Any, Any]]) -> None:
-            highest, name = values.load(place, 0), labels.load(place, 0, _INTS)
-            for value, label in others:
-                better = builder.fcmp_ordered(">", value, highest)
-                highest = builder.select(better, value, highest)
-                name = builder.select(better, label, name)
-            values.store(highest, place, 0)
-            labels.store(name, place, 0)
-
-        def as_name(number: Any) -> Any:
-            return _broadcast(builder, builder.trunc(number, _I32), _INTS)
-
-        for across in range(1, _TILE + 1):
-            with builder.if_then(builder.icmp_signed("==", args[4], _index(across))):
-                scores = score(across)
-                key_names = [as_name(builder.add(args[8], key)) for key in rows]
-                places = [builder.add(place, _index(v)) for v in range(across)]
-                for v in range(across):
-                    column = [(scores[r * across + v], key_names[r]) for r in range(ROWS)]
-                    raise_best(top, names, places[v], column)
-                with builder.if_then(builder.icmp_signed("!=", args[5], _index(0))):
-                    query_names = [builder.add(as_name(builder.mul(place, _index(WIDTH))), numbers) for place in places]
-                    for r in range(ROWS):
-                        some = [(scores[r * across + v], query_names[v]) for v in range(across)]
-                        raise_best(back_top, back_names, rows[r], some)
         return context.get_dummy_value()
 
     return signature, codegen

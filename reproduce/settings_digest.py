@@ -1,0 +1,43 @@
+"""Whether a result was made with the settings that are asked for, although settings come and go.
+
+A setting that is None is off. One that did not exist when a result was made had, in effect, the value in
+:data:`EARLIER`, and was off where nothing is said there; the same holds for one that no longer exists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+Settings = dict[str, Any]
+
+# the value that results without the setting were made with, by section and key
+EARLIER: dict[str, Any] = {}
+
+
+def same_settings(stored: Settings, wanted: Settings) -> bool:
+    """Whether two settings give the same result."""
+    one, other = _explicit(stored), _explicit(wanted)
+    return all(one.get(key, EARLIER.get(key)) == other.get(key, EARLIER.get(key)) for key in one | other)
+
+
+def digest_of(settings: Settings) -> str:
+    """A short name for settings: equal for equal ones, those that are off left out.
+
+    >>> digest_of({"encoder": {"width": 1, "depth": None}}) == digest_of({"encoder": {"width": 1}})
+    True
+    """
+    text = json.dumps(_explicit(settings), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _explicit(settings: Settings, path: str = "") -> Settings:
+    """All settings that are on, flat, by their path."""
+    flat: Settings = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _explicit(value, f"{path}{key}.")
+        elif value is not None:
+            flat[f"{path}{key}"] = value
+    return flat

@@ -1,0 +1,97 @@
+"""Rows of results: found by settings although settings come and go, removed when nothing shows them."""
+
+import json
+
+import pytest
+from reproduce.experiments import EXPERIMENTS, file_names
+from reproduce.job import Job, Series, series_name
+from reproduce.json_lines import append_row, read_rows, write_rows
+from reproduce.prune import wanted_rows
+from reproduce.settings_digest import digest_of, same_settings
+from reproduce.store import RESULTS, Result, Store
+
+from reproduce import settings_digest
+from se_gnn.errors import InputError
+
+GCN = Series(kind="counting", dataset="cora", method="gcn", settings={"depth": 2})
+
+
+def test_a_setting_that_came_later_is_one_that_is_off():
+    stored = {"similarity": {"num_nearest": 5}}
+    assert same_settings(stored, {"similarity": {"num_nearest": 5, "later": None}})
+    assert not same_settings(stored, {"similarity": {"num_nearest": 5, "later": 60}})
+    assert not same_settings(stored, {"similarity": {"num_nearest": 6, "later": None}})
+
+
+def test_a_setting_that_is_gone_was_off():
+    wanted = {"similarity": {"num_nearest": 5}}
+    assert same_settings({"similarity": {"num_nearest": 5, "gone": None}}, wanted)
+    assert not same_settings({"similarity": {"num_nearest": 5, "gone": 1}}, wanted)
+
+
+def test_a_setting_that_came_later_may_have_had_a_value_before(monkeypatch):
+    monkeypatch.setitem(settings_digest.EARLIER, "training.loss", "clamped")
+    assert same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "clamped"}})
+    assert not same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "exact"}})
+    assert same_settings({"training": {"epochs": 5, "loss": "exact"}}, {"training": {"epochs": 5, "loss": "exact"}})
+
+
+def test_digests_are_equal_for_equal_settings_alone():
+    assert digest_of({"a": {"b": 1, "c": 2}}) == digest_of({"a": {"c": 2, "b": 1, "off": None}})
+    assert digest_of({"a": {"b": 1}}) != digest_of({"a": {"b": 2}})
+
+
+def test_the_last_row_of_a_job_counts(tmp_path):
+    store = Store(tmp_path)
+    for value in (0.1, 0.2):
+        store.put(Job(GCN, 0), Result(0, {"accuracy": value}, 1, {}))
+    for read in (store, Store(tmp_path)):
+        assert [result.measures["accuracy"] for result in read.of(GCN)] == [0.2]
+
+
+def test_a_row_that_a_kill_cut_short_is_not_there_and_the_next_one_is_whole(tmp_path):
+    path = tmp_path / "x.jsonl"
+    append_row(path, {"n": 1})
+    with path.open("ab") as file:
+        file.write(b'{"n": 2, "half')
+    assert read_rows(path) == [{"n": 1}]
+    append_row(path, {"n": 3})
+    assert read_rows(path) == [{"n": 1}, {"n": 3}]
+
+
+def test_a_damaged_line_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"n": 1}\n{"n": \n{"n": 3}\n')
+    with pytest.raises(InputError, match=r"x\.jsonl:2 is truncated or damaged"):
+        read_rows(path)
+
+
+def test_a_file_without_rows_goes(tmp_path):
+    path = tmp_path / "x.jsonl"
+    write_rows(path, [{"n": 1}])
+    write_rows(path, [])
+    assert not path.exists()
+
+
+def test_what_nothing_shows_is_pruned(tmp_path):
+    store = Store(tmp_path)
+    shown = next(one for one in EXPERIMENTS["table-2"].series() if one.method == "gcn")
+    old = Series(kind="classify", dataset=shown.dataset, method="gcn", settings={"hidden_size": 99})
+    for series, seed, commit in ((shown, 0, "abc"), (shown, 1, "abc with changes"), (old, 2, "abc"), (GCN, 0, "abc")):
+        store.put(Job(series, seed, "table-2"), Result(seed, {}, 1, {"commit": commit}))
+    assert store.keep(wanted_rows()) == 3
+    assert [result.seed for result in store.of(shown)] == [0]
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_committed_rows_say_what_made_them(path):
+    homes = file_names()
+    for row in read_rows(path):
+        assert row["digest"] == digest_of(row["settings"])
+        assert row["made"]["command"].startswith("python ")
+        assert row["made"]["commit"]
+        assert "changes" not in row["made"]["commit"]
+        assert row["made"]["machine"]
+        assert isinstance(row["job"]["seed"], int)
+        assert homes.get(series_name(row["job"]), path.stem) == path.stem
+    assert json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
