@@ -61,8 +61,7 @@ def quick(monkeypatch):
     whole = SEGNNClassifier.fit
 
     def fit(self, graph, y=None):
-        self.settings = [*self.settings, "training.epochs=2"]
-        return whole(self, graph, y)
+        return whole(self.set_params(epochs=2), graph, y)
 
     monkeypatch.setattr(SEGNNClassifier, "fit", fit)
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from se_gnn.errors import InputError, did_you_mean, shortened
 
 CUSTOM, DEFAULT_PRESET = "custom", "best"
+LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
 LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
 
 Measure = Literal["cosine", "distance"]
@@ -278,6 +279,8 @@ def check_types(section: Any) -> None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and not -LARGEST <= value <= LARGEST:
             raise InputError(f"{name} must be at most {LARGEST}, got {shortened(value)}")
+        if isinstance(value, float) and LARGEST_FLOAT < abs(value) < float("inf"):
+            raise InputError(f"{name} must be at most {LARGEST_FLOAT:g}, got {value!r}")
         if float in allowed and whole:
             object.__setattr__(section, name, float(value))
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):

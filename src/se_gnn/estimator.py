@@ -183,7 +183,8 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, nodes: Any = None) -> npt.NDArray[Any]:
         """Predicted classes of some nodes (None: all), as labels were given: names, or integers."""
-        return np.asarray(self.classes_[self.predict_proba(nodes).argmax(axis=1)])
+        probabilities = self.predict_proba(nodes)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""

@@ -18,7 +18,7 @@ from se_gnn.config import Config
 from se_gnn.errors import InputError, shortened
 from se_gnn.figures import known
 from se_gnn.graph import AttributedGraph, LocalGraphs
-from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.progress import bar, compilation_said, phase
@@ -63,6 +63,7 @@ def train(
     """
     graph.check_trainable()
     check_seed(seed)
+    check_model_size(graph, config)
     where = resolve_device(device)
     with compilation_said(shown=progress), phase("comparing", shown=progress):
         run = TrainingRun(graph, config, seed=seed, device=where, folder=folder, max_memory=max_memory)

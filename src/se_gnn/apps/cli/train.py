@@ -12,7 +12,7 @@ import typer
 
 from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.tables import WIDTH, count, percent
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 from se_gnn.progress import phase
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def train(
     from se_gnn.apps.cli.output_folder import check_output_folder, prepare_output_folder
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
-    from se_gnn.model import check_num_nearest
+    from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.similarity.memory import memory_budget
     from se_gnn.training import resolve_device
 
@@ -92,6 +92,7 @@ def train(
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
     check_num_nearest(graph, chosen)
+    check_model_size(graph, chosen)
     prepare_output_folder(out, overwrite=overwrite)
     if not quiet:
         typer.echo(_describe(graph, chosen, seed, str(where)))
@@ -115,13 +116,13 @@ def dataset_name(data: str) -> str | None:
     name = data.lower().replace("_", "-")
     if name in names:
         return name
-    if holds_graph(data):
+    if data and holds_graph(data):
         return None
-    if Path(data).is_dir():
+    if data and Path(data).is_dir():
         raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
     known = ", ".join(info.name for info in dataset_infos())
     raise InputError(
-        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
+        f"unknown data set {shortened(data)}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
     )
 
 
