@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from se_gnn import SEGNNClassifier, load_dataset
-from se_gnn.graph.store import replace_file, writing_to
+from se_gnn.files import replace_file, writing_to
 from se_gnn.plot import explanation_figure, save_figure
 from se_gnn.report import report_html
 
@@ -35,13 +35,12 @@ def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) 
     Args:
         out: folder, made if it is not there.
         epochs: fewer or more than the preset asks for.
-        progress: show a bar with loss and validation accuracy.
+        progress: say how long it will take, and show a bar with loss and validation accuracy.
     """
     graph = load_dataset("digits")
     print(graph)
     start = time.perf_counter()
-    settings = [] if epochs is None else [f"training.epochs={epochs}"]
-    classifier = SEGNNClassifier(preset="best", settings=settings, progress=progress).fit(graph)
+    classifier = SEGNNClassifier(preset="best", epochs=epochs, progress=progress).fit(graph)
     print(
         f"Trained in {time.perf_counter() - start:.0f} s on {len(graph.train)} labeled pictures; "
         f"{classifier.score():.1%} of the {len(graph.test)} test pictures are classified correctly."
@@ -50,7 +49,7 @@ def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) 
     with writing_to(out):
         for case in cases:
             explanation = classifier.explain(case.node)
-            save_figure(explanation_figure(explanation, graph), out / case.file)
+            save_figure(explanation_figure(explanation), out / case.file)
             words = f"{explanation.sentence()} Its label is {graph.class_names[explanation.label]!r}."
             print(f"\n{case.heading}\n{textwrap.fill(words, 100)}")
         page = report_html(classifier.trained_, [case.node for case in cases], title="Handwritten digits, and why")

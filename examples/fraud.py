@@ -21,6 +21,7 @@ from sklearn.metrics import average_precision_score
 
 from se_gnn import AttributedGraph, SEGNNClassifier
 from se_gnn.datasets.tables import import_tables
+from se_gnn.display import node_values
 
 NUM_ACCOUNTS = 3_000
 SHARE_OF_FRAUD = 0.02
@@ -111,7 +112,7 @@ def recall_at(truth: np.ndarray, scores: np.ndarray, share: float) -> float:
 def beside(graph: AttributedGraph, nodes: list[int]) -> str:
     """Accounts beside each other, column by column, as their table has them."""
     rows = [["", *(graph.node_names[node] for node in nodes)]]
-    values = [graph.attributes(node) for node in nodes]
+    values = [node_values(graph, node) for node in nodes]
     rows += [[column, *(shown[column] for shown in values)] for column in values[0]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  " + "  ".join(text.ljust(w) for text, w in zip(row, widths)).rstrip() for row in rows)
@@ -130,8 +131,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
 
     graph = imported.graph
     # chosen on the validation accounts: fewer voters, and more weight on the surroundings
-    settings = ["similarity.num_nearest=10", "similarity.node_weight=0.2", f"training.epochs={epochs}"]
-    classifier = SEGNNClassifier(settings=settings, progress=progress).fit(graph)
+    classifier = SEGNNClassifier(num_nearest=10, node_weight=0.2, epochs=epochs, progress=progress).fit(graph)
     fraud = graph.class_names.index("yes")
     truth, scores = graph.labels[graph.test] == fraud, classifier.predict_proba(graph.test)[:, fraud]
     print(f"\nOf {len(graph.test)} test accounts {truth.sum()} are fraudulent. Average precision:")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from se_gnn.errors import InputError
-from se_gnn.graph.store import parse_json, read_file, replace_file, writing_to
+from se_gnn.files import append_line, parse_json, read_file, replace_file, writing_to
 
 Row = dict[str, Any]
 
@@ -29,15 +26,8 @@ def read_rows(path: Path) -> list[Row]:
 
 def append_row(path: Path, row: Row) -> None:
     """Add a row; several processes may do so at the same time."""
-    content = _line(row)
-    with writing_to(path.parent), path.open("a+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        _drop_unfinished_line(file.fileno())
-        written = os.write(file.fileno(), content)
-        if written != len(content):
-            os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - written)
-            raise InputError(f"cannot write to {path}: the disk is full")
-        os.fsync(file.fileno())
+    with writing_to(path.parent):
+        append_line(path, _line(row), durable=True)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -52,12 +42,3 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 def _line(row: Row) -> bytes:
     return (json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-
-
-def _drop_unfinished_line(file: int) -> None:
-    """Cut off what a killed writer left behind the last line end."""
-    size = os.fstat(file).st_size
-    content = os.pread(file, size, 0)
-    whole = content.rfind(b"\n") + 1
-    if whole < size:
-        os.ftruncate(file, whole)

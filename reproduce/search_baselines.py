@@ -25,8 +25,8 @@ from se_gnn.baselines import tuned as tuned_settings
 from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.explain.metrics import accuracy
+from se_gnn.files import replace_file
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.store import replace_file
 
 GRIDS = Path(__file__).with_name("baseline_grids.toml")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import AttributedGraph, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.similarity.kernels.plan import MatchPlan
@@ -183,6 +183,10 @@ def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
             NumberColumn(name=draw(words), first=i, size=1, offset=draw(st.floats(-9, 9)), scale=2.0)
             for i in range(num_numbers)
         )
+    if draw(st.booleans()):
+        details["captions"] = draw(st.lists(words, min_size=num_nodes, max_size=num_nodes))
+        cells = draw(st.lists(st.none() | words, min_size=num_nodes, max_size=num_nodes))
+        details["raw"] = RawTable.from_columns({"note": cells})
     if draw(st.booleans()):
         details["image_shape"] = (1, num_numbers)
     if draw(st.booleans()):

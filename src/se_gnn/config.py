@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean, shortened
+from se_gnn.files import SMALL, read_file
 
 CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
@@ -233,14 +235,16 @@ SECTION_OF: dict[str, str] = {
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The values of a TOML file with settings; a file that cannot be read is one clear error."""
+    if not os.path.lexists(path):
+        raise InputError(f"config file {path} does not exist")
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"config file {path} does not exist") from error
-    except OSError as error:
-        raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
+        content = read_file(Path(path), limit=SMALL)
+    except InputError as error:
+        raise InputError(f"config file {error}") from error
+    try:
+        return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of too many digits, nested too deep
-        raise InputError(f"config file {path} is not valid TOML: {shortened(str(error), quoted=False)}") from error
+        raise InputError(f"config file {path} is not valid TOML: {shortened(str(error), 200, quoted=False)}") from error
 
 
 # settings that are gone, with what to say where one is set; a model saved when it was there holds it as null

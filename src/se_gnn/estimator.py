@@ -20,7 +20,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
-from se_gnn.graph.labels import class_indices
+from se_gnn.graph.labels import class_indices, integer_classes
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -150,7 +150,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = trained.graph.num_features
         names = trained.graph.class_names
         integers = trained.metrics.get("labels") == INTEGERS
-        self.classes_: npt.NDArray[Any] = np.arange(len(names)) if integers else np.array(names)
+        self.classes_: npt.NDArray[Any] = integer_classes(names) if integers else np.array(names)
         return self
 
     def save(self, folder: str | Path) -> None:

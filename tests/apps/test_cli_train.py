@@ -159,8 +159,8 @@ class TestRefusedBeforeWorkStarts:
         load_graph(toy)
 
     def test_unfinished_training(self, run, toy, out):
-        out.mkdir()
-        (out / "metrics.jsonl").write_text("{}\n")
+        (out / ".training").mkdir(parents=True)
+        (out / ".training" / "metrics.jsonl").write_text("{}\n")
         refused(run("train", toy, "--out", out), "holds an unfinished training; --resume goes on with it")
 
     def test_overwrite_and_resume_together(self, run, toy, out):
@@ -236,12 +236,12 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     monkeypatch.setattr(trainer.TrainingRun, "step", stop_after_two)
     assert run("train", toy, "--out", out, *settings).exit_code == 130
-    assert (out / "checkpoint.safetensors").exists()
+    assert (out / ".training" / "checkpoint.safetensors").exists()
     refused(run("train", toy, "--out", out, "--resume", *settings, "--seed", "1"), "checkpoint")  # not the same run
     monkeypatch.setattr(trainer.TrainingRun, "step", real)
     assert run("train", toy, "--out", out, "--resume", *settings).exit_code == 0
     assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
-    assert not (out / "checkpoint.safetensors").exists()
+    assert not (out / ".training").exists()
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 4
 
 
@@ -263,7 +263,7 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     )
     try:
         deadline = time.monotonic() + 60
-        while not (out / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        while not (out / ".training" / "metrics.jsonl").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)

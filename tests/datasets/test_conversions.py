@@ -12,6 +12,7 @@ from se_gnn.datasets.graph_npz import load_npz, save_npz
 from se_gnn.datasets.networkx import from_networkx, to_networkx
 from se_gnn.datasets.pyg import from_pyg, to_pyg
 from se_gnn.datasets.scipy_sparse import from_scipy, to_scipy
+from se_gnn.display import node_values
 from se_gnn.errors import InputError
 from strategies import assert_same_graph, graphs_with_names
 
@@ -58,7 +59,7 @@ def test_networkx_graph_of_a_user_with_attributes_of_any_kind():
         graph.nodes[i].update(country=["DE", "FR", None][i % 3], balance=i * 1.5, fraud=i % 2)
     ours = from_networkx(graph, label="fraud")
     assert {column.name: column.kind for column in ours.columns} == {"balance": "number", "country": "category"}
-    assert ours.attributes(4) == {"balance": "6.0", "country": "FR"}
+    assert node_values(ours, 4) == {"balance": "6.0", "country": "FR"}
     assert ours.num_edges == 30
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from se_gnn.display import node_values, show_value
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.columns import (
@@ -29,9 +30,9 @@ COLUMNS = (BALANCE, VERIFIED, COUNTRY, OPENED, NOTE)
 @given(st.floats(-1e5, 1e5))
 def test_a_number_is_shown_with_the_decimals_of_the_table(number):
     feature = np.float32(BALANCE.encode(np.array([number]))[0])
-    shown = float(BALANCE.show([feature, 0]))
+    shown = float(show_value(BALANCE, [feature, 0]))
     assert shown == pytest.approx(number, rel=2e-5, abs=0.01)
-    assert BALANCE.show([feature, 1]) == "(missing)"
+    assert show_value(BALANCE, [feature, 1]) == "(missing)"
 
 
 @pytest.mark.parametrize(
@@ -54,12 +55,12 @@ def test_a_number_is_shown_with_the_decimals_of_the_table(number):
     ],
 )
 def test_features_are_shown_as_the_table_has_them(column, row, shown):
-    assert column.show(row) == shown
+    assert show_value(column, row) == shown
 
 
 def test_times_are_shown_to_the_minute():
     column = DateColumn(name="seen", first=0, size=1, offset=19_000.0, scale=300.0, with_time=True)
-    assert column.show(column.encode(np.array([19_448.5]))) == "2023-04-01 12:00"
+    assert show_value(column, column.encode(np.array([19_448.5]))) == "2023-04-01 12:00"
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.kind)
@@ -75,7 +76,7 @@ def test_columns_must_cover_the_features():
     with pytest.raises(InputError, match=r"column 'opened' has .* where feature 3 comes next"):
         check_columns((BALANCE, VERIFIED, OPENED), 4)
     with pytest.raises(InputError, match="has 3 features, got 2 values"):
-        COUNTRY.show([1, 0])
+        show_value(COUNTRY, [1, 0])
     with pytest.raises(InputError, match=r"must be one of number, .* got 'color'"):
         column_from_dict({"kind": "color"})
 
@@ -88,18 +89,18 @@ def test_columns_are_stored_with_the_graph_and_name_the_values_of_a_node(tmp_pat
     save_graph(graph, tmp_path)
     loaded = load_graph(tmp_path)
     assert loaded.columns == COLUMNS
-    assert loaded.attributes(1) == {
+    assert node_values(loaded, 1) == {
         "balance": "12.50",
         "verified": "yes",
         "country": "DE",
         "opened": "2022-01-08",
         "note": "paid",
     }
-    assert loaded.attributes(0)["balance"] == "(missing)"
+    assert node_values(loaded, 0)["balance"] == "(missing)"
 
 
 def test_without_a_table_the_features_are_named():
     graph = AttributedGraph.build(
         features=[[0.5, 2.0], [1.0, 0.0]], edges=[], labels=[0, 1], feature_names=("degree", "triangles")
     )
-    assert graph.attributes(0) == {"degree": "0.5", "triangles": "2"}
+    assert node_values(graph, 0) == {"degree": "0.5", "triangles": "2"}

@@ -1,7 +1,5 @@
 import dataclasses
-import errno
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, replace_file, save_graph
+from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, save_graph
 
 finite = st.floats(-1e6, 1e6, width=32)
 
@@ -160,15 +158,3 @@ def test_writing_below_a_file_names_the_folder_and_the_reason(graph, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write to .*file/folder: Not a directory"):
         save_graph(graph, tmp_path / "file" / "folder")
-
-
-def test_a_full_disk_leaves_the_old_file_whole_and_no_temporary_one(tmp_path, monkeypatch):
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    (tmp_path / "a").write_bytes(b"old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        replace_file(tmp_path / "a", b"new")
-    assert (tmp_path / "a").read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]

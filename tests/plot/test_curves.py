@@ -50,7 +50,7 @@ def test_curves_are_read_from_a_model_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(None, "is missing"), ("{", "an epoch a line"), ("", "at least one epoch")]
+    ("content", "text"), [(None, "is missing"), ("{", "a record per epoch"), ("", "at least one epoch")]
 )
 def test_a_folder_without_epochs_is_an_error(tmp_path, content, text):
     if content is not None:

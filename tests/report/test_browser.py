@@ -62,19 +62,19 @@ def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(
 
     browser = open_page(page)
     explanation = Explainer(hub).explain(NODE)
-    edge = explanation.crucial_subgraph(size=1).edges[0]
-    position = explanation.edges.tolist().index(edge.tolist())
+    (edge,) = explanation.crucial_subgraph(size=1).edge_ids.tolist()
+    position = explanation.edge_ids.tolist().index(edge)
     article = f"#node-{NODE}"
     line = browser.find_element(By.CSS_SELECTOR, f"{article} figure.own line.m1")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", line)
     ActionChains(browser).move_to_element(line).perform()
     (own,) = lit(browser, f"{article} figure.own .edge.lit")
-    assert own.startswith(names_of(edge, hub.graph))
+    assert own.startswith(names_of(hub.graph.edges[edge], hub.graph))
     for rank, neighbor in enumerate(explanation.neighbors[:3]):
         (title,) = lit(browser, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
-        assert title.startswith(names_of(neighbor.matches.matched[position], hub.graph))
+        assert title.startswith(names_of(hub.graph.edges[neighbor.matches.matched_ids[position]], hub.graph))
     rows = browser.find_elements(By.CSS_SELECTOR, f"{article} tr.lit")
-    assert [row.get_attribute("data-m") for row in rows] == [str(position)]
+    assert [row.get_attribute("data-m") for row in rows] == [str(edge)]
     told = browser.find_element(By.CSS_SELECTOR, f"{article} .told").text
     assert "importance" in told
     assert explanation.neighbors[0].name in told
@@ -94,7 +94,7 @@ def test_a_row_lights_its_edges(open_page, page, hub):
     ActionChains(browser).move_to_element(row).perform()
     assert browser.execute_script(place, row) == top  # nothing jumps
     (own,) = lit(browser, f"#node-{NODE} figure.own .edge.lit")
-    edge = Explainer(hub).explain(NODE).edges[int(row.get_attribute("data-m"))]
+    edge = hub.graph.edges[int(row.get_attribute("data-m"))]
     assert own.startswith(names_of(edge, hub.graph))
 
 

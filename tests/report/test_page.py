@@ -100,7 +100,7 @@ def test_the_policy_knows_the_style_and_the_script_by_their_digests(hub):
 
 def test_the_sentence_and_the_vote_are_those_of_the_explanation(page, hub):
     explanation = Explainer(hub).explain(58)
-    assert "The node has no relations, so it was compared by its own attributes alone." in page.words
+    assert "The node has no edges, so it was compared by its own attributes alone." in page.words
     assert all(one.name in page.text or one.node in range(1, 9) for one in explanation.neighbors)
 
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -248,7 +249,7 @@ def test_a_truncated_checkpoint_is_refused(interrupted, length):
 
 def test_a_checkpoint_of_another_version_is_refused(interrupted, monkeypatch):
     monkeypatch.setattr(checkpoint, "VERSION", "99")
-    with pytest.raises(InputError, match="has version 1, this one reads 99"):
+    with pytest.raises(InputError, match="has version 2, this one reads 99"):
         train(GRAPH, CONFIG, seed=3, folder=interrupted)
 
 
@@ -257,3 +258,44 @@ def test_a_refused_checkpoint_is_left_alone(interrupted):
     with pytest.raises(InputError):
         train(GRAPH, CONFIG, seed=4, folder=interrupted)
     assert {path.name: path.read_bytes() for path in interrupted.iterdir()} == before
+
+
+@pytest.mark.parametrize("place", [100, -300, -1])
+def test_one_changed_byte_of_a_checkpoint_is_noticed(interrupted, place):
+    path = interrupted / checkpoint.NAME
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"remove it to start again"):
+        train(GRAPH, CONFIG, seed=3, folder=interrupted)
+
+
+def test_two_trainings_into_one_folder_are_refused(tmp_path, monkeypatch):
+    step = trainer.TrainingRun.step
+
+    def another(self):
+        if self.epoch == 2:
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+        return step(self)
+
+    errors = []
+
+    def second():
+        try:
+            train(GRAPH, CONFIG, seed=4, folder=tmp_path)
+        except InputError as error:
+            errors.append(str(error))
+
+    monkeypatch.setattr(trainer.TrainingRun, "step", another)
+    train(GRAPH, CONFIG, seed=3, folder=tmp_path)
+    assert len(errors) == 1
+    assert "is being written by another se-gnn" in errors[0]
+    assert [record["epoch"] for record in records(tmp_path)] == list(range(EPOCHS))
+
+
+def test_metrics_of_another_run_do_not_stay_in_the_file(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"epoch": 0, "loss": 99.0}\n' * 20)
+    train(GRAPH, CONFIG, seed=3, folder=tmp_path)
+    assert [record["epoch"] for record in records(tmp_path)] == list(range(EPOCHS))

@@ -6,7 +6,6 @@ Flips are chosen one after the other, so the first flips of a long attack are th
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,10 @@ import numpy as np
 
 from se_gnn.attack.config import MetattackConfig
 from se_gnn.errors import InputError
+from se_gnn.files import check_format, parse_json, read_file, replace_file, sha256, writing_to
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.graph.store import check_format, graph_files, parse_json, read_file, replace_file, sha256, writing_to
+from se_gnn.graph.store import graph_files
 
 NAME = "attack.json"
 FORMAT = "se-gnn-attack"
@@ -38,7 +38,7 @@ class Journal:
     def of(cls, folder: str | Path, graph: AttributedGraph, config: MetattackConfig, seed: int) -> Journal:
         """The journal in a folder."""
         files = graph_files(graph)
-        digest = hashlib.sha256("".join(sha256(files[name]) for name in sorted(files)).encode()).hexdigest()
+        digest = sha256("".join(sha256(files[name]) for name in sorted(files)).encode())
         return cls(Path(folder) / NAME, graph.name, config, seed, digest)
 
     def read(self) -> IntArray:

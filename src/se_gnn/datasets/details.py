@@ -1,11 +1,12 @@
-"""What a graph has besides features, edges, labels and split, on its way into other libraries and back."""
+"""What a graph has besides features, edges and labels, on its way into other libraries and back."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import AttributedGraph, Column, RawTable
 
 _EVERYWHERE = ("features", "edges", "labels", "train", "val", "test", "node_names", "merged")
 _NAMES = tuple(field.name for field in dataclasses.fields(AttributedGraph) if field.name not in _EVERYWHERE)
@@ -13,10 +14,29 @@ OF_EDGES = tuple(name for name in _NAMES if "edge" in name)
 OF_NODES = tuple(name for name in _NAMES if name.startswith("node_"))
 
 
-def graph_details(graph: AttributedGraph) -> dict[str, Any]:
-    """Names, columns and ground truth, as :meth:`AttributedGraph.build` takes them; nothing for what is not there.
+class GraphDetails(TypedDict, total=False):
+    """What :meth:`AttributedGraph.build` takes besides features, edges and labels."""
 
-    Those in ``OF_EDGES`` have an entry an edge, in the order of ``graph.edges``, those in ``OF_NODES`` one a node. What
-    was merged away when the graph was built (``merged``) is a report about where it came from, and stays behind.
+    class_names: Sequence[str] | None
+    node_names: Sequence[str] | None
+    train: Any
+    val: Any
+    test: Any
+    name: str
+    feature_names: Sequence[str] | None
+    columns: Sequence[Column] | None
+    captions: Sequence[str] | None
+    raw: RawTable | None
+    image_shape: tuple[int, int] | None
+    motif_edges: Any
+    node_roles: Any
+    edge_roles: Any
+
+
+def graph_details(graph: AttributedGraph) -> dict[str, Any]:
+    """Names, columns, rows and ground truth, as :class:`GraphDetails` has them; nothing for what is not there.
+
+    Those in ``OF_EDGES`` have one entry per edge, in the order of ``graph.edges``, those in ``OF_NODES`` one per node.
+    What was merged away when the graph was built (``merged``) is a report about where it came from, and stays behind.
     """
     return {name: getattr(graph, name) for name in _NAMES if getattr(graph, name) is not None}

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from safetensors.numpy import load, save
 
+from se_gnn.datasets.details import GraphDetails
 from se_gnn.datasets.npz import csr
 from se_gnn.datasets.scipy_sparse import from_scipy
 from se_gnn.errors import InputError
+from se_gnn.files import replace_file, writing_to
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files, replace_file, writing_to
+from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files
 
 ABOUT = "about"
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
@@ -30,7 +32,7 @@ def save_npz(graph: AttributedGraph, path: str | Path) -> None:
         replace_file(Path(path), buffer.getvalue())
 
 
-def load_npz(path: str | Path, **details: Any) -> AttributedGraph:
+def load_npz(path: str | Path, **details: Unpack[GraphDetails]) -> AttributedGraph:
     """Read a graph from an `.npz` file.
 
     Besides those of :func:`save_npz`: files with ``edges`` [E, 2] or ``edge_index`` [2, E], ``features`` or ``x``,

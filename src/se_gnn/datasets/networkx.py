@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.datasets.details import OF_EDGES, OF_NODES, graph_details
+from se_gnn.datasets.details import OF_EDGES, OF_NODES, GraphDetails, graph_details
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
@@ -20,12 +20,14 @@ def to_networkx(graph: AttributedGraph) -> Any:
     """An undirected ``networkx.Graph`` that :func:`from_networkx` turns back into the same graph.
 
     Nodes are the names, with attributes ``x`` (their row of the features), ``label`` (name of the class, None where it
-    is not known) and ``split``. What is known of edges is on the edges, what is known of the graph in ``graph.graph``.
+    is not known), ``split``, and ``caption`` where there are captions. What is known of edges is on the edges, what is
+    known of the graph in ``graph.graph``.
     """
     nx: Any = require("networkx", extra="data", feature="NetworkX graphs")
     details = graph_details(graph)
     of_edges = {name: details.pop(name) for name in OF_EDGES if name in details}
     of_nodes = {name: details.pop(name) for name in OF_NODES if name in details}
+    captions = details.pop("captions", None)
     result = nx.Graph(**details, sparse_features=bool(sp.issparse(graph.features)), known_of_edges=tuple(of_edges))
     parts = np.full(graph.num_nodes, None, dtype=object)
     for part in PARTS:
@@ -34,6 +36,8 @@ def to_networkx(graph: AttributedGraph) -> Any:
     for node, name in enumerate(graph.node_names):
         label = None if graph.labels[node] == UNKNOWN else graph.class_names[graph.labels[node]]
         known = {field: values[node].item() for field, values in of_nodes.items()}
+        if captions is not None:
+            known["caption"] = captions[node]
         result.add_node(name, x=rows[node].copy(), label=label, split=parts[node], **known)
     for edge, (u, v) in enumerate(graph.edges.tolist()):
         known = {field: values[edge].item() for field, values in of_edges.items()}
@@ -41,7 +45,9 @@ def to_networkx(graph: AttributedGraph) -> Any:
     return result
 
 
-def from_networkx(graph: Any, *, features: str = "x", label: str = "label", split: str = "split") -> AttributedGraph:
+def from_networkx(
+    graph: Any, *, features: str = "x", label: str = "label", split: str = "split", caption: str = "caption"
+) -> AttributedGraph:
     """Take over a NetworkX graph, directed or not; the names of its nodes stay.
 
     Args:
@@ -50,6 +56,7 @@ def from_networkx(graph: Any, *, features: str = "x", label: str = "label", spli
             features as the columns of a table would (`se_gnn.datasets.tables`).
         label: node attribute with the class; missing or None: not known.
         split: node attribute that says train, val or test; where no node has it, every node with a label is labeled.
+        caption: node attribute with what people see for a node; where no node has it, they see its name.
     """
     if not len(graph):
         raise InputError("the NetworkX graph has no nodes")
@@ -60,21 +67,24 @@ def from_networkx(graph: Any, *, features: str = "x", label: str = "label", spli
     about = dict(graph.graph)
     labels, class_names = _labels([known.get(label) for known in attributes], about.pop("class_names", None))
     matrix = _matrix([known.get(features) for known in attributes], list(place), features)
-    details = {name: about[name] for name in ("name", "feature_names", "columns", "image_shape") if name in about}
+    kept = ("name", "feature_names", "columns", "raw", "image_shape")
+    details: GraphDetails = {name: about[name] for name in kept if name in about}  # type: ignore[assignment]
+    details |= {"class_names": class_names, "node_names": [str(node) for node in place]}
+    if any(caption in known for known in attributes):
+        details["captions"] = [_text(known.get(caption)) for known in attributes]
+    if any(split in known for known in attributes):
+        details |= _split([known.get(split) for known in attributes])
     ends = list(graph.edges(data=True))
     for name in OF_EDGES:
         if name in about.get("known_of_edges", ()):
-            details[name] = np.array([known[name] for _, _, known in ends])
+            details[name] = np.array([known[name] for _, _, known in ends])  # type: ignore[literal-required]
     for name in OF_NODES:
         if all(name in known for known in attributes):
-            details[name] = np.array([known[name] for known in attributes])
+            details[name] = np.array([known[name] for known in attributes])  # type: ignore[literal-required]
     return AttributedGraph.build(
         features=sp.csr_array(matrix) if about.get("sparse_features") else matrix,
         edges=np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2),
         labels=labels,
-        class_names=class_names,
-        node_names=[str(node) for node in place],
-        **(_split([known.get(split) for known in attributes]) if any(split in known for known in attributes) else {}),
         **details,
     )
 
@@ -114,8 +124,13 @@ def _matrix(rows: list[Any], nodes: list[Any], attribute: str) -> FloatArray:
     return np.stack([np.asarray(row, dtype=np.float32).ravel() for row in rows])
 
 
-def _split(values: list[Any]) -> dict[str, IntArray]:
+def _text(value: Any) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def _split(values: list[Any]) -> GraphDetails:
     strange = next((value for value in values if value not in (*PARTS, None, "")), None)
     if strange is not None:
         raise InputError(f"the split of a node must be train, val, test or nothing, got {strange!r}")
-    return {part: np.array([i for i, value in enumerate(values) if value == part], np.int64) for part in PARTS}
+    train, val, test = ([i for i, value in enumerate(values) if value == part] for part in PARTS)
+    return {"train": train, "val": val, "test": test}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.datasets.details import graph_details
+from se_gnn.datasets.details import GraphDetails, graph_details
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, AttributedGraph
 
@@ -20,7 +20,7 @@ def to_scipy(graph: AttributedGraph) -> dict[str, Any]:
     return {"adjacency": adjacency, **own, **graph_details(graph)}
 
 
-def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any) -> AttributedGraph:
+def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unpack[GraphDetails]) -> AttributedGraph:
     """A graph from its adjacency matrix and its features.
 
     Args:

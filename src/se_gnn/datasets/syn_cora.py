@@ -163,7 +163,9 @@ def syn_cora(
         labels=cora.labels[np.concatenate(papers)],
         class_names=cora.class_names,
         node_names=names,
-        **{part: np.concatenate(nodes) if nodes else None for part, nodes in split.items()},
+        train=_joined(split["train"]),
+        val=_joined(split["val"]),
+        test=_joined(split["test"]),
     )
 
 
@@ -237,3 +239,7 @@ def _choose_basis(
     edges = cora.edges[np.isin(cora.edges, sample).all(axis=1)]
     papers = np.unique(edges)
     return _Piece(papers, np.searchsorted(papers, edges))
+
+
+def _joined(parts: list[IntArray]) -> IntArray | None:
+    return np.concatenate(parts) if parts else None

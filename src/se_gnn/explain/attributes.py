@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.display import show_value
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, TextColumn
@@ -92,7 +93,7 @@ def _of_column(column: Column) -> list[Attribute]:
     if isinstance(column, TextColumn):
         words = zip(column.feature_names, features, (*column.vocabulary, MISSING))
         return [Attribute(name, (j,), partial(_word, word)) for name, j, word in words]
-    return [Attribute(column.name, features, column.show, features[-1] if column.marked else None)]
+    return [Attribute(column.name, features, partial(show_value, column), features[-1] if column.marked else None)]
 
 
 def _counted(features: FloatArray) -> BoolArray:

@@ -1,14 +1,13 @@
-"""What became of the columns of a table: which features each is now, and how a value is read back from them.
+"""What became of the columns of a table: which features each is now, and how its values became them.
 
-A column is plain data, fitted once on training rows: it is stored with the graph, travels with the model, encodes the
-same column of new rows (`se_gnn.datasets.tables`), and shows a feature row as people know it from their table.
+A column is plain data, fitted once: it is stored with the graph, travels with the model, and encodes the same column of
+new rows (`se_gnn.datasets.tables`). How people see its values is `se_gnn.display`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import datetime
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,7 +19,6 @@ from se_gnn.errors import InputError
 
 MISSING = "(missing)"
 OTHER = "(other)"
-DIGITS = 6  # that a float32 feature surely keeps of a number
 
 Values = npt.NDArray[np.float64]
 
@@ -36,8 +34,8 @@ class Column(ABC):
         marked: the last of them is 1 where the value is missing.
 
     >>> column = NumberColumn(name="balance", first=3, size=2, marked=True, offset=100, scale=50, decimals=2)
-    >>> column.features, column.show([1.5, 0]), column.show([0, 1])
-    (range(3, 5), '175.00', '(missing)')
+    >>> column.features, column.feature_names
+    (range(3, 5), ('balance', 'balance (missing)'))
     """
 
     kind: ClassVar[str]
@@ -57,21 +55,9 @@ class Column(ABC):
         """What people see for each of its features."""
         return (*self._feature_names(), *([f"{self.name} {MISSING}"] if self.marked else []))
 
-    def show(self, values: npt.ArrayLike) -> str:
-        """The value that the features of a node at :attr:`features` stand for, as it is read in the table."""
-        row = np.asarray(values, dtype=np.float64).ravel()
-        if row.shape != (self.size,):
-            raise InputError(f"column {self.name!r} has {self.size} features, got {len(row)} values")
-        if not self.marked:
-            return self._show(row)
-        return MISSING if row[-1] > 0.5 else self._show(row[:-1])
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values; :func:`column_from_dict` reads them back."""
         return {"kind": self.kind, **dataclasses.asdict(self)}
-
-    @abstractmethod
-    def _show(self, row: Values) -> str: ...
 
     def _feature_names(self) -> tuple[str, ...]:
         return (self.name,)
@@ -105,12 +91,6 @@ class NumberColumn(Column):
             numbers = np.sign(numbers) * np.expm1(np.abs(numbers)) * self.log_unit
         return numbers
 
-    def _show(self, row: Values) -> str:
-        number = float(self.decode(row)[0])
-        whole = len(f"{abs(number):.0f}")
-        text = f"{number:.{max(0, min(self.decimals, DIGITS - whole))}f}"
-        return "0" + text[2:] if text.startswith("-0") and float(text) == 0 else text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BooleanColumn(Column):
@@ -121,11 +101,6 @@ class BooleanColumn(Column):
     words: tuple[str, str]  # what the table writes for 0 and 1
     fill: float
 
-    def _show(self, row: Values) -> str:
-        if row[0] in (0, 1):
-            return self.words[int(row[0])]
-        return MISSING if np.float32(row[0]) == np.float32(self.fill) else " / ".join(self.words)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryColumn(Column):
@@ -135,10 +110,6 @@ class CategoryColumn(Column):
 
     categories: tuple[str, ...]
     has_other: bool
-
-    def _show(self, row: Values) -> str:
-        names = (*self.categories, OTHER)
-        return " / ".join(names[i] for i in np.flatnonzero(row)) or OTHER
 
     def _feature_names(self) -> tuple[str, ...]:
         names = (*self.categories, OTHER) if self.has_other else self.categories
@@ -160,28 +131,15 @@ class DateColumn(Column):
         """Feature of each date."""
         return (days - self.offset) / self.scale
 
-    def _show(self, row: Values) -> str:
-        days = float(row[0]) * self.scale + self.offset
-        minutes = round(days * 24 * 60) if self.with_time else round(days) * 24 * 60
-        try:
-            date = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=minutes)
-        except OverflowError:  # a row that no table holds
-            return f"{days:.0f} days after 1970"
-        return date.isoformat(sep=" ", timespec="minutes") if self.with_time else date.date().isoformat()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextColumn(Column):
-    """TF-IDF of the words that training rows use most, each row of length 1."""
+    """TF-IDF of the words that most rows use, each row of length 1."""
 
     kind: ClassVar[str] = "text"
 
     vocabulary: tuple[str, ...]
     idf: tuple[float, ...]
-
-    def _show(self, row: Values) -> str:
-        order = np.argsort(-row, kind="stable")
-        return " ".join(self.vocabulary[i] for i in order if row[i] > 0) or "(no known word)"
 
     def _feature_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}: {word}" for word in self.vocabulary)

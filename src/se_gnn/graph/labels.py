@@ -24,6 +24,9 @@ def class_indices(y: Any, class_names: Sequence[str], *, count: int) -> npt.NDAr
     array = np.asarray(y)
     if array.shape != (count,):
         raise InputError(f"y must have one entry per node ({count:,}), got shape {array.shape}")
+    codes = integer_classes(class_names)
+    if array.dtype.kind in "iu" and not np.array_equal(codes, np.arange(len(class_names))):
+        array = np.array([None if value == UNKNOWN else str(value) for value in array.tolist()], dtype=object)
     if array.dtype.kind in "iu":
         wrong = array[(array < UNKNOWN) | (array >= len(class_names))]
         if len(wrong):
@@ -36,6 +39,17 @@ def class_indices(y: Any, class_names: Sequence[str], *, count: int) -> npt.NDAr
         raise InputError(f"y must hold class names or class indices (whole numbers), got values of type {array.dtype}")
     known = {name: i for i, name in enumerate(class_names)}
     return np.array([_index(value, known) for value in array.tolist()], dtype=np.int64)
+
+
+def integer_classes(class_names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The classes as integers: the codes that are their names where all names are whole numbers, else 0, 1, 2, ...
+
+    >>> [integer_classes(names).tolist() for names in (["0", "1"], ["12", "40"], ["a", "b"])]
+    [[0, 1], [12, 40], [0, 1]]
+    """
+    if all(name.isascii() and name.isdigit() and len(name) < 19 for name in class_names):
+        return np.array([int(name) for name in class_names], dtype=np.int64)
+    return np.arange(len(class_names), dtype=np.int64)
 
 
 def _index(value: Any, known: dict[str, int]) -> int:

@@ -1,24 +1,35 @@
 """A trained model as a folder: parameters, settings, figures and the graph, sealed by a manifest.
 
-What is needed to predict and to explain is inside; no original file, no pickle. The manifest is written last and names
-the SHA-256 of each file: a folder that was written in part, cut short or edited does not load.
+What is needed to predict and to explain is inside; no original file, no pickle. The files are replaced in one step, and
+the manifest names the SHA-256 of each: a folder that was cut short or edited does not load. What the settings ask for
+is compared with the header of the parameters before a module is built, so that no file can ask for more memory than it
+has bytes.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor
+from safetensors.torch import save
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph import store
-from se_gnn.graph.store import check_format, parse_json, read_file, replace_file, sha256, writing_to
+from se_gnn.files import (
+    SMALL,
+    check_format,
+    commit_files,
+    current_path,
+    json_bytes,
+    parse_json,
+    pending_note,
+    read_current,
+    sha256,
+    writing_to,
+)
+from se_gnn.files.reading import LARGE
+from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
+from se_gnn.graph import AttributedGraph, store
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.trained import TrainedModel
 
@@ -26,37 +37,45 @@ MANIFEST = "manifest.json"
 PARAMETERS = "model.safetensors"
 CONFIG = "config.json"
 METRICS = "metrics.json"
-EPOCHS = "metrics.jsonl"  # a line an epoch, written by the trainer
+EPOCHS = "metrics.jsonl"  # a line per epoch, written by the trainer
 FORMAT = "se-gnn-model"
 VERSION = 1
 
 _NEEDED = (PARAMETERS, CONFIG, METRICS, store.ARRAYS, store.NAMES)
 MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS)
+_LIMITS = {PARAMETERS: LARGE, store.ARRAYS: LARGE, store.NAMES: store.MOST_NAMES, EPOCHS: LARGE}  # others are small
+_DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 
 
-def save_model(trained: TrainedModel, folder: str | Path) -> None:
-    """Write a model into a folder, over what it holds of an earlier one; other files in it are left alone."""
+def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | None = None) -> None:
+    """Write a model into a folder, in one step over what it holds of an earlier one; other files are left alone.
+
+    Args:
+        trained: the model.
+        folder: made where it is missing.
+        epochs: content of `metrics.jsonl`, the log of the run that trained it; None: there is none.
+    """
     parameters = {name: tensor.detach().cpu().contiguous() for name, tensor in trained.model.state_dict().items()}
     files = {
         PARAMETERS: save(parameters),
-        CONFIG: _json(trained.config.to_dict()),
-        METRICS: _json(trained.metrics),
+        CONFIG: json_bytes(trained.config.to_dict()),
+        METRICS: json_bytes(trained.metrics),
         **store.graph_files(trained.graph),
     }
+    if epochs is not None:
+        files[EPOCHS] = epochs
+    digests = {name: sha256(content) for name, content in files.items()}
+    files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
     with writing_to(folder) as path:
-        for name, content in files.items():
-            replace_file(path / name, content)
-        digests = {name: sha256(content) for name, content in files.items()}
-        if (path / EPOCHS).is_file():
-            digests[EPOCHS] = sha256((path / EPOCHS).read_bytes())
-        replace_file(path / MANIFEST, _json({"format": FORMAT, "version": VERSION, "files": digests}))
+        commit_files(path, files, remove=MODEL_FILES)
 
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> TrainedModel:
     """Read a model back, after every file has been checked against the manifest.
 
     Raises:
-        InputError: a file is missing, truncated, changed, or of a newer version; the text names it.
+        InputError: a file is missing, truncated, changed, or of a newer version; settings and parameters do not fit;
+            a parameter is not finite. The text names the file.
     """
     path = Path(folder)
     files = _verified_files(path)
@@ -65,15 +84,13 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     except InputError as error:
         raise InputError(f"{path / CONFIG} cannot be used: {error}") from error
     graph = store.graph_from_files(files, where=path)
+    metrics = parse_json(files[METRICS], path / METRICS)
+    _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, config, path)
+    parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
     model = SEGNN(graph.num_features, config)
-    try:
-        parameters = load(files[PARAMETERS])
-    except SafetensorError as error:
-        raise InputError(f"{path / PARAMETERS} cannot be read: {error}") from error
-    _check_parameters(parameters, model.state_dict(), path)
     model.load_state_dict(parameters)
     model.to(device).eval()
-    return TrainedModel(model, graph, parse_json(files[METRICS], path / METRICS))
+    return TrainedModel(model, graph, metrics)
 
 
 def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
@@ -84,11 +101,12 @@ def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
 
 def is_model_folder(folder: str | Path) -> bool:
     """Whether a finished model is there, be it whole or damaged."""
-    path = Path(folder) / MANIFEST
+    path = Path(folder)
     try:
-        return path.is_file() and json.loads(path.read_bytes()).get("format") == FORMAT
-    except (ValueError, AttributeError):
+        about = parse_json(read_current(path, MANIFEST, limit=SMALL), path / MANIFEST)
+    except InputError:
         return False
+    return about.get("format") == FORMAT
 
 
 def _verified_files(path: Path) -> dict[str, bytes]:
@@ -97,36 +115,39 @@ def _verified_files(path: Path) -> dict[str, bytes]:
         raise InputError(f"model folder {path} does not exist")
     if not path.is_dir():
         raise InputError(f"{path} is not a model folder but a file")
-    if not (path / MANIFEST).exists():
+    pending_note(path)
+    if not current_path(path, MANIFEST).exists():
         raise InputError(f"{path} is not a model folder, or its training has not ended: {MANIFEST} is missing")
-    manifest = parse_json(read_file(path / MANIFEST), path / MANIFEST)
+    manifest = parse_json(read_current(path, MANIFEST, limit=SMALL), path / MANIFEST)
     check_format(manifest, path / MANIFEST, expected=FORMAT, newest=VERSION)
     digests = manifest.get("files")
     if not isinstance(digests, dict) or not all(name in digests for name in _NEEDED):
         raise InputError(f"{path / MANIFEST} is damaged: it must name the files {', '.join(_NEEDED)}")
     listed = [name for name in (*_NEEDED, EPOCHS) if name in digests]  # never a path that the manifest made up
-    files = {name: read_file(path / name) for name in listed}
+    files = {name: read_current(path, name, limit=_LIMITS.get(name, SMALL)) for name in listed}
     for name, content in files.items():
         if sha256(content) != digests[name]:
             raise InputError(f"{path / name} is truncated or was changed: it does not have the digest in {MANIFEST}")
     return files
 
 
-def _check_parameters(found: dict[str, Tensor], expected: dict[str, Tensor], path: Path) -> None:
-    """Names, shapes and types are those that the settings ask for."""
+def _check_parameters(found: dict[str, TensorInfo], graph: AttributedGraph, config: Config, path: Path) -> None:
+    """Names, shapes and types are those that the settings ask for; nothing is allocated."""
+    where = f"{path / PARAMETERS} does not fit {CONFIG}"
+    if config.encoder.num_layers > len(found):  # before a million modules are made
+        raise InputError(f"{where}: num_layers is {config.encoder.num_layers}, but there are {len(found)} tensors")
+    try:
+        with torch.device("meta"):  # shapes without memory
+            expected = SEGNN(graph.num_features, config).state_dict()
+    except (RuntimeError, OverflowError, TypeError) as error:
+        raise InputError(f"{where}: hidden_size {config.encoder.hidden_size} is too large") from error
     if found.keys() != expected.keys():
         missing, extra = sorted(expected.keys() - found.keys()), sorted(found.keys() - expected.keys())
-        raise InputError(
-            f"{path / PARAMETERS} does not fit {CONFIG}: missing tensors {missing or 'none'}, unknown {extra or 'none'}"
-        )
+        raise InputError(f"{where}: missing tensors {missing[:5] or 'none'}, unknown {extra[:5] or 'none'}")
     for name, tensor in expected.items():
-        got = found[name]
-        if got.shape != tensor.shape or got.dtype != tensor.dtype:
+        wanted = TensorInfo(_DTYPES[tensor.dtype], tuple(tensor.shape))
+        if found[name] != wanted:
             raise InputError(
-                f"{path / PARAMETERS} does not fit {CONFIG}: tensor {name} must be {tensor.dtype} of shape "
-                f"{tuple(tensor.shape)}, got {got.dtype} of shape {tuple(got.shape)}"
+                f"{where}: tensor {name} must be {wanted.dtype} of shape {wanted.shape}, got {found[name].dtype} of "
+                f"shape {found[name].shape}"
             )
-
-
-def _json(values: dict[str, Any]) -> bytes:
-    return (json.dumps(values, indent=2, allow_nan=False) + "\n").encode()

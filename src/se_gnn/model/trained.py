@@ -66,11 +66,21 @@ class TrainedModel:
             known, given = getattr(self.graph, what), getattr(graph, what)
             if known != given:
                 raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
-        if graph.feature_names != self.graph.feature_names:
-            raise InputError(f"{graph.name} has other feature_names, or the same in another order, {told}")
+        self._check_feature_names(graph)
         if not len(graph.train):
             raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
         return dataclasses.replace(self, graph=graph)
+
+    def _check_feature_names(self, graph: AttributedGraph) -> None:
+        known, given = self.graph.feature_names, graph.feature_names
+        if known is None or given is None or known == given:
+            return
+        place = next(i for i, (one, other) in enumerate(zip(known, given)) if one != other)
+        order = "in another order" if set(known) == set(given) else "with other names"
+        raise InputError(
+            f"{graph.name} has its features {order} than the graph that the model was trained on: feature {place} is "
+            f"{given[place]!r}, not {known[place]!r}; give the features in the order of the model's feature_names"
+        )
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""

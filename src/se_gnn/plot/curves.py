@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.store import read_file
+from se_gnn.files import read_json_lines
 from se_gnn.plot.palette import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL
 from se_gnn.plot.settings import blank_figure, neutral
 from se_gnn.plot.text import show
@@ -106,9 +105,9 @@ def precision_figure(
 def _records(path: str | Path) -> list[dict[str, Any]]:
     file = Path(path) / "metrics.jsonl" if Path(path).is_dir() else Path(path)
     try:
-        return [json.loads(line) for line in read_file(file).decode("utf-8").splitlines() if line]
-    except ValueError as error:
-        raise InputError(f"{file} must hold an epoch a line, as `se-gnn train` writes it: {error}") from error
+        return read_json_lines(file)
+    except InputError as error:
+        raise InputError(f"{file} must hold a record per epoch, as `se-gnn train` writes it: {error}") from error
 
 
 def _best_epoch(records: Sequence[Mapping[str, Any]]) -> int | None:

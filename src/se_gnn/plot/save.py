@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from se_gnn.errors import InputError
-from se_gnn.graph.store import replace_file, writing_to
+from se_gnn.files import replace_file, writing_to
 from se_gnn.plot.settings import neutral
 
 if TYPE_CHECKING:

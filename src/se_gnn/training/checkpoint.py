@@ -1,13 +1,16 @@
 """Training that was interrupted goes on to the same bits: state in one file, replaced in one step.
 
-Each epoch draws its randomness from (seed, epoch), so no generator state is kept. No pickle: safetensors with JSON.
+Each epoch draws its randomness from (seed, epoch), so no generator state is kept. No pickle: safetensors with JSON, and
+a digest of all of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,16 +18,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
+from se_gnn.figures import known
+from se_gnn.files import read_file, replace_file
+from se_gnn.files.json_text import parse_json_value
+from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import AttributedGraph
 
 NAME = "checkpoint.safetensors"
-VERSION = "1"
+VERSION = "2"
+RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch, or the result, asks for
 
 
 @dataclass(slots=True)
@@ -35,7 +41,7 @@ class TrainingState:
     optimizer: dict[str, Tensor]
     best_parameters: dict[str, Tensor]
     best_epoch: int = -1
-    history: list[dict[str, Any]] = field(default_factory=list)  # a record an epoch
+    history: list[dict[str, Any]] = field(default_factory=list)  # a record per epoch
 
 
 def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
@@ -52,47 +58,91 @@ def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
 def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
     """Write the state; a kill at any moment leaves the old file or the new one, whole."""
     groups = {"model": state.parameters, "adam": state.optimizer, "best": state.best_parameters}
-    tensors = {
-        f"{group}/{name}": tensor.detach().cpu().contiguous()
-        for group, values in groups.items()
-        for name, tensor in values.items()
-    }
+    tensors = {f"{group}/{name}": tensor for group, values in groups.items() for name, tensor in values.items()}
     about = {"version": VERSION, "fingerprint": digest, "best_epoch": str(state.best_epoch)}
-    partial = folder / f"{NAME}.partial"  # the same name each time: what a kill leaves is written over
-    with partial.open("wb") as file:
-        file.write(save(tensors, metadata={**about, "history": json.dumps(state.history)}))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(folder / NAME)
+    about["history"] = json.dumps([{name: known(value) for name, value in record.items()} for record in state.history])
+    replace_file(folder / NAME, sealed_tensors(tensors, about))
 
 
-def load_checkpoint(folder: Path, digest: str) -> TrainingState | None:
-    """Read the state back, or None where there is none; one of another run is refused."""
+def load_checkpoint(folder: Path, digest: str, *, like: torch.nn.Module) -> TrainingState | None:
+    """Read the state back, or None where there is none; one of another run is refused.
+
+    Args:
+        folder: where it was written.
+        digest: :func:`fingerprint` of the run that wants to go on.
+        like: the model of that run, whose names and shapes the state must have.
+    """
     path = folder / NAME
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     try:
-        with safe_open(path, framework="pt") as file:
-            about = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"checkpoint {path} cannot be read: {error}; remove it to start again") from error
+        tensors, about = load_sealed(read_file(path), path)
+        _check_run(about, digest, path)
+        return _state(tensors, about, like, path)
+    except InputError as error:
+        raise InputError(f"checkpoint {error}; remove it to start again") from error
+
+
+def _check_run(about: dict[str, str], digest: str, path: Path) -> None:
     if about.get("version") != VERSION:
-        raise InputError(f"checkpoint {path} has version {about.get('version')}, this one reads {VERSION}")
-    if about["fingerprint"] != digest:
-        raise InputError(
-            f"checkpoint {path} belongs to a run with other data, settings or seed; remove it to start again"
-        )
+        raise InputError(f"{path} has version {about.get('version')}, this one reads {VERSION}")
+    if about.get("fingerprint") != digest:
+        raise InputError(f"{path} belongs to a run with other data, settings or seed")
+
+
+def _state(tensors: dict[str, Tensor], about: dict[str, str], like: torch.nn.Module, path: Path) -> TrainingState:
     groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}, "best": {}}
     for name, tensor in tensors.items():
         group, _, rest = name.partition("/")
-        groups[group][rest] = tensor
+        groups.setdefault(group, {})[rest] = tensor
+    history = _history(about.get("history", ""), path)
+    best = about.get("best_epoch", "")
+    expected, learned = like.state_dict(), list(like.parameters())
+    fits = len(groups) == 3 and all(_same_shapes(groups[group], expected) for group in ("model", "best"))
+    known_best = best.isdecimal() and len(best) < 10 and int(best) < len(history)
+    if not (fits and known_best and _fits_optimizer(groups["adam"], learned)):
+        raise InputError(f"{path} cannot be read: it does not hold the state of this model")
     return TrainingState(
         parameters=groups["model"],
         optimizer=groups["adam"],
         best_parameters=groups["best"],
-        best_epoch=int(about["best_epoch"]),
-        history=json.loads(about["history"]),
+        best_epoch=int(best),
+        history=history,
+    )
+
+
+def _history(text: str, path: Path) -> list[dict[str, Any]]:
+    """A record per epoch; a value that is not known was stored as null."""
+    records = parse_json_value(text.encode(), path)
+    if not isinstance(records, list):
+        raise InputError(f"{path} cannot be read: its history must be a list")
+    for epoch, record in enumerate(records):
+        if not isinstance(record, dict) or record.get("epoch") != epoch or not record.keys() >= RECORDED:
+            raise InputError(f"{path} cannot be read: its history must have a record per epoch")
+        for name, value in record.items():
+            record[name] = math.nan if value is None else value
+            if not isinstance(value, float | int | None) or abs(value or 0) > 1e300:
+                raise InputError(f"{path} cannot be read: {name} of epoch {epoch} must be a number")
+    return records
+
+
+def _same_shapes(found: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> bool:
+    return found.keys() == like.keys() and all(
+        (found[name].shape, found[name].dtype) == (like[name].shape, like[name].dtype) for name in like
+    )
+
+
+def _fits_optimizer(found: Mapping[str, Tensor], parameters: Sequence[Tensor]) -> bool:
+    """Adam keeps a count and two means of the shape of each parameter that has had a gradient."""
+    shapes = {
+        f"{index}/{name}": torch.Size() if name == "step" else tensor.shape
+        for index, tensor in enumerate(parameters)
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
+    whole = all(found.keys() >= {f"{key.partition('/')[0]}/{name}" for name in ("step", "exp_avg")} for key in found)
+    return whole and all(
+        name in shapes and tensor.shape == shapes[name] and tensor.dtype == torch.float32
+        for name, tensor in found.items()
     )
 
 

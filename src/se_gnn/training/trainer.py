@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
 import sys
 import time
@@ -17,6 +17,7 @@ from torch import Tensor
 from se_gnn.config import Config
 from se_gnn.errors import InputError, shortened
 from se_gnn.figures import known
+from se_gnn.files import append_line, json_line, locked, replace_file
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
@@ -33,6 +34,7 @@ from se_gnn.training.draws import Draws
 from se_gnn.training.estimate import estimate
 from se_gnn.training.recorded import RecordedEpoch
 
+EPOCHS = "metrics.jsonl"  # a line per epoch
 SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes nothing but what a kill costs
 
 
@@ -55,7 +57,8 @@ def train(
         device: ``cpu``, ``cuda`` or ``auto``.
         progress: say on stderr how long it will take, and show bars.
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
-        folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on.
+        folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on. One run
+            at a time may write to it.
 
     Returns:
         The model of the best epoch by validation accuracy, ties by validation loss (the last epoch where there are no
@@ -65,22 +68,32 @@ def train(
     check_seed(seed)
     check_model_size(graph, config)
     where = resolve_device(device)
-    with compilation_said(shown=progress), phase("comparing", shown=progress):
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with (
+        contextlib.nullcontext() if folder is None else locked(folder),
+        compilation_said(shown=progress),
+        phase("comparing", shown=progress),
+    ):
         run = TrainingRun(graph, config, seed=seed, device=where, folder=folder, max_memory=max_memory)
-        if progress:
-            print(f"  estimate  {estimate(run)}", file=sys.stderr)
-        epochs = config.training.epochs
-        with (
-            phase("training", shown=False),
-            bar(total=epochs, name="training", unit="epoch", shown=progress, initial=run.epoch) as shown,
-        ):
-            while not run.finished:
-                record = run.step()
-                shown.update()
-                shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
-            if run.stopped_early:
-                shown.set_description("stopped early")
-        return run.result()
+        return _run_all(run, progress=progress)
+
+
+def _run_all(run: TrainingRun, *, progress: bool) -> TrainedModel:
+    if progress:
+        print(f"  estimate  {estimate(run)}", file=sys.stderr)
+    epochs = run.config.training.epochs
+    with (
+        phase("training", shown=False),
+        bar(total=epochs, name="training", unit="epoch", shown=progress, initial=run.epoch) as shown,
+    ):
+        while not run.finished:
+            record = run.step()
+            shown.update()
+            shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
+        if run.stopped_early:
+            shown.set_description("stopped early")
+    return run.result()
 
 
 def check_seed(seed: int) -> None:
@@ -253,8 +266,7 @@ class TrainingRun:
     def _write(self, record: dict[str, Any]) -> None:
         if self.folder is None:
             return
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(_line(record))
+        append_line(self.folder / EPOCHS, json_line(_plain(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
             state = TrainingState(
                 parameters=self.model.state_dict(),
@@ -267,13 +279,13 @@ class TrainingRun:
             self.last_checkpoint = time.monotonic()
 
     def _resume(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        state = checkpoint.load_checkpoint(folder, self.digest)
+        state = checkpoint.load_checkpoint(folder, self.digest, like=self.model)
         if state is not None:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
-        (folder / "metrics.jsonl").write_text("".join(map(_line, self.history)), encoding="utf-8")
+        # of this run alone: lines of another one, and of epochs that are computed again, go
+        replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
 
 
 def _warn_of_single_nodes(graph: AttributedGraph) -> None:
@@ -287,6 +299,6 @@ def _warn_of_single_nodes(graph: AttributedGraph) -> None:
         )
 
 
-def _line(record: dict[str, Any]) -> str:
-    """A record as a line of `metrics.jsonl`."""
-    return json.dumps({name: known(value) for name, value in record.items()}) + "\n"
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as `metrics.jsonl` holds it: what is not known is None."""
+    return {name: known(value) for name, value in record.items()}

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from se_gnn.datasets.tables import import_tables, load_import
+from se_gnn.display import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.columns import CategoryColumn, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.store import graph_files, load_graph
@@ -45,11 +46,11 @@ def test_every_kind_of_column_is_understood_and_shown_as_the_table_has_it(load):
     assert graph.node_names == ("A-0", "A-1", "A-2", "A-3", "A-4", "A-5")
     assert graph.class_names == ("no", "yes")
     assert graph.labels.tolist() == [0, 0, 1, 0, 1, -1]
-    shown = graph.attributes(2)
+    shown = node_values(graph, 2)
     assert shown.pop("note").split()
     assert shown == {"country": "DE", "balance": "312.50", "opened": "2020-03-05", "verified": "yes"}
-    assert graph.attributes(1)["balance"] == "(missing)"
-    assert graph.attributes(3)["country"] == "(missing)"
+    assert node_values(graph, 1)["balance"] == "(missing)"
+    assert node_values(graph, 3)["country"] == "(missing)"
     assert graph.edges.tolist() == [[0, 1], [2, 3], [3, 4]]
 
 
@@ -131,8 +132,8 @@ def test_heavy_tails_are_compared_by_magnitude_and_shown_as_they_are():
     imported = import_tables(nodes, edges, **ROLES, train_share=1.0, val_share=0.0)
     assert column(imported, "amount").log_unit == pytest.approx(np.median(amounts))
     assert np.abs(imported.graph.features).max() < 10
-    assert imported.graph.attributes(59)["amount"] == "1000000"
-    assert imported.graph.attributes(6)["amount"] == "7"
+    assert node_values(imported.graph, 59)["amount"] == "1000000"
+    assert node_values(imported.graph, 6)["amount"] == "7"
 
 
 def test_rare_categories_share_a_feature():
@@ -140,7 +141,7 @@ def test_rare_categories_share_a_feature():
     nodes, edges = tables(num_rows=3001, color=color)
     imported = import_tables(nodes, edges, **ROLES, train_share=1.0, val_share=0.0, max_train=None)
     assert column(imported, "color").categories == ("green", "red")
-    assert imported.graph.attributes(3000)["color"] == "(other)"
+    assert node_values(imported.graph, 3000)["color"] == "(other)"
 
 
 def test_constant_empty_and_leaking_columns_are_pointed_out():
@@ -233,7 +234,7 @@ def test_dates_that_can_be_read_in_two_ways_are_pointed_out():
     nodes, edges = tables(day=["01/02/2020", "03/04/2021", "05/06/2022"] * 20)
     imported = import_tables(nodes, edges, **ROLES)
     assert any("could as well be month/day/year" in warning for warning in imported.summary.warnings)
-    assert imported.graph.attributes(0)["day"] == "2020-02-01"
+    assert node_values(imported.graph, 0)["day"] == "2020-02-01"
 
 
 def test_quotes_newlines_and_a_byte_order_mark(load):

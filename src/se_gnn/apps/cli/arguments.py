@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,21 +45,18 @@ def shows_progress(progress: bool, quiet: bool = False) -> bool:
 
 def check_file(out: Path, *, overwrite: bool) -> None:
     """Refuse a file that cannot be written, or would be lost; nothing is written yet."""
-    if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name a file")
-    if out.exists() and not overwrite:
-        raise InputError(f"{out} already exists; --overwrite replaces it")
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: the folder {out.parent} does not exist")
-
-
-def is_new_folder(folder: Path, *, overwrite: bool, resume: bool) -> bool:
-    """Whether the folder to write to is still to be made; refuse a file in its place, and options that disagree."""
-    if overwrite and resume:
-        raise InputError("--overwrite starts again and --resume goes on: give one of them")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder} is a file; name a folder")
-    return not folder.exists()
+    try:
+        if out.is_dir():
+            raise InputError(f"--out {out} is a folder; name a file")
+        if os.path.lexists(out) and not overwrite:
+            raise InputError(f"{out} already exists; --overwrite replaces it")
+        if not out.parent.is_dir():
+            raise InputError(f"--out {out}: the folder {out.parent} does not exist")
+        out.lstat()  # a name that is too long is found out here
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"--out {out} cannot be written: {error.strerror or error}") from error
 
 
 def node_id(graph: AttributedGraph, text: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, is_new_folder, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import Device, dataset_name
 from se_gnn.errors import InputError
@@ -55,13 +55,16 @@ def attack(
     DIR then is a graph for `se-gnn train`. After Metattack it also holds attack.json: the pairs of nodes that were
     flipped, in their order.
     """
+    from se_gnn.apps.cli.output_folder import check_attack_folder
+    from se_gnn.attack.journal import NAME as JOURNAL
     from se_gnn.datasets import load_dataset
+    from se_gnn.files import commit_files, writing_to
     from se_gnn.graph.perturb import num_changes
-    from se_gnn.graph.store import load_graph, save_graph
+    from se_gnn.graph.store import ARRAYS, NAMES, graph_files, load_graph
     from se_gnn.training import resolve_device
 
     shown = shows_progress(progress, quiet)
-    _check_folder(out, overwrite=overwrite, resume=resume)
+    check_attack_folder(out, (JOURNAL, ARRAYS, NAMES), overwrite=overwrite, resume=resume)
     if method is Method.random and (labeled_weight or keep_degrees):
         raise InputError("--labeled-weight and --keep-degrees belong to metattack, not to random")
     resolve_device(device.value)
@@ -70,16 +73,17 @@ def attack(
         raise InputError(f"--out {out} is the graph to change; name another folder")
     graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
     if method is Method.random:
-        edges = _random(graph, rate, seed)
-        _clear(out, keep_journal=False)
+        changed = graph.with_edges(_random(graph, rate, seed))
+        with writing_to(out):
+            commit_files(out, graph_files(changed), remove=(JOURNAL,))
     else:
         graph.check_trainable()
         num_changes(rate, graph.num_edges)
-        _clear(out, keep_journal=resume)
-        edges = _metattack(
+        changed = _metattack(
             graph,
             rate,
             out,
+            resume=resume,
             approximate=method is Method.approximate,
             labeled_weight=labeled_weight,
             keep_degrees=keep_degrees,
@@ -87,8 +91,6 @@ def attack(
             device=device.value,
             progress=shown,
         )
-    changed = graph.with_edges(edges)
-    save_graph(changed, out)
     if not quiet:
         typer.echo(_report(graph, changed))
         typer.echo(f"\nSaved to {out}. Now see what it does to a model:\n  se-gnn train {out} --out model")
@@ -107,63 +109,37 @@ def _metattack(
     rate: float,
     out: Path,
     *,
+    resume: bool,
     approximate: bool,
     labeled_weight: float,
     keep_degrees: bool,
     seed: int,
     device: str,
     progress: bool,
-) -> IntArray:
+) -> AttributedGraph:
+    """Attack with the journal in a folder inside ``out``; what ``out`` holds is replaced when the attack is whole."""
+    from se_gnn.apps.cli.output_folder import ATTACK, output_folder
     from se_gnn.attack import MetattackConfig, metattack
     from se_gnn.attack.journal import NAME
+    from se_gnn.files import commit_files, read_file
     from se_gnn.graph import flip_pairs
+    from se_gnn.graph.store import graph_files
 
     config = MetattackConfig(approximate=approximate, labeled_weight=labeled_weight, keep_degrees=keep_degrees)
     try:
-        flips = metattack(graph, rate, config, seed=seed, device=device, progress=progress, folder=out)
+        with output_folder(out, ATTACK, resume=resume) as work:
+            flips = metattack(graph, rate, config, seed=seed, device=device, progress=progress, folder=work)
+            changed = graph.with_edges(flip_pairs(graph.edges, graph.num_nodes, flips))
+            files = graph_files(changed)
+            if (work / NAME).exists():
+                files[NAME] = read_file(work / NAME)
+            commit_files(out, files, remove=(NAME,))
     except KeyboardInterrupt as interrupt:
-        kept = (out / NAME).exists()
+        kept = (out / ATTACK / NAME).exists()
         hint = "To go on from its last flip" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
-    return flip_pairs(graph.edges, graph.num_nodes, flips)
-
-
-def _check_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder whose files would be lost; nothing is written yet."""
-    from se_gnn.graph.store import holds_graph
-
-    if is_new_folder(folder, overwrite=overwrite, resume=resume):
-        return
-    foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
-    if foreign:
-        raise InputError(f"{folder} exists and holds other files ({', '.join(foreign[:3])}); name another folder")
-    if holds_graph(folder):
-        if resume:
-            raise InputError(f"{folder} holds a finished graph, nothing to resume; --overwrite makes it again")
-        if not overwrite:
-            raise InputError(f"{folder} already holds a graph; --overwrite replaces it")
-    elif any(folder.iterdir()) and not (overwrite or resume):
-        raise InputError(f"{folder} holds an unfinished attack; --resume goes on with it, --overwrite starts again")
-
-
-def _clear(folder: Path, *, keep_journal: bool) -> None:
-    """Make the folder, and take out what is to be replaced."""
-    from se_gnn.attack.journal import NAME
-    from se_gnn.graph.store import writing_to
-
-    with writing_to(folder):
-        for path in list(folder.iterdir()):
-            if not (keep_journal and path.name == NAME):
-                path.unlink()
-
-
-def _is_ours(name: str) -> bool:
-    from se_gnn.attack.journal import NAME
-    from se_gnn.graph.store import ARRAYS, NAMES
-
-    ours = (NAME, ARRAYS, NAMES)
-    return name in ours or (name.endswith(".partial") and any(known in name for known in ours))
+    return changed
 
 
 def _report(before: AttributedGraph, after: AttributedGraph) -> str:

@@ -75,10 +75,12 @@ def import_tables(
     categories, dates and short texts become features, fitted on the training rows. DIR is then what `se-gnn train`
     takes.
     """
+    from se_gnn.apps.cli.output_folder import check_import_folder
     from se_gnn.datasets import tables
-    from se_gnn.datasets.tables.importing import check_no_warnings
+    from se_gnn.datasets.tables.importing import ABOUT, TABLE, check_no_warnings
+    from se_gnn.graph.store import ARRAYS, NAMES
 
-    _check_folder(out, overwrite=overwrite)
+    check_import_folder(out, (ARRAYS, NAMES, TABLE, ABOUT), overwrite=overwrite)
     imported = tables.import_tables(
         nodes,
         edges,
@@ -138,17 +140,3 @@ def _kinds(given: list[str] | None) -> dict[str, str]:
             raise InputError(f"--kind must look like postcode=category, got {text!r}")
         kinds[name.strip()] = kind.strip()
     return kinds
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder whose files would be lost, or that an import would mix with."""
-    from se_gnn.datasets.tables.importing import ABOUT
-
-    if out.is_file():
-        raise InputError(f"--out {out} is a file; name a folder")
-    if not out.is_dir() or not any(out.iterdir()):
-        return
-    if not (out / ABOUT).is_file():
-        raise InputError(f"{out} exists and is not the folder of an import; name another folder")
-    if not overwrite:
-        raise InputError(f"{out} already holds a graph; --overwrite replaces it")

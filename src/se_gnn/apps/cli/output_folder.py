@@ -1,57 +1,120 @@
-"""The folder that a training writes to: nobody's files are lost."""
+"""The folder that a command writes to: nobody's files are lost, and what is there stays until the new is whole.
+
+Work that takes long is kept in a folder of its own inside, `.training` or `.attack`: an interrupted command goes on
+from there, and the model or graph beside it can be used meanwhile.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
-from se_gnn.apps.cli.arguments import is_new_folder
 from se_gnn.errors import InputError
-from se_gnn.graph.store import replace_file, writing_to
-from se_gnn.model.folder import EPOCHS, MODEL_FILES, is_model_folder
-from se_gnn.training.checkpoint import NAME as CHECKPOINT
+from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
+from se_gnn.files.commit import finish_interrupted
+from se_gnn.graph.store import holds_graph
+from se_gnn.model.folder import is_model_folder
 
-_OURS = (*MODEL_FILES, CHECKPOINT)
-_OF_A_TRAINING = (EPOCHS, CHECKPOINT)  # a folder with a stored graph alone has none of them
+TRAINING, ATTACK = ".training", ".attack"
+_PROBE = "probe.txt"
 
 
-def check_output_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder whose files would be lost; nothing is written yet."""
-    if is_new_folder(folder, overwrite=overwrite, resume=resume):
+def check_model_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
+    """Refuse a folder whose files would be lost by a training; nothing is written yet."""
+    if _is_new(folder, overwrite=overwrite, resume=resume):
         return
+    begun = (folder / TRAINING).is_dir()
     if is_model_folder(folder):
-        if resume:
-            raise InputError(f"{folder} holds a finished model, nothing to resume; --overwrite trains it again")
-        if not overwrite:
-            raise InputError(f"{folder} already holds a model; --overwrite replaces it")
+        _check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
         return
-    found = sorted(path.name for path in folder.iterdir())
-    begun = any(name in _OF_A_TRAINING for name in found)
-    foreign = [name for name in found if not (_is_ours(name) if begun else _is_partial(name))]
+    foreign = [name for name in visible_names(folder) if name != TRAINING]
+    if foreign:
+        raise InputError(f"{folder} exists and is not a model folder (it holds {_some(foreign)}); name another folder")
+    _check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
+
+
+def check_attack_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool, resume: bool) -> None:
+    """Refuse a folder whose files would be lost by an attack; nothing is written yet."""
+    if _is_new(folder, overwrite=overwrite, resume=resume):
+        return
+    foreign = [name for name in visible_names(folder) if name not in (*ours, ATTACK)]
+    if foreign:
+        raise InputError(f"{folder} exists and holds other files ({_some(foreign)}); name another folder")
+    begun = (folder / ATTACK).is_dir()
+    if holds_graph(folder):
+        _check_finished(folder, "graph", begun=begun, work="attack", overwrite=overwrite, resume=resume)
+    else:
+        _check_begun(folder, begun=begun, work="attack", overwrite=overwrite, resume=resume)
+
+
+def check_import_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool) -> None:
+    """Refuse a folder whose files would be lost by an import, or that it would mix with."""
+    if _is_new(folder, overwrite=overwrite, resume=False):
+        return
+    found = visible_names(folder)
+    foreign = [name for name in found if name not in ours]
     if foreign:
         raise InputError(
-            f"{folder} exists and is not a model folder (it holds {', '.join(foreign[:3])}"
-            f"{', ...' if len(foreign) > 3 else ''}); name another folder"
+            f"{folder} exists and is not the folder of an import (it holds {_some(foreign)}); name another folder"
         )
-    if found and not (overwrite or resume):
-        raise InputError(f"{folder} holds an unfinished training; --resume goes on with it, --overwrite starts again")
+    if found and not overwrite:
+        raise InputError(f"{folder} already holds a graph; --overwrite replaces it")
 
 
-def prepare_output_folder(folder: Path, *, overwrite: bool) -> None:
-    """Make the folder, make sure that it can be written to, and remove the model that is to be replaced."""
-    with writing_to(folder):
-        probe = folder / f".{EPOCHS}.probe.partial"
-        replace_file(probe, b"can this folder be written to?\n")
-        probe.unlink()
-        if overwrite:
-            for path in list(folder.iterdir()):
-                if _is_ours(path.name):
-                    path.unlink()
+@contextlib.contextmanager
+def output_folder(folder: Path, work: str, *, resume: bool) -> Iterator[Path]:
+    """Be the only one that writes to the folder; yields the folder for work in progress, which goes when all is done.
+
+    Without ``resume`` the work of an earlier command is removed; what is finished in ``folder`` stays.
+    """
+    with writing_to(folder), locked(folder):
+        finish_interrupted(folder)
+        progress = folder / work
+        if not resume or progress.is_symlink():
+            remove_tree(progress)
+        progress.mkdir(exist_ok=True)
+        try:
+            replace_file(progress / _PROBE, b"can this folder be written to?\n")
+            (progress / _PROBE).unlink()
+            yield progress
+        except BaseException:
+            with contextlib.suppress(OSError):
+                progress.rmdir()  # where nothing was kept there is nothing to resume
+            raise
+        remove_tree(progress)
 
 
-def _is_ours(name: str) -> bool:
-    return name in _OURS or _is_partial(name)
+def _is_new(folder: Path, *, overwrite: bool, resume: bool) -> bool:
+    """Whether the folder to write to is still to be made; refuse a file in its place, and options that disagree."""
+    if overwrite and resume:
+        raise InputError("--overwrite starts again and --resume goes on: give one of them")
+    try:
+        if folder.is_dir():
+            return False
+        if folder.exists() or folder.is_symlink():
+            raise InputError(f"--out {folder} is a file; name a folder")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"--out {str(folder)!r} cannot be a folder: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    return True
 
 
-def _is_partial(name: str) -> bool:
-    """What a kill left half written of one of our files."""
-    return name.endswith(".partial") and any(known in name for known in _OURS)
+def _check_finished(folder: Path, what: str, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+    if resume and not begun:
+        raise InputError(f"{folder} holds a finished {what}, nothing to resume; --overwrite makes it again")
+    if not (overwrite or resume):
+        more = f", and an unfinished {work} that --resume goes on with" if begun else ""
+        raise InputError(f"{folder} already holds a {what}; --overwrite replaces it{more}")
+
+
+def _check_begun(folder: Path, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+    if begun and not (overwrite or resume):
+        raise InputError(f"{folder} holds an unfinished {work}; --resume goes on with it, --overwrite starts again")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

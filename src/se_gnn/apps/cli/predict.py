@@ -49,7 +49,7 @@ def predict(
     A row a node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with their
     weights. A labeled node is predicted by the others.
     """
-    from se_gnn.graph.store import replace_file, writing_to
+    from se_gnn.files import replace_file, writing_to
     from se_gnn.model.folder import load_model_on
 
     writer = _writer(out)

@@ -49,7 +49,7 @@ def report(
     One HTML file that needs no network: how good the model is, which predictions are certain or wrong, and for each of
     some nodes the vote, the matched local graphs, the attributes they share, and what would change the answer.
     """
-    from se_gnn.graph.store import replace_file, writing_to
+    from se_gnn.files import replace_file, writing_to
     from se_gnn.model.folder import load_model_on
     from se_gnn.optional import require
     from se_gnn.report import report_html

@@ -71,7 +71,7 @@ def train(
     DIR then holds the parameters, the settings, the metrics and the graph: all that evaluating, predicting and
     explaining need.
     """
-    from se_gnn.apps.cli.output_folder import check_output_folder, prepare_output_folder
+    from se_gnn.apps.cli.output_folder import check_model_folder
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
     from se_gnn.model import check_model_size, check_num_nearest
@@ -80,7 +80,7 @@ def train(
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
     shown = shows_progress(progress, quiet)
-    check_output_folder(out, overwrite=overwrite, resume=resume)
+    check_model_folder(out, overwrite=overwrite, resume=resume)
     dataset = dataset_name(data)
     chosen = _configure(preset, config, settings, dataset=dataset)
     where = resolve_device(device.value)
@@ -93,10 +93,11 @@ def train(
     graph.check_trainable()
     check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
-    prepare_output_folder(out, overwrite=overwrite)
     if not quiet:
         typer.echo(_describe(graph, chosen, seed, str(where)))
-    metrics = _train_and_save(graph, chosen, out, seed=seed, device=device.value, max_memory=max_memory, progress=shown)
+    metrics = _train_and_save(
+        graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=shown
+    )
     if not quiet:
         typer.echo(_report(metrics, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
@@ -135,23 +136,24 @@ def _configure(preset: Preset | None, file: Path | None, settings: list[str] | N
 
 
 def _train_and_save(
-    graph: AttributedGraph, config: Config, out: Path, *, progress: bool, **options: Any
+    graph: AttributedGraph, config: Config, out: Path, *, resume: bool, progress: bool, **options: Any
 ) -> dict[str, Any]:
+    """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
-    from se_gnn.graph.store import writing_to
+    from se_gnn.apps.cli.output_folder import TRAINING, output_folder
+    from se_gnn.files import read_file
     from se_gnn.model.evaluate import evaluate_nodes
-    from se_gnn.model.folder import save_model
+    from se_gnn.model.folder import EPOCHS, save_model
     from se_gnn.training.checkpoint import NAME as CHECKPOINT
 
     try:
-        with writing_to(out):
-            trained = training.train(graph, config, progress=progress, folder=out, **options)
+        with output_folder(out, TRAINING, resume=resume) as work:
+            trained = training.train(graph, config, progress=progress, folder=work, **options)
             with phase("scoring", shown=progress):
                 trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
-            save_model(trained, out)
-            (out / CHECKPOINT).unlink(missing_ok=True)
+            save_model(trained, out, epochs=read_file(work / EPOCHS))
     except KeyboardInterrupt as interrupt:
-        kept = (out / CHECKPOINT).exists()
+        kept = (out / TRAINING / CHECKPOINT).exists()
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt

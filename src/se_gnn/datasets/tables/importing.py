@@ -20,9 +20,10 @@ from se_gnn.datasets.tables.read import Table, read_table
 from se_gnn.datasets.tables.summary import ColumnSummary, Summary, homophily
 from se_gnn.datasets.tables.values import Reading
 from se_gnn.errors import InputError
+from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.graph.store import load_graph, parse_json, read_file, replace_file, save_graph, writing_to
+from se_gnn.graph.store import graph_files, load_graph
 
 TABLE = "nodes.parquet"
 ABOUT = "import.json"
@@ -81,22 +82,25 @@ class Imported:
         sink = pa.BufferOutputStream()
         pa_parquet.write_table(self.nodes, sink)
         about = {"roles": _plain(self.roles), "summary": self.summary.to_dict()}
+        files = {
+            **graph_files(self.graph),
+            TABLE: sink.getvalue().to_pybytes(),
+            ABOUT: json.dumps(about, indent=1, ensure_ascii=False).encode(),
+        }
         with writing_to(folder) as path:
-            save_graph(self.graph, path)
-            replace_file(path / TABLE, sink.getvalue().to_pybytes())
-            replace_file(path / ABOUT, json.dumps(about, indent=1, ensure_ascii=False).encode())
+            commit_files(path, files)
 
 
 def load_import(folder: str | Path) -> Imported:
     """What :meth:`Imported.save` wrote."""
     path = Path(folder)
     graph = load_graph(path)
-    about = parse_json(read_file(path / ABOUT), path / ABOUT)
+    about = parse_json(read_current(path, ABOUT, limit=SMALL), path / ABOUT)
     try:
         summary = dict(about["summary"])
         summary["columns"] = tuple(ColumnSummary(**column) for column in summary["columns"])
         summary |= {name: tuple(summary[name]) for name in ("unused_edge_columns", "warnings")}
-        nodes = pa_parquet.read_table(pa.BufferReader(read_file(path / TABLE)))
+        nodes = pa_parquet.read_table(pa.BufferReader(read_current(path, TABLE)))
         return Imported(graph, Summary(**summary), nodes, Roles(**about["roles"]))
     except (KeyError, TypeError, pa.ArrowException) as error:
         raise InputError(f"the import in {path} cannot be read: {error}") from error

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from se_gnn.errors import InputError
-from se_gnn.graph.store import writing_to
+from se_gnn.files import replacing, writing_to
 
 if TYPE_CHECKING:
     from se_gnn.explain.bulk import Explanations
@@ -19,18 +17,10 @@ if TYPE_CHECKING:
 def write_json_lines(
     explanations: Explanations, path: str | Path, *, overwrite: bool = False, progress: bool = False
 ) -> None:
-    """An explanation a line, as ``Explanation.to_json`` writes it; the file appears when it is complete."""
+    """One explanation per line, as ``Explanation.to_json`` writes it; the file appears when it is complete."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise InputError(f"{target} exists already: overwrite=True replaces it")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    with writing_to(target.parent):
-        try:
-            with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                for explanation in tqdm(explanations, desc="explaining", unit="node", disable=not progress):
-                    file.write(explanation.to_json(indent=None) + "\n")
-            partial.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to report
-                partial.unlink(missing_ok=True)
-            raise
+    with writing_to(target.parent), replacing(target) as file:
+        for explanation in tqdm(explanations, desc="explaining", unit="node", disable=not progress):
+            file.write(f"{explanation.to_json(indent=None)}\n".encode("utf-8", "backslashreplace"))

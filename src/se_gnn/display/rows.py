@@ -1,0 +1,32 @@
+"""All that the data says of a node, by column, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from se_gnn.display.columns import show_value
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.columns import MISSING
+
+
+def node_values(graph: AttributedGraph, node: int) -> dict[str, str]:
+    """The values of a node by column.
+
+    The row of its table as it was given (``graph.raw``), text and columns that are no features included; for a graph
+    that has kept no rows, the columns read back from the features; features by name where there was no table.
+
+    >>> graph = AttributedGraph.build(features=[[0.5], [1.0]], edges=[[0, 1]], labels=[0, 1], feature_names=["size"])
+    >>> node_values(graph, 0)
+    {'size': '0.5'}
+    """
+    if graph.raw is not None:
+        return {name: MISSING if text is None else text for name, text in graph.raw.row(node).items()}
+    stored: Any = graph.features[[node]]
+    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
+    if graph.columns is not None:
+        return {column.name: show_value(column, row[list(column.features)]) for column in graph.columns}
+    names = graph.feature_names or [f"feature {i}" for i in range(graph.num_features)]
+    return {name: f"{value:g}" for name, value in zip(names, row.tolist())}

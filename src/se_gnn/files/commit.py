@@ -1,0 +1,175 @@
+"""Several files of a folder, replaced in one step.
+
+The new files are written into the folder `.new`, read back and compared with their digests; then `.new` is renamed to
+`.commit`: that is the step. From then on the folder is the new one: whoever reads it takes a file from `.commit` where
+it lies there. After that the files are moved to where they belong, which changes nothing for a reader. A kill before
+the step leaves the old files, one after it the new ones. Reading never changes a folder; the next write finishes the
+moves.
+
+The folder itself stays where it is: it may be a mount point, a shell may be in it, and other files may be in it, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from se_gnn.errors import InputError
+from se_gnn.files.digest import sha256
+from se_gnn.files.json_text import check_format, json_bytes, parse_json
+from se_gnn.files.lock import LOCK, locked
+from se_gnn.files.reading import LARGE, SMALL, read_file
+from se_gnn.files.writing import is_partial, new_file, remove_tree, sync_folder
+
+NEW, COMMIT, RECORD = ".new", ".commit", "commit.json"
+FORMAT, VERSION = "se-gnn-commit", 1
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a commit does: files by their digests, and names that end."""
+
+    files: dict[str, str]
+    remove: tuple[str, ...]
+
+
+def commit_files(folder: Path, files: Mapping[str, bytes], *, remove: Iterable[str] = ()) -> None:
+    """Replace or add files of a folder, which is made where it is missing, and remove others, all in one step."""
+    ended = tuple(sorted(set(remove) - files.keys()))
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        finish_interrupted(folder)
+        for name in (*files, *ended):
+            if (folder / name).is_dir():
+                raise InputError(f"{folder / name} is a folder, where a file is to be written; move it away")
+        new = folder / NEW
+        try:
+            new.mkdir()
+            for name, content in files.items():
+                new_file(new / name, content)
+            digests = {name: sha256(content) for name, content in files.items()}
+            about = {"format": FORMAT, "version": VERSION, "files": digests, "remove": list(ended)}
+            new_file(new / RECORD, json_bytes(about))
+            sync_folder(new)
+            _check(new, digests)
+            new.rename(folder / COMMIT)  # the step
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                remove_tree(new)
+            raise
+        sync_folder(folder)
+        _move(folder, _Record(digests, ended))
+
+
+def finish_interrupted(folder: Path) -> None:
+    """Finish, or take away, what a write that was killed left; say so. The caller holds the lock."""
+    note = []
+    record = _pending(folder)
+    if record is not None:
+        _check(folder / COMMIT, record.files)
+        _move(folder, record)
+        note.append(f"finished an interrupted write of {folder}")
+    elif _is_folder(folder / COMMIT):
+        remove_tree(folder / COMMIT)  # all moved: the record goes last
+    if os.path.lexists(folder / NEW):
+        remove_tree(folder / NEW)
+        note.append(f"removed what an interrupted write of {folder} had left; the files before it are whole")
+    for text in note:
+        warnings.warn(text, stacklevel=3)
+
+
+def pending_note(folder: Path) -> None:
+    """Warn a reader of a write that was killed after its step: the new files are there, not yet in their place."""
+    if _pending(folder) is not None:
+        warnings.warn(
+            f"a write of {folder} was interrupted when all its files were there; they are read from {folder / COMMIT}",
+            stacklevel=3,
+        )
+
+
+def current_path(folder: Path, name: str) -> Path:
+    """Where a file of the folder is: where it belongs, or in a commit that was interrupted."""
+    record = _pending(folder)
+    if record is not None and (name in record.remove or (name in record.files and (folder / COMMIT / name).exists())):
+        return folder / COMMIT / name
+    return folder / name
+
+
+def read_current(folder: Path, name: str, *, limit: int = LARGE) -> bytes:
+    """The content of a file of the folder that has to be there."""
+    path = current_path(folder, name)
+    try:
+        return read_file(path, limit=limit)
+    except InputError:
+        if path.parent == folder or path.exists():
+            raise
+        return read_file(folder / name, limit=limit)  # it was moved meanwhile
+
+
+def visible_names(folder: Path) -> list[str]:
+    """The names in a folder, without those that are there only while something is written."""
+    record = _pending(folder)
+    found = {
+        name for name in (path.name for path in folder.iterdir()) if name not in own_names() and not is_partial(name)
+    }
+    return sorted(found if record is None else (found | record.files.keys()) - set(record.remove))
+
+
+def own_names() -> tuple[str, ...]:
+    """Names that are in a folder only while it is written, or after a kill."""
+    return (NEW, COMMIT, LOCK)
+
+
+def _pending(folder: Path) -> _Record | None:
+    """The record of a commit that was interrupted."""
+    path = folder / COMMIT / RECORD
+    if not _is_folder(folder / COMMIT) or not os.path.lexists(path):
+        return None
+    try:
+        about = parse_json(read_file(path, limit=SMALL), path)
+    except InputError:
+        if os.path.lexists(path):
+            raise
+        return None  # finished meanwhile
+    check_format(about, path, expected=FORMAT, newest=VERSION)
+    files, remove = about.get("files"), about.get("remove")
+    if not isinstance(files, dict) or not isinstance(remove, list):
+        raise InputError(f"{path} is damaged: it must name files and what is removed")
+    for name in (*files, *remove):
+        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):  # never a path that somebody made up
+            raise InputError(f"{path} is damaged: {name!r} is not the name of a file")
+    return _Record({name: str(digest) for name, digest in files.items()}, tuple(remove))
+
+
+def _check(where: Path, digests: Mapping[str, str]) -> None:
+    """Every file that is there is the one that was meant."""
+    for name, digest in digests.items():
+        if os.path.lexists(where / name) and sha256(read_file(where / name)) != digest:
+            raise InputError(f"{where / name} is damaged: it is not what was written; remove {where}")
+
+
+def _move(folder: Path, record: _Record) -> None:
+    commit = folder / COMMIT
+    for name in record.remove:
+        (folder / name).unlink(missing_ok=True)
+    for name in record.files:
+        with contextlib.suppress(FileNotFoundError):  # moved before the kill
+            (commit / name).replace(folder / name)
+    sync_folder(folder)
+    (commit / RECORD).unlink()
+    remove_tree(commit)
+    sync_folder(folder)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

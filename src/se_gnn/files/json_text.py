@@ -1,0 +1,80 @@
+"""JSON that somebody else may have written: of a bounded depth, with plain numbers and whole characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from se_gnn.errors import InputError
+
+MAX_DEPTH = 64  # ours have fewer than ten levels
+
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # strings whole: brackets in them do not count
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
+
+
+def json_bytes(values: Any, *, indent: int | None = 2) -> bytes:
+    """JSON text with a line end; a number that JSON does not know is an error."""
+    return (json.dumps(values, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def parse_json(content: bytes, path: Path) -> dict[str, Any]:
+    """A JSON object; ``path`` is where it came from."""
+    value = parse_json_value(content, path)
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold a JSON object, got {type(value).__name__}")
+    return value
+
+
+def parse_json_value(content: bytes, path: Path) -> Any:
+    """Any JSON value; ``path`` is where it came from."""
+    if _depth(content) > MAX_DEPTH:
+        raise InputError(f"{path} must have at most {MAX_DEPTH} levels of JSON, got more")
+    try:
+        value = json.loads(content, parse_constant=_refuse_constant)
+        if _HALF_CHARACTER.search(content):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path} is damaged: it holds half of a character") from error
+    except (ValueError, RecursionError) as error:  # deep, in an encoding whose brackets were not seen
+        raise InputError(f"{path} is truncated or damaged: it is not valid JSON ({error})") from error
+    return value
+
+
+def check_format(about: dict[str, Any], path: Path, *, expected: str, newest: int) -> None:
+    """Refuse what is not ours, and what a later version of us wrote."""
+    if about.get("format") != expected:
+        raise InputError(
+            f"{path} was not written by se-gnn: format must be {expected!r}, got {_short(about.get('format'))}"
+        )
+    version = about.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InputError(f"{path} has no version that can be read, got {_short(version)}")
+    if version > newest:
+        raise InputError(f"{path} was written by a newer version ({_short(version)}), this one reads up to {newest}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _depth(content: bytes) -> int:
+    """Levels of brackets."""
+    if content.count(b"[") + content.count(b"{") <= MAX_DEPTH:
+        return 0  # cannot be deeper than that
+    depth = deepest = 0
+    for token in _TOKENS.finditer(content):
+        first = content[token.start()]
+        if first in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif first in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")

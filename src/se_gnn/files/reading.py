@@ -1,0 +1,57 @@
+"""Reading a file that somebody else may have made: a regular file, of a size that is allowed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from se_gnn.errors import InputError
+
+SMALL = 16 << 20  # bytes: settings, manifests and the like
+LARGE = 64 << 30  # bytes: arrays and tables, which take as much memory as the file is long
+
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe must not keep us waiting
+
+
+def read_file(path: Path, *, limit: int = LARGE) -> bytes:
+    """The content of a file that has to be there.
+
+    A pipe, a device or a folder in its place is refused, and so is a file of more than ``limit`` bytes: nothing of it
+    is read.
+    """
+    try:
+        descriptor = os.open(path, _OPEN)
+        try:
+            return _content(descriptor, path, limit)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from error  # holds a zero byte
+
+
+def _content(descriptor: int, path: Path, limit: int) -> bytes:
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
+    if about.st_size > limit:
+        raise InputError(f"{path} must have at most {limit:,} bytes, got {about.st_size:,}")
+    chunks, left = [], about.st_size  # what is written behind the end meanwhile is not read
+    while left and (chunk := os.read(descriptor, min(left, 1 << 30))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks) if len(chunks) != 1 else chunks[0]
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"

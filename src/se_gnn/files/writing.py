@@ -1,0 +1,175 @@
+"""Writing a file in one step: under another name first, then moved in place.
+
+A kill at any moment leaves the old file or the new one, whole. The other name is new each time and never followed if
+somebody put a symbolic link there; what a kill left under it is removed by the next write of the same file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from se_gnn.errors import InputError
+from se_gnn.files.digest import sha256
+from se_gnn.files.flock import try_lock
+
+PREFIX, SUFFIX = ".se-gnn-", ".partial"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class NewFile:
+    """A file that is being written, byte for byte, without a buffer of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.descriptor = os.open(path, _CREATE, 0o666)  # less what the umask takes away
+
+    def write(self, content: bytes) -> None:
+        """Append all of it."""
+        write_all(self.descriptor, content)
+
+    def sync(self) -> None:
+        """Wait until the disk has it."""
+        os.fsync(self.descriptor)
+
+    def close(self) -> None:
+        """End of writing; a second time does nothing."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write a content to an open file, however many calls it takes."""
+    view = memoryview(content)
+    while len(view):
+        view = view[os.write(descriptor, view) :]
+
+
+def new_file(path: Path, content: bytes) -> None:
+    """Write a file that must not be there yet."""
+    file = NewFile(path)
+    try:
+        file.write(content)
+        file.sync()
+    finally:
+        file.close()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file in one step: a kill at any moment leaves the old one or the new one, whole."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[NewFile]:
+    """A file to write to that takes the place of ``path`` when the block ends; an error leaves the old one.
+
+    A symbolic link at ``path`` is replaced, not followed. The permissions of the file that is replaced are kept.
+    """
+    _remove_leftovers(path)
+    file = _open_beside(path)
+    try:
+        yield file
+        with contextlib.suppress(FileNotFoundError):
+            old = path.lstat().st_mode
+            if stat.S_ISREG(old):
+                os.fchmod(file.descriptor, stat.S_IMODE(old))
+        file.sync()
+        file.path.replace(path)
+        file.close()  # only now: its lock says that it is in use
+        sync_folder(path.parent)
+    except BaseException:
+        file.close()
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            file.path.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def writing_to(folder: str | Path) -> Iterator[Path]:
+    """Make a folder and write into it; a full disk, a read-only folder and the like become one clear error."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield path
+    except OSError as error:
+        raise InputError(f"cannot write to {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        if "null" not in str(error):
+            raise
+        raise InputError(f"cannot write to {str(path)!r}: {error}") from error  # a zero byte in the name
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names in a folder; not all file systems can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of our own with all that is in it, or the link in its place; nothing where there is nothing."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_partial(name: str) -> bool:
+    """Whether a name is one that a file has while it is written."""
+    return name.startswith(PREFIX) and name.endswith(SUFFIX)
+
+
+def _prefix(path: Path) -> str:
+    """Short, however long the name is: 255 bytes are allowed."""
+    return f"{PREFIX}{sha256(os.fsencode(path.name))[:12]}-"
+
+
+def _open_beside(path: Path) -> NewFile:
+    while True:
+        file = NewFile(path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}"))
+        try_lock(file.descriptor)
+        if os.fstat(file.descriptor).st_nlink:
+            return file
+        file.close()  # taken for a leftover before it was locked
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What a kill left of earlier writes of this file: nobody holds its lock."""
+    prefix = _prefix(path)
+    try:
+        names = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return  # the write itself will tell
+    for name in names:
+        if name.startswith(prefix) and is_partial(name):
+            with contextlib.suppress(OSError):
+                _remove_if_left(path.with_name(name))
+
+
+def _remove_if_left(partial: Path) -> None:
+    descriptor = os.open(partial, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if try_lock(descriptor):
+            partial.unlink()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,98 @@
+"""The arrays a graph is made of: their types, and whatever is given brought to them or refused.
+
+Shapes: N nodes, F features.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from se_gnn.errors import InputError
+
+IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
+Features: TypeAlias = FloatArray | sp.csr_array
+
+LARGEST_WHOLE = 2**53  # from here on a float no longer tells neighboring whole numbers apart
+
+
+def as_features(features: Any) -> Features:
+    """Node attributes as float32, [N, F]; sparse ones as CSR without stored zeros."""
+    if sp.issparse(features):
+        with np.errstate(over="ignore"):  # check_features refuses what float32 cannot hold
+            matrix = sp.csr_array(features, dtype=np.float32, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix
+    try:
+        with np.errstate(over="ignore"):
+            dense = np.array(features, dtype=np.float32, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"features must be numbers: {error}") from error
+    if dense.ndim != 2:
+        raise InputError(f"features must have two dimensions (nodes, features), got shape {dense.shape}")
+    return dense
+
+
+def check_features(features: Features) -> None:
+    """Refuse features that are empty, not a number, or beyond float32."""
+    if features.shape[0] == 0 or features.shape[1] == 0:
+        raise InputError(f"features must have at least one row and one column, got shape {tuple(features.shape)}")
+    values = features if isinstance(features, np.ndarray) else features.data
+    bad = ~np.isfinite(values)
+    if bad.any():
+        where = np.argwhere(bad)[0]
+        if isinstance(features, np.ndarray):
+            row, column = where
+        else:
+            row = np.searchsorted(features.indptr, where[0], side="right") - 1
+            column = features.indices[where[0]]
+        value = values[tuple(where)]
+        raise InputError(
+            f"features must be finite: {int(bad.sum())} values are not, "
+            f"the first is {value} at node {row}, column {column}"
+        )
+
+
+def as_integers(values: Any, name: str) -> IntArray:
+    """Whole numbers as int64, of any shape; fractions, NaN, infinities and what int64 cannot hold are refused."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different length
+        raise InputError(f"{name} must be whole numbers: {error}") from error
+    if array.size == 0:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype.kind == "f":
+        wrong = array[~(np.isfinite(array) & (array == np.round(array)) & (np.abs(array) < LARGEST_WHOLE))]
+        if wrong.size:
+            raise InputError(f"{name} must be whole numbers, got {wrong.flat[0]} ({wrong.size} such values)")
+    elif array.dtype.kind not in "iu":
+        raise InputError(f"{name} must be whole numbers, got values of type {array.dtype}")
+    elif array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise InputError(f"{name} must be whole numbers below 2^63, got {array.max()}")
+    return array.astype(np.int64)
+
+
+def as_nodes(nodes: Any, name: str, num_nodes: int) -> IntArray:
+    """A set of nodes, given as ids or as a mask: sorted ids, each once; None is the empty set."""
+    if nodes is None:
+        return np.empty(0, np.int64)
+    array = np.asarray(nodes)
+    if array.dtype == bool:
+        if array.shape != (num_nodes,):
+            raise InputError(f"{name} mask must have one entry per node ({num_nodes}), got shape {array.shape}")
+        return np.flatnonzero(array)
+    return np.unique(as_integers(array, name))
+
+
+def check_length(name: str, values: Any, noun: str, count: int) -> None:
+    """Refuse an array that has not one entry per edge or node; None passes."""
+    if values is not None and values.shape != (count,):
+        shown = len(values) if values.ndim == 1 else f"shape {values.shape}"
+        raise InputError(f"{name} must have one entry per {noun} ({count}), got {shown}")
