@@ -97,6 +97,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         num_negatives: int | None = None,
         max_local_edges: int | Literal["none"] | None = None,
         support_size: int | None = None,
+        probability_floor: float | None = None,
     ) -> None:
         self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 

@@ -15,7 +15,7 @@ from se_gnn.model.prediction import accuracy, log_loss
 
 FIGURES = {
     "nodes", "accuracy", "balanced_accuracy", "macro_f1", "loss", "calibration_error", "roc_auc", "average_precision",
-    "confusion",
+    "positive", "confusion",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_the_two_figures_of_an_epoch_are_those_of_scikit_learn(seed, nodes, clas
 
 def test_figures_of_two_classes_are_those_of_scikit_learn():
     probabilities, labels = votes(3, 40, 2)
-    figures = classification_metrics(probabilities, labels)
+    figures = classification_metrics(probabilities, labels, positive=1)
     predicted, sure = probabilities.argmax(axis=1), np.minimum(probabilities[:, 1], 1)
     assert figures["roc_auc"] == sk.roc_auc_score(labels, sure)
     assert figures["average_precision"] == sk.average_precision_score(labels, sure)
@@ -59,6 +59,8 @@ def test_figures_of_two_classes_are_those_of_scikit_learn():
     assert figures["macro_f1"] == sk.f1_score(labels, predicted, average="macro")
     other = classification_metrics(probabilities, labels, positive=0)
     assert other["roc_auc"] == pytest.approx(sk.roc_auc_score(labels == 0, np.minimum(probabilities[:, 0], 1)))
+    rarer = int(labels.sum() <= 20)
+    assert classification_metrics(probabilities, labels)["positive"] == rarer
 
 
 @pytest.mark.parametrize(("classes", "labels"), [(3, [0, 1, 2]), (2, [0, 0, 0])])

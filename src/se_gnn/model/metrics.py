@@ -41,7 +41,11 @@ class Calibration:
 
 
 def classification_metrics(
-    probabilities: FloatArray, labels: IntArray, *, class_names: Sequence[str] | None = None, positive: int = 1
+    probabilities: FloatArray,
+    labels: IntArray,
+    *,
+    class_names: Sequence[str] | None = None,
+    positive: int | None = None,
 ) -> dict[str, Any]:
     """All figures of some predictions as plain values; None where a figure is not defined.
 
@@ -49,13 +53,13 @@ def classification_metrics(
         probabilities: of each class, [T, C].
         labels: the class of each node, [T].
         class_names: names to go with the rows of ``confusion``; None: they are left out.
-        positive: the class that ROC-AUC and average precision ask for, where there are two.
+        positive: the class that ROC-AUC and average precision ask for, where there are two; None: the rarer one.
 
     Returns:
         ``nodes``, ``accuracy``, ``balanced_accuracy`` (mean recall of the classes present), ``macro_f1`` (mean over the
         classes that are present or predicted), ``loss`` (mean negative log-likelihood), ``calibration_error``,
         ``confusion`` (rows: known class, columns: predicted class) and, for two classes of which both are present,
-        ``roc_auc`` and ``average_precision``.
+        ``roc_auc`` and ``average_precision`` of the class ``positive``.
 
     >>> figures = classification_metrics(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]]), np.array([0, 1, 1]))
     >>> round(figures["accuracy"], 3), figures["balanced_accuracy"], figures["roc_auc"], figures["confusion"]
@@ -65,6 +69,7 @@ def classification_metrics(
     shares = np.clip(probabilities.astype(np.float64), 0, 1)  # sums of float32 weights may pass 1
     predicted = probabilities.argmax(axis=1)
     both = num_classes == 2 and len(np.unique(labels)) == 2
+    asked = positive if positive is not None else int(2 * labels.sum() <= len(labels))
     some = len(labels) > 0
 
     def figure(measure: Callable[[], Any], *, defined: bool = some) -> float | None:
@@ -80,10 +85,11 @@ def classification_metrics(
         "macro_f1": figure(lambda: metrics.f1_score(labels, predicted, average="macro", zero_division=0)),
         "loss": figure(lambda: metrics.log_loss(labels, np.clip(shares, SMALLEST, 1), labels=np.arange(num_classes))),
         "calibration_error": figure(lambda: calibrate(probabilities, labels).error),
-        "roc_auc": figure(lambda: metrics.roc_auc_score(labels == positive, shares[:, positive]), defined=both),
+        "roc_auc": figure(lambda: metrics.roc_auc_score(labels == asked, shares[:, asked]), defined=both),
         "average_precision": figure(
-            lambda: metrics.average_precision_score(labels == positive, shares[:, positive]), defined=both
+            lambda: metrics.average_precision_score(labels == asked, shares[:, asked]), defined=both
         ),
+        "positive": asked if both else None,
         "confusion": confusion_matrix(labels, predicted, num_classes).tolist(),
     }
     return figures if class_names is None else {**figures, "classes": list(class_names)}

@@ -66,11 +66,19 @@ def _show(figures: dict[str, Any]) -> str:
             f"{figures['dataset']}, preset {figures['preset']}",
             table(["", "nodes", "accuracy", "precision@5", "balanced accuracy", "macro-F1"], parts),
             table(columns[:shown], [row[:shown] for row in probabilities]),
-            *([f"ROC-AUC and average precision are those of class {figures['classes'][1]['class']!r}."] if two else []),
+            *_positive(figures),
             "Test nodes by class",
             table(["class", *numbers, "recall", "precision"], classes),
         ]
     )
+
+
+def _positive(figures: dict[str, Any]) -> list[str]:
+    """Which of two classes the last two figures are about."""
+    found = [figures[part]["positive"] for part in ("test", "validation") if figures[part]["positive"] is not None]
+    if not found:
+        return []
+    return [f"ROC-AUC and average precision are those of the rarer class, {figures['classes'][found[0]]['class']!r}."]
 
 
 def _decimal(value: float | None) -> str:
