@@ -23,7 +23,7 @@ CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
 LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
 
-Measure = Literal["cosine", "distance"]
+MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 
 
@@ -50,7 +50,7 @@ class SimilarityConfig:
     node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
-    measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
+    measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
     def __post_init__(self) -> None:
