@@ -2,7 +2,7 @@
 
 python -m docs.generate presets      # the tables of settings, docs/method.md
 python -m docs.generate examples     # the output of commands, docs/command-line.md and README.md; trains on digits
-python -m docs.generate pictures     # docs/images; needs a browser
+python -m docs.generate pictures     # docs/images; trains on digits
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate all
 """
