@@ -50,7 +50,7 @@ def as_csv(prediction: Prediction, graph: AttributedGraph) -> bytes:
 
 
 def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
-    """An object a line: `node`, `class`, `probabilities` by class, `nearest` as objects."""
+    """One object per line: `node`, `class`, `probabilities` by class, `nearest` as objects."""
     lines = (
         json.dumps(
             {
