@@ -36,8 +36,8 @@ def predict(
 ) -> None:
     """Predict the class of every node and write it to a file.
 
-    One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with their
-    weights. A labeled node is predicted by the others.
+    One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
+    their weights. A labeled node is predicted by the others.
     """
     from se_gnn.files import replace_file, writing_to
     from se_gnn.model.folder import load_model_on
