@@ -54,7 +54,7 @@ def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_
             ends = np.stack([where[explanation.node], where[neighbor.node]])
             width = 0.4 + 2.2 * neighbor.weight / strongest
             axes.plot(*ends.T, color=INK, linewidth=width, alpha=0.55, zorder=3, gid="vote")
-            _ringed(axes, where[neighbor.node], graph, neighbor.node, size=70, gid="voter")
+            _ringed(axes, where[neighbor.node], graph, neighbor.node, size=70, gid="neighbor")
         _ringed(axes, where[explanation.node], graph, explanation.node, size=190, gid="target")
         predicted = (
             f"‘{show(explanation.predicted_name)}’ ({percent(explanation.probabilities[explanation.predicted])})"
