@@ -71,12 +71,11 @@ def explain_nodes(trained: TrainedModel, nodes: IntArray | None = None) -> Expla
     The matched edge of every edge of a node in the local graph of every neighbor is read out and counted.
     """
     explanations = Explainer(dataclasses.replace(trained)).explain_all(nodes)  # a copy has computed nothing yet
-    winners, ptr = explanations.matching.winners, explanations.local.ptr
+    matching = explanations.matching
     total = ExplainedNodes(nodes=len(explanations), ranked_edges=len(explanations.importance))
     for i in range(len(explanations)):
         neighbors = explanations.positions[i][explanations.positions[i] >= 0]
-        edges = explanations.columns[ptr[i] : ptr[i + 1]]
-        matched = winners[edges[:, None], neighbors]  # [M, K], -1 in a neighbor without edges
+        matched = matching.winners[matching.rows(i)[:, None], neighbors]  # [M, K], -1 in a neighbor without edges
         total.neighbors += len(neighbors)
         total.matched_edges += int(np.count_nonzero(matched >= 0))
     return total

@@ -50,7 +50,7 @@ def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) 
     with writing_to(out):
         for case in cases:
             explanation = classifier.explain(case.node)
-            save_figure(explanation_figure(explanation, graph), out / case.file)
+            save_figure(explanation_figure(explanation), out / case.file)
             words = f"{explanation.sentence()} Its label is {graph.class_names[explanation.label]!r}."
             print(f"\n{case.heading}\n{textwrap.fill(words, 100)}")
         page = report_html(classifier.trained_, [case.node for case in cases], title="Handwritten digits, and why")

@@ -85,6 +85,7 @@ def _view(view: dict[str, Any]) -> LocalView:
     return LocalView(
         nodes=np.array(view["nodes"]),
         hops=np.array(view["hops"]),
+        edge_ids=np.arange(len(edges)),  # within the picture: the case keeps no graph
         edges=edges,
         similarity=np.array([0 if numbers else np.nan for numbers in view["numbers"]], dtype=np.float32),
         numbers=tuple(tuple(numbers) for numbers in view["numbers"]),

@@ -32,11 +32,11 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     ours = fitted["se-gnn"]
     assert isinstance(ours, FittedSEGNN)
     explanation = Explainer(ours.trained).explain(node, k=1)
-    target = target_view(explanation, most_edges=settings["num_edges"], numbered=settings["num_edges"])
+    target = target_view(explanation, most_edges=settings["num_edges"], crucial_edges=settings["num_edges"])
     views = {"target": target}
     for method, one in fitted.items():
         neighbor = explanation.neighbors[0] if one is ours else _neighbor(one, graph, explanation)
-        views[method] = neighbor_view(neighbor, explanation, graph, target, most_edges=settings["most_edges"])
+        views[method] = neighbor_view(neighbor, explanation, target, most_edges=settings["most_edges"])
     shown = np.unique(np.concatenate([view.nodes for view in views.values()]))
     return {
         "views": {name: _plain(view) for name, view in views.items()},
@@ -63,13 +63,13 @@ def _neighbor(fitted: Fitted, graph: AttributedGraph, explanation: Explanation) 
     if nearest is None:
         raise InputError("a case needs methods that name labeled nodes")
     node = int(nearest[0, 0])
-    theirs: IntArray = graph.edges[local_graphs(graph, np.array([node]), explanation.hops).row(0)]
-    matched = fitted.match_edges(explanation.edges, theirs)
+    theirs: IntArray = local_graphs(graph, np.array([node]), explanation.settings.hops).row(0).astype(np.int64)
+    matched = fitted.match_edges(explanation.edges, graph.edges[theirs])
     matches = None
     if matched is not None:
         alike = np.zeros(len(matched), np.float32)
-        matches = EdgeMatches(explanation.edges, theirs[matched], alike, alike == 0)
-    return dataclasses.replace(explanation.neighbors[0], node=node, matches=matches)
+        matches = EdgeMatches(explanation.edge_ids, theirs[matched], alike, alike == 0)
+    return dataclasses.replace(explanation.neighbors[0], node=node, edge_ids=theirs, matches=matches)
 
 
 def _filling(points: Points) -> Points:

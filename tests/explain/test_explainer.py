@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,7 +134,6 @@ def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(t
     graph, hops = trained.graph, trained.config.similarity.hops
     local = local_graphs(graph, np.arange(graph.num_nodes), hops)
     exact = edge_similarities(trained)
-    ids = {tuple(edge): i for i, edge in enumerate(graph.edges.tolist())}
     both = trained.config.similarity.directions == "both"
     for neighbor in Explainer(trained).explain(node).neighbors:
         if neighbor.structure_similarity is None:
@@ -147,12 +144,11 @@ def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(t
         means = []
         sides = [(neighbor.matches, node, neighbor.node), (neighbor.matches_back, neighbor.node, node)]
         for matches, mine, other in sides[: 1 + both]:
-            assert [ids[tuple(edge)] for edge in matches.edges.tolist()] == local.row(mine).tolist()
-            for edge, matched, value in zip(matches.edges.tolist(), matches.matched.tolist(), matches.similarity):
-                row = exact[ids[tuple(edge)]]
-                assert ids[tuple(matched)] in local.row(other)
-                assert row[ids[tuple(matched)]] == pytest.approx(row[local.row(other)].max(), abs=1e-5)
-                assert value == pytest.approx(row[ids[tuple(matched)]], abs=1e-5)
+            assert matches.edge_ids.tolist() == local.row(mine).tolist()
+            for edge, matched, value in zip(matches.edge_ids, matches.matched_ids, matches.similarity):
+                assert matched in local.row(other)
+                assert exact[edge, matched] == pytest.approx(exact[edge, local.row(other)].max(), abs=1e-5)
+                assert value == pytest.approx(exact[edge, matched], abs=1e-5)
             means.append(float(np.mean(matches.similarity.astype(np.float64))))
         assert np.mean(means) == pytest.approx(neighbor.structure_similarity, abs=1e-5)
 
@@ -165,7 +161,10 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
     local = local_graphs(graph, np.arange(graph.num_nodes), trained.config.similarity.hops)
     exact = edge_similarities(trained)
     explanation = Explainer(trained).explain(node)
+    np.testing.assert_array_equal(explanation.edge_ids, local.row(node))
     np.testing.assert_array_equal(explanation.edges, graph.edges[local.row(node)])
+    for neighbor in explanation.neighbors:
+        np.testing.assert_array_equal(neighbor.edge_ids, local.row(neighbor.node))
     expected = []
     for edge in local.row(node):
         rows = [local.row(neighbor.node) for neighbor in explanation.neighbors]
@@ -233,14 +232,19 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
         np.testing.assert_allclose(neighbor.without, expected, atol=1e-6)
 
 
-def test_all_nodes_that_are_mentioned_have_their_names():
+def test_all_edges_that_are_mentioned_have_the_names_of_their_ends():
     names = tuple(f"paper {i}" for i in range(16))
     trained = untrained(random_graph(1, node_names=names), small_config(similarity={"directions": "both"}))
     explanation = Explainer(trained).explain(12)
     assert explanation.name == "paper 12"
-    assert all(explanation.node_names[node] == names[node] for node in explanation.node_names)
-    mentioned = json.dumps(explanation.to_dict()["neighbors"])
-    assert "paper" in mentioned
+    values = explanation.to_dict()
+    mentioned = {edge["id"] for edge in values["edges"]}
+    for neighbor in values["neighbors"]:
+        mentioned |= {*neighbor["edges"], *(one["matched"] for one in neighbor["matches"] or [])}
+        mentioned |= {one["edge"] for one in neighbor["matches_back"] or []}
+    assert {int(edge) for edge in values["edge_ends"]} == mentioned
+    for edge, ends in values["edge_ends"].items():
+        assert ends == [names[node] for node in trained.graph.edges[int(edge)]]
 
 
 @few
@@ -254,14 +258,14 @@ def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
         np.testing.assert_array_equal(getattr(every.prediction, name), getattr(prediction, name))
     for i in range(len(every)):
         one = explainer.explain(i)
-        np.testing.assert_array_equal(every.edges[every.local.row(i)], one.edges)
+        np.testing.assert_array_equal(every.local.row(i), one.edge_ids)
         np.testing.assert_array_equal(every.importance[every.local.ptr[i] : every.local.ptr[i + 1]], one.importance)
         for rank, neighbor in enumerate(one.neighbors):
             found = every.matches(i, rank)
             if neighbor.matches is None:
                 assert not len(found)
                 continue
-            for name in ("edges", "matched", "similarity", "well"):
+            for name in ("edge_ids", "matched_ids", "similarity", "well"):
                 np.testing.assert_array_equal(getattr(found, name), getattr(neighbor.matches, name))
 
 

@@ -19,7 +19,7 @@ def named(figure, gid):
 @pytest.mark.parametrize("method", ["tsne", "pca"])
 def test_the_node_its_voters_and_all_others_are_on_the_map(hub, method):
     explanation = hub.explain(45)
-    figure = embedding_figure(hub.trained, explanation, method=method)
+    figure = embedding_figure(explanation, method=method)
     assert len(named(figure, "target")) == 1
     assert len(named(figure, "voter")) == len(explanation.neighbors)
     assert sum(len(nodes.get_offsets()) for nodes in named(figure, "nodes")) == 60
@@ -32,7 +32,7 @@ def test_the_node_its_voters_and_all_others_are_on_the_map(hub, method):
 
 def test_lines_lead_from_the_node_to_its_voters_and_are_as_wide_as_they_count(hub):
     explanation = hub.explain(45)
-    figure = embedding_figure(hub.trained, explanation, method="pca")
+    figure = embedding_figure(explanation, method="pca")
     (start,) = named(figure, "target")[0].get_offsets()
     votes = named(figure, "vote")
     assert len(votes) == len(explanation.neighbors)
@@ -44,12 +44,12 @@ def test_lines_lead_from_the_node_to_its_voters_and_are_as_wide_as_they_count(hu
 
 def test_a_large_graph_is_sampled_and_the_map_says_so(hub):
     explanation = hub.explain(45)
-    figure = embedding_figure(hub.trained, explanation, method="pca", most_nodes=40)
+    figure = embedding_figure(explanation, method="pca", most_nodes=40)
     shown = sum(len(nodes.get_offsets()) for nodes in named(figure, "nodes"))
     assert shown == 40
     assert any("40 of 60 nodes" in text.get_text() for text in figure.texts)
     assert figure_bytes(figure, "svg") == figure_bytes(
-        embedding_figure(hub.trained, explanation, method="pca", most_nodes=40), "svg"
+        embedding_figure(explanation, method="pca", most_nodes=40), "svg"
     )
     with pytest.raises(InputError, match="most_nodes must be at least 1"):
-        embedding_figure(hub.trained, explanation, most_nodes=0)
+        embedding_figure(explanation, most_nodes=0)

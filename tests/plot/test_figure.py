@@ -17,7 +17,7 @@ from se_gnn.explain import Explainer
 from se_gnn.figures import percent
 from se_gnn.model import TrainedModel
 from se_gnn.plot import explanation_figure
-from se_gnn.plot.local_view import neighbor_view, target_view
+from se_gnn.plot.local_view import local_views, target_view
 from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style
 from se_gnn.plot.save import figure_bytes
 from se_gnn.plot.text import show
@@ -53,7 +53,7 @@ def unlabeled(hub):
 
 @pytest.fixture(scope="module")
 def figure(hub, unlabeled):
-    return explanation_figure(unlabeled, hub.trained.graph)
+    return explanation_figure(unlabeled)
 
 
 def test_there_is_a_panel_for_the_node_and_for_each_of_its_three_nearest(figure):
@@ -84,7 +84,7 @@ def test_numbered_edges_are_bolder_than_all_others(figure):
 
 
 def test_a_more_similar_edge_is_drawn_wider(hub, unlabeled, figure):
-    view = target_view(unlabeled, most_edges=30, numbered=len(MATCH_COLORS))
+    view = target_view(unlabeled, most_edges=30, crucial_edges=5)
     (lines,) = panels(figure)[0].findobj(LineCollection)
     plain = np.array([not numbers for numbers in view.numbers])
     widths = np.array(lines.get_linewidths())[plain]  # an edge of the node has one number at most, so one line
@@ -94,8 +94,7 @@ def test_a_more_similar_edge_is_drawn_wider(hub, unlabeled, figure):
 
 def test_nodes_have_the_color_of_their_class_and_grey_where_it_is_not_known(hub, unlabeled, figure):
     graph = hub.trained.graph
-    target = target_view(unlabeled, most_edges=30, numbered=len(MATCH_COLORS))
-    views = [target] + [neighbor_view(one, unlabeled, graph, target, most_edges=30) for one in unlabeled.neighbors[:3]]
+    views = local_views(unlabeled, num_neighbors=3)
     for axes, view in zip(panels(figure), views):
         nodes = axes.findobj(lambda artist: artist.get_gid() == "node" and isinstance(artist, PathCollection))
         drawn = [to_hex(node.get_facecolor()[0]) for node in nodes]
@@ -136,22 +135,20 @@ def test_many_neighbors_are_summed_up_by_class_and_still_add_up_to_one(hub, unla
     assert len(bars) <= 7 + 3
     assert sum(bar.weight for bar in bars) == pytest.approx(1, abs=1e-6)
     assert sum(int(bar.text.split()[1]) for bar in bars[7:]) == 50 - 7
-    assert len(titled(explanation_figure(many, hub.trained.graph), "weight in the vote").patches) == len(
-        vote_bars(many)
-    )
+    assert len(titled(explanation_figure(many), "weight in the vote").patches) == len(vote_bars(many))
 
 
 def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
     explanation = hub.explain(HUB)
-    figure = explanation_figure(explanation, hub.trained.graph)
+    figure = explanation_figure(explanation)
     (lines,) = panels(figure)[0].findobj(LineCollection)
     shown = len(lines.get_segments())
-    assert shown <= 30 < len(explanation.edges)
-    assert f"{shown} edges, and {len(explanation.edges) - shown} more" in texts(figure)
+    assert shown <= 30 < len(explanation.edge_ids)
+    assert f"{shown} edges, and {len(explanation.edge_ids) - shown} more" in texts(figure)
 
 
 def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
-    figure = explanation_figure(hub.explain(ISOLATED), hub.trained.graph)
+    figure = explanation_figure(hub.explain(ISOLATED))
     assert not any(drawn_numbers(axes) for axes in panels(figure))
     assert "no edges: compared by\nits own attributes alone" in texts(figure)
     assert any("There are no edges to match" in text for text in texts(figure))
@@ -164,11 +161,11 @@ def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
 def test_one_neighbor_is_enough_for_a_picture(hub):
     explanation = hub.explain(UNLABELED)
     alone = replace(explanation, neighbors=explanation.neighbors[:1])
-    assert len(panels(explanation_figure(alone, hub.trained.graph))) == 2
+    assert len(panels(explanation_figure(alone))) == 2
 
 
 def test_neighbors_without_their_matches_are_drawn_without_numbers(hub):
-    figure = explanation_figure(hub.explain(UNLABELED, k=1), hub.trained.graph)
+    figure = explanation_figure(hub.explain(UNLABELED, k=1))
     first, second, *rest = panels(figure)
     assert drawn_numbers(first)
     assert drawn_numbers(second)
@@ -176,14 +173,14 @@ def test_neighbors_without_their_matches_are_drawn_without_numbers(hub):
 
 
 def test_a_labeled_node_is_said_to_be_left_out_of_its_own_vote(hub):
-    figure = explanation_figure(hub.explain(LABELED), hub.trained.graph)
+    figure = explanation_figure(hub.explain(LABELED))
     assert any("its own label was left out" in text for text in texts(figure))
 
 
 def test_digits_are_shown_with_label_and_weight(digits):
     graph = digits.trained.graph
     explanation = digits.explain(int(graph.test[0]))
-    figure = explanation_figure(explanation, graph)
+    figure = explanation_figure(explanation)
     pictures = [axes for axes in all_axes(figure) if axes.images]
     assert len(pictures) == 1 + 10
     for axes, node in zip(pictures, [explanation.node, *(one.node for one in explanation.neighbors)]):
@@ -198,33 +195,33 @@ def test_a_person_s_own_style_does_not_change_the_picture(hub, unlabeled, figure
     own = {"text.usetex": True, "text.parse_math": False, "axes.facecolor": "black", "savefig.facecolor": "black",
            "axes.grid": True, "savefig.bbox": "tight", "svg.fonttype": "none"}  # fmt: skip
     with matplotlib.rc_context(own):
-        styled = figure_bytes(explanation_figure(unlabeled, hub.trained.graph), "svg")
+        styled = figure_bytes(explanation_figure(unlabeled), "svg")
     assert styled == figure_bytes(figure, "svg")
 
 
 def test_without_matplotlib_the_error_says_what_to_install(hub, unlabeled, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pictures need the package 'matplotlib': pip install 'se-gnn\[plot\]'"):
-        explanation_figure(unlabeled, hub.trained.graph)
+        explanation_figure(unlabeled)
 
 
 def test_nodes_may_stand_by_their_features_and_the_picture_says_so(hub, unlabeled):
-    figure = explanation_figure(unlabeled, hub.trained.graph, arrangement="features")
+    figure = explanation_figure(unlabeled, arrangement="features")
     assert len(panels(figure)) == 4
     assert any("t-SNE" in text for text in texts(figure))
     assert [drawn_numbers(axes) for axes in panels(figure)] == [
-        drawn_numbers(axes) for axes in panels(explanation_figure(unlabeled, hub.trained.graph))
+        drawn_numbers(axes) for axes in panels(explanation_figure(unlabeled))
     ]
     figure_bytes(figure, "pdf")
     with pytest.raises(InputError, match="arrangement must be structure or features, got 'spring'"):
-        explanation_figure(unlabeled, hub.trained.graph, arrangement="spring")
+        explanation_figure(unlabeled, arrangement="spring")
 
 
 def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_them(hub):
     names = ("<script>$x$</script>", "a name of more than forty characters, which is long", "مرحبا")
     graph = replace(hub.trained.graph, feature_names=names)
     explanation = Explainer(TrainedModel(hub.trained.model, graph)).explain(UNLABELED)
-    figure = explanation_figure(explanation, graph)
+    figure = explanation_figure(explanation)
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
     expected = [
         show(one.name, 14) for neighbor in explanation.neighbors[:3] for one in neighbor.shared_attributes.attributes
@@ -238,4 +235,4 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
 def test_pictures_need_no_list_of_pixels(digits):
     explanation = digits.explain(3)
     assert explanation.neighbors[0].shared_attributes is not None
-    assert "shared attributes" not in texts(explanation_figure(explanation, digits.trained.graph))
+    assert "shared attributes" not in texts(explanation_figure(explanation))

@@ -12,9 +12,9 @@ from strategies import HUB, ISOLATED, LABELED
 @pytest.mark.parametrize("most", [5, 12, 1000])
 def test_a_view_is_small_connected_and_counts_what_it_hides(hub, node, most):
     explanation = hub.explain(node)
-    view = target_view(explanation, most_edges=most, numbered=3)
+    view = target_view(explanation, most_edges=most, crucial_edges=3)
     assert len(view.edges) <= most
-    assert len(view.edges) + view.hidden == len(explanation.edges)
+    assert len(view.edges) + view.hidden == len(explanation.edge_ids)
     shown = nx.Graph(view.edges.tolist())
     assert nx.is_connected(shown)
     assert view.nodes[0] == node
@@ -25,49 +25,49 @@ def test_a_view_is_small_connected_and_counts_what_it_hides(hub, node, most):
 def test_the_rings_count_hops_in_the_whole_graph(hub):
     graph = hub.trained.graph
     whole = nx.Graph(graph.edges.tolist())
-    view = target_view(hub.explain(LABELED), most_edges=12, numbered=3)
+    view = target_view(hub.explain(LABELED), most_edges=12, crucial_edges=3)
     hops = nx.single_source_shortest_path_length(whole, LABELED)
     assert view.hops.tolist() == [hops[node] for node in view.nodes.tolist()]
 
 
 def test_the_numbered_edges_are_the_crucial_subgraph(hub):
     explanation = hub.explain(45)
-    view = target_view(explanation, most_edges=1000, numbered=4)
-    numbered = {numbers: edge for edge, numbers in zip(view.edges.tolist(), view.numbers) if numbers}
-    crucial = explanation.crucial_subgraph(size=4).edges.tolist()
+    view = target_view(explanation, most_edges=1000, crucial_edges=4)
+    numbered = {numbers: edge for edge, numbers in zip(view.edge_ids.tolist(), view.numbers) if numbers}
+    crucial = explanation.crucial_subgraph(size=4).edge_ids.tolist()
     assert numbered == {(number,): edge for number, edge in enumerate(crucial, start=1)}
 
 
 @pytest.mark.parametrize("most", [12, 1000])
 def test_a_matched_edge_carries_the_numbers_of_the_edges_it_is_matched_with(hub, most):
     explanation = hub.explain(45)
-    target = target_view(explanation, most_edges=most, numbered=5)
-    number_of = {tuple(edge): numbers[0] for edge, numbers in zip(target.edges.tolist(), target.numbers) if numbers}
+    target = target_view(explanation, most_edges=most, crucial_edges=5)
+    number_of = {edge: numbers[0] for edge, numbers in zip(target.edge_ids.tolist(), target.numbers) if numbers}
     assert number_of
     for neighbor in explanation.neighbors:
         if neighbor.matches is None:
             continue
-        view = neighbor_view(neighbor, explanation, hub.trained.graph, target, most_edges=most)
-        expected: dict[tuple[int, ...], set[int]] = {}
-        for edge, matched in zip(neighbor.matches.edges.tolist(), neighbor.matches.matched.tolist()):
-            if tuple(edge) in number_of:
-                expected.setdefault(tuple(matched), set()).add(number_of[tuple(edge)])
-        drawn = {tuple(edge): set(numbers) for edge, numbers in zip(view.edges.tolist(), view.numbers) if numbers}
+        view = neighbor_view(neighbor, explanation, target, most_edges=most)
+        expected: dict[int, set[int]] = {}
+        for edge, matched in zip(neighbor.matches.edge_ids.tolist(), neighbor.matches.matched_ids.tolist()):
+            if edge in number_of:
+                expected.setdefault(matched, set()).add(number_of[edge])
+        drawn = {edge: set(numbers) for edge, numbers in zip(view.edge_ids.tolist(), view.numbers) if numbers}
         assert drawn == expected
 
 
 def test_an_edge_is_as_strong_as_its_best_match(hub):
     explanation = hub.explain(45)
-    target = target_view(explanation, most_edges=1000, numbered=5)
+    target = target_view(explanation, most_edges=1000, crucial_edges=5)
     neighbor = next(one for one in explanation.neighbors if one.matches is not None)
-    view = neighbor_view(neighbor, explanation, hub.trained.graph, target, most_edges=1000)
-    for edge, similarity in zip(view.edges.tolist(), view.similarity):
-        with_it = (neighbor.matches.matched == edge).all(axis=1)
+    view = neighbor_view(neighbor, explanation, target, most_edges=1000)
+    for edge, similarity in zip(view.edge_ids.tolist(), view.similarity):
+        with_it = neighbor.matches.matched_ids == edge
         best = neighbor.matches.similarity[with_it].max() if with_it.any() else np.nan
         np.testing.assert_equal(similarity, best)
 
 
 def test_a_node_without_edges_is_shown_alone(hub):
-    view = target_view(hub.explain(ISOLATED), most_edges=30, numbered=5)
+    view = target_view(hub.explain(ISOLATED), most_edges=30, crucial_edges=5)
     assert view.nodes.tolist() == [ISOLATED]
     assert (len(view.edges), len(view.ends), view.hidden) == (0, 0, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.plot.feature_layout import placed_by_features
-from se_gnn.plot.local_view import neighbor_view, target_view
+from se_gnn.plot.local_view import local_views
 from se_gnn.plot.projection import apart, evenly, project
 
 
@@ -54,8 +54,7 @@ def test_even_spacing_keeps_the_order_along_both_axes():
 
 def test_a_node_stands_in_the_same_place_of_every_panel(hub):
     graph, explanation = hub.trained.graph, hub.explain(45)
-    target = target_view(explanation, most_edges=30, numbered=5)
-    views = [target] + [neighbor_view(one, explanation, graph, target, most_edges=30) for one in explanation.neighbors]
+    views = local_views(explanation, num_neighbors=len(explanation.neighbors))
     places: dict[int, np.ndarray] = {}
     for view, points in zip(views, placed_by_features(views, graph)):
         assert points.shape == (len(view.nodes), 2)

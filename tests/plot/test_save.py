@@ -3,9 +3,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
+from se_gnn.graph import local_graphs
 from se_gnn.plot import explanation_figure, save_figure
 from se_gnn.plot.save import figure_bytes
 from strategies import ISOLATED, UNLABELED
@@ -17,23 +19,29 @@ BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 def hostile(hub):
     """A figure that shows every hostile name at least once."""
     graph = hub.trained.graph
-    explanation = hub.explain(UNLABELED)
+    explanation = hub.explain(1)
     named = [
-        replace(explanation.neighbors[i % 3], name=name, label_name=name)
-        for i, name in enumerate(graph.node_names[1:9])
+        replace(
+            explanation.neighbors[node % 3],
+            node=node,
+            label_name=graph.node_names[node],
+            edge_ids=local_graphs(graph, np.array([node]), 2).row(0),
+            matches=None,
+        )
+        for node in range(1, 9)
     ]
-    return explanation_figure(replace(explanation, name=graph.node_names[1], neighbors=tuple(named)), graph)
+    return explanation_figure(replace(explanation, neighbors=tuple(named)))
 
 
 @pytest.fixture(scope="module")
 def lonely(hub):
-    return explanation_figure(hub.explain(ISOLATED, k=1), hub.trained.graph)
+    return explanation_figure(hub.explain(ISOLATED, k=1))
 
 
 @pytest.fixture(scope="module")
 def twins(hub):
     """Two figures of the same node."""
-    return [explanation_figure(hub.explain(UNLABELED, k=2), hub.trained.graph) for _ in range(2)]
+    return [explanation_figure(hub.explain(UNLABELED, k=2)) for _ in range(2)]
 
 
 @pytest.mark.parametrize("kind", BEGINNINGS)

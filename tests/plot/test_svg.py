@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from se_gnn.figures import decimal
 from se_gnn.plot.local_view import target_view
 from se_gnn.plot.palette import MATCH_COLORS
-from se_gnn.plot.svg import NUMBERED, local_graph_pictures, own_links
+from se_gnn.plot.svg import local_graph_pictures
 from se_gnn.plot.text import readable
 from strategies import HUB, ISOLATED, LABELED, UNLABELED
 
 
 def pictures(explainer, node, count=3):
     explanation = explainer.explain(node)
-    found = local_graph_pictures(explanation, explainer.trained.graph, num_neighbors=count)
+    found = local_graph_pictures(explanation, num_neighbors=count)
     return explanation, found, [ElementTree.fromstring(one.svg) for one in found]
 
 
@@ -50,12 +52,13 @@ def test_numbers_have_their_color_and_edges_of_a_number_too(hub):
 @pytest.mark.parametrize("node", [HUB, UNLABELED])
 def test_links_are_the_matches(hub, node):
     explanation, found, roots = pictures(hub, node)
-    shown = own_links(explanation, found[0].view)
+    shown = set(found[0].view.edge_ids.tolist())
     for neighbor, picture, root in zip(explanation.neighbors, found[1:], roots[1:]):
-        matched = neighbor.matches.matched.tolist()
-        for edge, element in zip(picture.view.edges.tolist(), of_class(root, "edge")):
-            expected = [i for (i,) in shown.values() if matched[i] == edge]
-            assert [int(text) for text in element.get("data-m", "").split()] == expected
+        matches = neighbor.matches
+        for edge, element in zip(picture.view.edge_ids.tolist(), of_class(root, "edge")):
+            with_it = (matches.matched_ids == edge) & np.isin(matches.edge_ids, list(shown))
+            assert [int(text) for text in element.get("data-m", "").split()] == matches.edge_ids[with_it].tolist()
+            assert element.get("data-s", "").split() == [decimal(value) for value in matches.similarity[with_it]]
 
 
 def test_strength_is_width_and_numbered_edges_are_bold(hub):
@@ -84,8 +87,8 @@ def test_names_are_text_whatever_they_hold(hub):
 
 def test_pictures_stand_alone_and_numbers_are_few(digits):
     _, found, roots = pictures(digits, 3)
-    assert {number for numbers in found[0].view.numbers for number in numbers} == set(range(1, NUMBERED + 1))
+    assert {number for numbers in found[0].view.numbers for number in numbers} == set(range(1, 6))
     for root in roots:
         assert all(element.get("fill") for element in root.iter() if element.tag in ("circle", "rect", "text"))
-    view = target_view(digits.explain(3), most_edges=30, numbered=NUMBERED)
+    view = target_view(digits.explain(3), most_edges=30, crucial_edges=5)
     assert view.edges.tolist() == found[0].view.edges.tolist()

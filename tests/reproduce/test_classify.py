@@ -74,8 +74,8 @@ def test_our_edges_are_matched_as_the_explanation_says(graph):
     nearest = explanation.neighbors[0]
     assert ours.nearest(np.array([10]), 1).tolist() == [[nearest.node]]
     assert nearest.matches is not None
-    theirs = np.unique(graph.edges[(graph.edges // 3 == nearest.node // 3).all(axis=1)], axis=0)
-    assert theirs[ours.match_edges(nearest.matches.edges, theirs)].tolist() == nearest.matches.matched.tolist()
+    matched = ours.match_edges(explanation.edges, graph.edges[nearest.edge_ids])
+    assert nearest.edge_ids[matched].tolist() == nearest.matches.matched_ids.tolist()
     assert ours.predict(graph.test).tolist() == ours.trained.predict(graph.test).classes.tolist()
 
 

@@ -1,8 +1,9 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote."""
 
 from se_gnn.explain.bulk import Explanations
+from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
 from se_gnn.explain.explainer import Explainer
-from se_gnn.explain.explanation import CrucialSubgraph, EdgeMatches, Explanation, Neighbor
+from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.serialize import schema
 from se_gnn.explain.shared_attributes import (
     SharedAttribute,
@@ -11,14 +12,18 @@ from se_gnn.explain.shared_attributes import (
     shared_attributes,
     shared_edge_attributes,
 )
+from se_gnn.explain.what_if import Ranking, Removal
 
 __all__ = [
+    "CRUCIAL_EDGES",
     "CrucialSubgraph",
     "EdgeMatches",
     "Explainer",
     "Explanation",
     "Explanations",
     "Neighbor",
+    "Ranking",
+    "Removal",
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",

@@ -14,7 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from se_gnn.explain.explanation import EdgeMatches, Explanation
+from se_gnn.explain.evidence import EdgeMatches
+from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.interop import json_lines, pandas
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
@@ -27,18 +28,17 @@ from se_gnn.similarity.structure import EdgeMatching
 class Explanations:
     r"""Evidence of many predictions.
 
-    ``importance[local.ptr[i]:local.ptr[i + 1]]`` is the importance, Eq. (10), of the edges ``local.row(i)`` of the
-    i-th node; NaN where no neighbor has edges.
+    ``local.row(i)`` are the ids of the edges of the i-th node, ``importance[local.ptr[i]:local.ptr[i + 1]]`` is their
+    importance, Eq. (10); NaN where no neighbor has edges.
 
     Shapes:
-        - **columns** (positions of the nodes' edges in the matching), **importance:** :math:`(\sum_i |E_i|,)`
+        - **importance:** :math:`(\sum_i |E_i|,)`
         - **positions** (of the neighbors among the labeled nodes): :math:`(T, K)`
     """
 
     prediction: Prediction
     local: LocalGraphs
     matching: EdgeMatching
-    columns: Int32Array
     positions: IntArray
     importance: FloatArray
     graph: AttributedGraph
@@ -55,26 +55,21 @@ class Explanations:
     def __iter__(self) -> Iterator[Explanation]:
         return (self[i] for i in range(len(self)))
 
-    @property
-    def edges(self) -> IntArray:
-        """The edges of the graph, [E, 2]."""
-        return self.graph.edges
-
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with a row for each vote; needs `pip install 'se-gnn[interop]'`."""
         return pandas.bulk_to_pandas(self)
 
     def write_json_lines(self, path: str | Path, *, overwrite: bool = False, progress: bool = False) -> None:
-        """An explanation a line, as ``Explanation.to_json`` has it."""
+        """One explanation per line, as ``Explanation.to_json`` has it."""
         json_lines.write_json_lines(self, path, overwrite=overwrite, progress=progress)
 
     def matches(self, i: int, rank: int) -> EdgeMatches:
         """Edges of the i-th node matched in the local graph of its neighbor of that rank (0: the nearest), Eq. (5)."""
-        rows = self.columns[self.local.ptr[i] : self.local.ptr[i + 1]]
+        rows = self.matching.rows(i)
         if not np.isfinite(self.prediction.structure[i, rank]):
             rows = rows[:0]
         usual = usual_similarity(self.matching, rows, self.positions[i])
-        return edge_matches(self.matching, self.edges, rows, int(self.positions[i, rank]), usual)
+        return edge_matches(self.matching, rows, int(self.positions[i, rank]), usual)
 
 
 def usual_similarity(matching: EdgeMatching, rows: Int32Array | IntArray, voters: IntArray) -> FloatArray:
@@ -86,12 +81,11 @@ def usual_similarity(matching: EdgeMatching, rows: Int32Array | IntArray, voters
 
 
 def edge_matches(
-    matching: EdgeMatching, edges: IntArray, rows: Int32Array | IntArray, position: int, usual: FloatArray
+    matching: EdgeMatching, rows: Int32Array | IntArray, position: int, usual: FloatArray | np.float32
 ) -> EdgeMatches:
     """Some edges of a matching with their matches in the local graph at ``position``, measured by what is ``usual``."""
-    values, plan = matching.similarity[rows, position], matching.plan
-    matched = plan.key_ids[matching.winners[rows, position]] if len(rows) else rows
-    return EdgeMatches(edges[plan.query_ids[rows]], edges[matched], values, values >= usual)
+    values = matching.similarity[rows, position]
+    return EdgeMatches(matching.edge_ids[rows], matching.matched(rows, position), values, values >= usual)
 
 
 @numba.njit(parallel=True, cache=True)

@@ -1,118 +1,80 @@
 """Why a node was predicted as it was: the votes, what they rest on, and what would have been without each.
 
-An explanation is the computation itself, not a model of it. Shapes: M edges of the node's local graph, K neighbors.
+An explanation is the computation itself, not a model of it. It carries its graph, the local graphs and the ranking that
+was used, so that pictures and reports need nothing else and compute nothing again. Shapes: M edges of the node's local
+graph, K neighbors.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
-from se_gnn.explain import sentence, serialize
+from se_gnn.explain import serialize
+from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, Neighbor
 from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
-from se_gnn.explain.shared_attributes import SharedAttributes
+from se_gnn.explain.sentence import Word, words_of
+from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
+from se_gnn.explain.what_if import Ranking, Removal
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.model import TrainedModel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeMatches:
-    """Edges of one local graph, each with its best match in another, Eq. (5).
-
-    ``well`` marks the edges that are matched at least as well as the K nearest labeled nodes match them on average; on
-    the way back, at least as well as the edges of all labeled nodes are on average.
-
-    Shapes:
-        - **edges**, **matched:** :math:`(M, 2)` node ids; **similarity**, **well:** :math:`(M,)`
-    """
-
-    edges: IntArray
-    matched: IntArray
-    similarity: FloatArray
-    well: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.edges)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Neighbor:
-    """One of the K nearest labeled nodes and its vote.
-
-    ``weight`` is what it adds to the probability of its class, Eq. (8)-(9). ``similarity`` is the sum of
-    ``node_term`` and ``structure_term``, Eq. (7). ``structure_similarity`` is None where one of the two nodes has no
-    edges: then the two were compared by node similarity alone.
-    """
-
-    node: int
-    name: str
-    label: int
-    label_name: str
-    weight: float
-    similarity: float
-    node_similarity: float
-    structure_similarity: float | None
-    node_term: float  # lambda s^n
-    structure_term: float  # (1 - lambda) s^e
-    without: tuple[float, ...]  # class probabilities if this node were not labeled
-    matches: EdgeMatches | None = None  # edges of the explained node, matched in this node's local graph
-    matches_back: EdgeMatches | None = None  # edges of this node, matched in the explained node's local graph
-    shared_attributes: SharedAttributes | None = None  # where the graph has names for its attributes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CrucialSubgraph:
-    """The edges of a local graph that matter most, most important first.
-
-    Shapes:
-        - **nodes:** ids of their ends, ascending; **edges:** :math:`(S, 2)`; **importance:** :math:`(S,)`
-    """
-
-    nodes: IntArray
-    edges: IntArray
-    importance: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Explanation:
     """Prediction of one node and the evidence it is made of.
 
     Attributes:
-        node, name: the node.
-        label: its known class, or -1.
+        node: id of the node.
         left_out: the node is labeled itself and was explained by the others.
         predicted: the class with the highest probability.
-        probabilities: one for each class; each is the sum of the weights of the neighbors of that class.
+        probabilities: one per class; each is the sum of the weights of the neighbors of that class.
         neighbors: the K nearest labeled nodes, nearest first.
-        edges: the edges of its n-hop local graph, :math:`(M, 2)`.
+        edge_ids: the edges of its local graph, rows of ``graph.edges``, ascending, :math:`(M,)`.
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN where no neighbor has
             edges.
-        hops, node_weight, temperature, measure, directions: the settings n, lambda, tau, sim it was computed with.
-        node_names: names of all nodes that are mentioned.
-        graph: the graph it was explained on.
+        ranking: all labeled nodes that can vote, nearest first, with their similarities; the first K are the neighbors.
+        settings: the settings of similarity and vote it was computed with: n, lambda, tau, sim, K.
+        trained: the model that predicts, with its graph.
     """
 
     node: int
-    name: str
-    label: int
     left_out: bool
     predicted: int
-    class_names: tuple[str, ...]
     probabilities: tuple[float, ...]
     neighbors: tuple[Neighbor, ...]
-    edges: IntArray
+    edge_ids: IntArray
     importance: FloatArray
-    hops: int
-    node_weight: float
-    temperature: float
-    measure: str
-    directions: str
-    node_names: dict[int, str]
-    graph: AttributedGraph
+    ranking: Ranking
+    settings: SimilarityConfig
+    trained: TrainedModel
+
+    @property
+    def graph(self) -> AttributedGraph:
+        """The graph it was explained on."""
+        return self.trained.graph
+
+    @property
+    def name(self) -> str:
+        """Name of the node."""
+        return self.graph.node_names[self.node]
+
+    @property
+    def label(self) -> int:
+        """Known class of the node, or -1."""
+        return int(self.graph.labels[self.node])
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of ``probabilities``."""
+        return self.graph.class_names
 
     @property
     def predicted_name(self) -> str:
@@ -122,23 +84,67 @@ class Explanation:
     @property
     def has_structure(self) -> bool:
         """Whether the node has edges; without, it was compared by node similarity alone."""
-        return len(self.edges) > 0
+        return len(self.edge_ids) > 0
 
-    def crucial_subgraph(self, *, threshold: float | None = None, size: int | None = None) -> CrucialSubgraph:
-        """Edges at or above an importance ``threshold``, or the ``size`` most important ones; equals by edge order."""
-        if (threshold is None) == (size is None):
-            raise InputError("crucial_subgraph needs either threshold or size, not both")
+    @property
+    def edges(self) -> IntArray:
+        """Node ids of the ends of the edges of its local graph, [M, 2]."""
+        ends: IntArray = self.graph.edges[self.edge_ids]
+        return ends
+
+    def caption(self, node: int) -> str:
+        """What people see for a node of the graph: its caption, or its name where it has none."""
+        return self.graph.caption(node)
+
+    @cached_property
+    def deciding(self) -> tuple[Neighbor, ...]:
+        """The neighbors each of which decides the prediction alone: without it, another class would be predicted."""
+        return tuple(
+            one for one in self.neighbors if any(one.without) and int(np.argmax(one.without)) != self.predicted
+        )
+
+    @cached_property
+    def weightiest(self) -> Neighbor:
+        """The neighbor without which the predicted class would be least probable."""
+        return min(self.neighbors, key=lambda one: one.without[self.predicted])
+
+    @cached_property
+    def smallest_removal(self) -> Removal | None:
+        """The fewest labeled nodes whose removal changes the prediction; None where no removal does."""
+        return self.ranking.smallest_removal()
+
+    @cached_property
+    def shared_attributes(self) -> tuple[SharedAttributes, ...]:
+        """What the node has in common with each of the neighbors that were explained in full, nearest first."""
+        full = (one for one in self.neighbors if one.explained)
+        return tuple(one.shared_attributes or shared_attributes(self.trained, self.node, one.node) for one in full)
+
+    def crucial_subgraph(self, *, size: int | None = None, threshold: float | None = None) -> CrucialSubgraph:
+        """The ``size`` most important edges, Eq. (10), or those at or above a ``threshold``; equals by edge order.
+
+        Without either there are five.
+        """
+        if threshold is not None and size is not None:
+            raise InputError("crucial_subgraph takes threshold or size, not both")
         if size is not None and size < 0:
             raise InputError(f"size must be at least 0, got {size}")
         known = np.flatnonzero(np.isfinite(self.importance))
         order = known[np.argsort(-self.importance[known], kind="stable")]
-        order = order[:size] if threshold is None else order[self.importance[order] >= threshold]
-        edges = self.edges[order]
-        return CrucialSubgraph(np.unique(edges), edges, self.importance[order])
+        if threshold is not None:
+            order = order[self.importance[order] >= threshold]
+        else:
+            order = order[: CRUCIAL_EDGES if size is None else size]
+        ids = self.edge_ids[order]
+        edges = self.graph.edges[ids]
+        return CrucialSubgraph(np.unique(edges), ids, edges, self.importance[order])
 
     def sentence(self) -> str:
         """The explanation in words."""
-        return sentence.describe(self)
+        return "".join(word.text for word in self.words())
+
+    def words(self) -> list[Word]:
+        """The sentence in pieces: names of nodes and classes apart, so that a page can color and link them."""
+        return words_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `explanation.schema.json` describes them."""
@@ -164,6 +170,10 @@ class Explanation:
         """A ``pandas.DataFrame`` with a row for each neighbor; needs `pip install 'se-gnn[interop]'`."""
         return pandas.to_pandas(self)
 
+    def matches_to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row for each matched edge; needs `pip install 'se-gnn[interop]'`."""
+        return pandas.matches_to_pandas(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return notebook.to_html(self)
@@ -175,5 +185,5 @@ class Explanation:
         share = self.probabilities[self.predicted]
         return (
             f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share:.1%}) by {len(self.neighbors)} "
-            f"labeled nodes, {len(self.edges)} edges around it)"
+            f"labeled nodes, {len(self.edge_ids)} edges in its local graph)"
         )

@@ -2,59 +2,123 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from se_gnn.figures import whole
 
 if TYPE_CHECKING:
-    from se_gnn.explain.explanation import Explanation, Neighbor
+    from se_gnn.explain.evidence import Neighbor
+    from se_gnn.explain.explanation import Explanation
+
+LONGEST_CAPTION = 60
 
 
-def describe(explanation: Explanation) -> str:
+class Word(NamedTuple):
+    """A piece of a sentence: plain text, or the id of the node or class that is named there."""
+
+    kind: Literal["text", "node", "class"]
+    text: str
+    id: int = -1
+
+
+Piece = str | Word
+
+
+def words_of(explanation: Explanation) -> list[Word]:
     """What was predicted, who voted, how the closest is similar, and what would change the answer."""
-    predicted, total = explanation.predicted_name, len(explanation.neighbors)
-    share = explanation.probabilities[explanation.predicted]
-    agreeing = sum(neighbor.label == explanation.predicted for neighbor in explanation.neighbors)
-    closest = explanation.neighbors[0]
-    parts = [f"Node {explanation.name} is predicted {predicted!r} ({whole(share)})."]
-    if total == 1:
-        parts.append(f"Its nearest labeled node is {closest.label_name!r}.")
-    elif agreeing == total:
-        parts.append(f"All of its {total} nearest labeled nodes are.")
-    else:
-        parts.append(f"{agreeing} of its {total} nearest labeled nodes are.")
-    parts.append(_closest(closest))
+    pieces: list[Piece] = []
+    for sentence in _sentences(explanation):
+        pieces += [" ", *sentence] if pieces else sentence
+    words: list[Word] = []
+    for piece in pieces:
+        if isinstance(piece, Word):
+            words.append(piece)
+        elif words and words[-1].kind == "text":
+            words[-1] = Word("text", words[-1].text + piece)
+        else:
+            words.append(Word("text", piece))
+    return words
+
+
+def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
+    yield _prediction(explanation)
+    yield _closest(explanation)
     if not explanation.has_structure:
-        parts.append("The node has no relations, so it was compared by its own attributes alone.")
+        yield ["The node has no edges, so it was compared by its own attributes alone."]
     if explanation.left_out:
-        own = explanation.class_names[explanation.label]
-        parts.append(f"The node is labeled {own!r} itself; its own label was left out.")
-    parts.append(_what_if(explanation))
-    return " ".join(parts)
+        yield ["The node is labeled '", _class(explanation, explanation.label), "' itself; its own label was left out."]
+    yield _what_if(explanation)
 
 
-def _closest(closest: Neighbor) -> str:
-    if closest.matches is None or not len(closest.matches):
-        return f"The closest is {closest.name} ({closest.label_name!r}), compared by its own attributes alone."
-    well, all_edges = int(closest.matches.well.sum()), len(closest.matches)
-    noun = "relation" if all_edges == 1 else "relations"
-    return (
-        f"The closest, {closest.name} ({closest.label_name!r}), matches {well} of {all_edges} {noun} "
-        "at least as well as its nearest labeled nodes do on average."
-    )
+def _prediction(explanation: Explanation) -> list[Piece]:
+    total, share = len(explanation.neighbors), explanation.probabilities[explanation.predicted]
+    agreeing = sum(neighbor.label == explanation.predicted for neighbor in explanation.neighbors)
+    if total == 1:
+        voters = "its nearest labeled node has that class."
+    elif agreeing == total:
+        voters = f"all of its {total} nearest labeled nodes have that class."
+    else:
+        voters = f"{agreeing} of its {total} nearest labeled nodes {'has' if agreeing == 1 else 'have'} that class."
+    predicted = _class(explanation, explanation.predicted)
+    return [
+        "Node ",
+        _node(explanation, explanation.node),
+        " is predicted '",
+        predicted,
+        f"' ({whole(share)}): {voters}",
+    ]
 
 
-def _what_if(explanation: Explanation) -> str:
-    """The one neighbor whose absence would change the class, if there is one."""
-    for neighbor in explanation.neighbors:
-        if not any(neighbor.without):
-            return f"Without {neighbor.name} no labeled node would be left to compare with."
-        other = int(np.argmax(neighbor.without))
-        if other != explanation.predicted:
-            return (
-                f"Without {neighbor.name} it would be predicted {explanation.class_names[other]!r} "
-                f"({whole(neighbor.without[other])})."
-            )
-    return "No single labeled node decides it: without any one of them the prediction stays the same."
+def _closest(explanation: Explanation) -> list[Piece]:
+    closest = explanation.neighbors[0]
+    pieces: list[Piece] = ["The closest is ", _node(explanation, closest.node)]
+    if closest.label != explanation.predicted:
+        pieces += [", which has class '", _class(explanation, closest.label), "'"]
+    return [*pieces, _how(explanation, closest)]
+
+
+def _how(explanation: Explanation, closest: Neighbor) -> str:
+    if not explanation.has_structure:
+        return "."
+    if closest.matches is None:
+        return "; it has no edges, so the two were compared by their own attributes alone."
+    well, total = int(closest.matches.well.sum()), len(closest.matches)
+    if total == 1:
+        return f"; the node's only edge has {'a' if well else 'no'} match there that is at least as close as average."
+    many = f"{well} of the node's {total} edges {'has' if well == 1 else 'have'} a match"
+    if well == total:
+        many = f"all of the node's {total} edges have a match"
+    return f"; {many} there that is at least as close as average."
+
+
+def _what_if(explanation: Explanation) -> list[Piece]:
+    """The labeled node whose removal would change the class, or how many it takes."""
+    if not any(explanation.neighbors[0].without):
+        only = _node(explanation, explanation.neighbors[0].node)
+        return ["Without ", only, " no labeled node would be left to compare with."]
+    if explanation.deciding:
+        first, *others = explanation.deciding
+        other = int(np.argmax(first.without))
+        pieces: list[Piece] = ["Removing ", _node(explanation, first.node), " would change the prediction to '"]
+        pieces += [_class(explanation, other), f"' ({whole(first.without[other])})"]
+        if others:
+            which = "1 other" if len(others) == 1 else f"any one of {len(others)} others"
+            pieces.append(f"; removing {which} would change it, too")
+        return [*pieces, "."]
+    removal = explanation.smallest_removal
+    if removal is None:
+        return ["Removing labeled nodes would not change the prediction: all that can vote have that class."]
+    return [f"Removing any one labeled node changes nothing; at least {len(removal)} would have to be removed."]
+
+
+def _node(explanation: Explanation, node: int) -> Word:
+    caption = explanation.caption(node)
+    short = caption if len(caption) <= LONGEST_CAPTION else caption[: LONGEST_CAPTION - 1].rstrip() + "…"
+    return Word("node", short, node)
+
+
+def _class(explanation: Explanation, label: int) -> Word:
+    return Word("class", explanation.class_names[label], label)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from se_gnn.explain.explanation import EdgeMatches, Explanation, Neighbor
+    from se_gnn.explain.evidence import EdgeMatches, Neighbor
+    from se_gnn.explain.explanation import Explanation
     from se_gnn.explain.shared_attributes import SharedAttributes
+    from se_gnn.explain.what_if import Removal
 
 FORMAT = "se-gnn-explanation"
-VERSION = 1
+VERSION = 2
 
 
 def schema() -> dict[str, Any]:
@@ -25,12 +27,13 @@ def schema() -> dict[str, Any]:
 
 
 def to_dict(explanation: Explanation) -> dict[str, Any]:
-    """All of an explanation as values that JSON knows; nodes go by their names."""
-    names = explanation.node_names
+    """All of an explanation as values that JSON knows: nodes by their names, edges by their ids."""
+    settings = explanation.settings
     return {
         "format": FORMAT,
         "version": VERSION,
         "node": explanation.name,
+        "caption": explanation.caption(explanation.node),
         "label": explanation.class_names[explanation.label] if explanation.label >= 0 else None,
         "left_out": explanation.left_out,
         "has_structure": explanation.has_structure,
@@ -38,25 +41,28 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
         "probabilities": dict(zip(explanation.class_names, explanation.probabilities)),
         "sentence": explanation.sentence(),
         "settings": {
-            "hops": explanation.hops,
-            "node_weight": explanation.node_weight,
-            "temperature": explanation.temperature,
-            "measure": explanation.measure,
-            "directions": explanation.directions,
+            "num_nearest": settings.num_nearest,
+            "hops": settings.hops,
+            "node_weight": settings.node_weight,
+            "temperature": settings.temperature,
+            "measure": settings.measure,
+            "directions": settings.directions,
         },
         "neighbors": [_neighbor(neighbor, explanation) for neighbor in explanation.neighbors],
+        "smallest_removal": _removal(explanation.smallest_removal, explanation),
         "edges": [
-            {"edge": [names[int(u)], names[int(v)]], "importance": float(value) if np.isfinite(value) else None}
-            for (u, v), value in zip(explanation.edges, explanation.importance)
+            {"id": int(edge), "importance": float(value) if np.isfinite(value) else None}
+            for edge, value in zip(explanation.edge_ids, explanation.importance)
         ],
+        "edge_ends": _edge_ends(explanation),
     }
 
 
 def _neighbor(neighbor: Neighbor, explanation: Explanation) -> dict[str, Any]:
-    names = explanation.node_names
     shared = neighbor.shared_attributes
     return {
         "node": neighbor.name,
+        "caption": explanation.caption(neighbor.node),
         "label": neighbor.label_name,
         "weight": neighbor.weight,
         "similarity": neighbor.similarity,
@@ -65,8 +71,9 @@ def _neighbor(neighbor: Neighbor, explanation: Explanation) -> dict[str, Any]:
         "node_term": neighbor.node_term,
         "structure_term": neighbor.structure_term,
         "without": dict(zip(explanation.class_names, neighbor.without)),
-        "matches": _matches(neighbor.matches, names),
-        "matches_back": _matches(neighbor.matches_back, names),
+        "edges": neighbor.edge_ids.tolist() if neighbor.explained else None,
+        "matches": _matches(neighbor.matches),
+        "matches_back": _matches(neighbor.matches_back),
         **({} if shared is None else {"shared_attributes": _shared_attributes(shared)}),
     }
 
@@ -76,16 +83,28 @@ def _shared_attributes(shared: SharedAttributes) -> dict[str, Any]:
     return {"attributes": attributes, "num_shared": shared.num_shared, "note": shared.note}
 
 
-def _matches(matches: EdgeMatches | None, names: dict[int, str]) -> list[dict[str, Any]] | None:
+def _matches(matches: EdgeMatches | None) -> list[dict[str, Any]] | None:
     if matches is None:
         return None
-    rows = zip(matches.edges, matches.matched, matches.similarity, matches.well)
+    columns = (matches.edge_ids, matches.matched_ids, matches.similarity, matches.well)
     return [
-        {
-            "edge": [names[int(node)] for node in edge],
-            "matched": [names[int(node)] for node in matched],
-            "similarity": float(value),
-            "well": bool(well),
-        }
-        for edge, matched, value, well in rows
+        {"edge": edge, "matched": matched, "similarity": value, "well": well}
+        for edge, matched, value, well in zip(*(column.tolist() for column in columns))
     ]
+
+
+def _removal(removal: Removal | None, explanation: Explanation) -> dict[str, Any] | None:
+    if removal is None:
+        return None
+    return {
+        "nodes": [explanation.graph.node_names[node] for node in removal.nodes],
+        "probabilities": dict(zip(explanation.class_names, removal.probabilities)),
+    }
+
+
+def _edge_ends(explanation: Explanation) -> dict[str, list[str]]:
+    """The two nodes of every edge that an explanation mentions, each edge once."""
+    mentioned = [explanation.edge_ids, *(one.edge_ids for one in explanation.neighbors if one.explained)]
+    names = explanation.graph.node_names
+    ids = np.unique(np.concatenate(mentioned))
+    return {str(edge): [names[u], names[v]] for edge, (u, v) in zip(ids, explanation.graph.edges[ids])}

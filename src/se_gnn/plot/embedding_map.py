@@ -11,7 +11,6 @@ from se_gnn.explain import Explanation
 from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.model import TrainedModel
 from se_gnn.optional import require
 from se_gnn.plot.palette import FAINT, INK, LARGE, NORMAL, SMALL, class_style
 from se_gnn.plot.projection import Method, project
@@ -26,25 +25,22 @@ MOST_NODES = 1000
 MOST_CLASSES = 12  # of the legend
 
 
-def embedding_figure(
-    trained: TrainedModel, explanation: Explanation, *, method: Method = "tsne", most_nodes: int = MOST_NODES
-) -> Figure:
+def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_nodes: int = MOST_NODES) -> Figure:
     """A map of the embeddings: near on the map means similar by themselves; lines lead to the voters.
 
     The node, its voters and all labeled nodes are on it, and as many others, drawn at random, as there is room for.
 
     Args:
-        trained: the model.
-        explanation: of one of its nodes.
+        explanation: of one node of the model.
         method: ``tsne`` or ``pca``.
         most_nodes: how many nodes are shown at most.
     """
     if most_nodes < 1:
         raise InputError(f"most_nodes must be at least 1, got {most_nodes}")
-    graph = trained.graph
+    graph = explanation.graph
     voters = [neighbor.node for neighbor in explanation.neighbors]
     nodes = _shown(graph, [explanation.node, *voters], most_nodes)
-    points = project(trained.embeddings[nodes].cpu().numpy(), method)
+    points = project(explanation.trained.embeddings[nodes].cpu().numpy(), method)
     where = {int(node): point for node, point in zip(nodes, points)}
     with neutral():
         figure = blank_figure(7.0, 6.4)
@@ -63,7 +59,7 @@ def embedding_figure(
         predicted = (
             f"‘{show(explanation.predicted_name)}’ ({percent(explanation.probabilities[explanation.predicted])})"
         )
-        title = f"{show(explanation.name, 32)} is predicted {predicted}"
+        title = f"{show(explanation.caption(explanation.node), 32)} is predicted {predicted}"
         figure.text(0.02, 0.955, title, fontsize=LARGE, fontweight="bold", color=INK, va="center")
         figure.text(0.02, 0.93, _caption(graph, len(nodes), len(voters), method), fontsize=NORMAL, color=INK, va="top")
         _legend(figure, graph, nodes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explanation
+from se_gnn.explain import CRUCIAL_EDGES, Explanation
 from se_gnn.figures import percent
-from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.plot.local_graphs import Arrangement, draw_local_graphs
+from se_gnn.graph import UNKNOWN
+from se_gnn.plot.local_graphs import MOST_NEIGHBORS, Arrangement, draw_local_graphs
 from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures
 from se_gnn.plot.palette import INK, LARGE, NORMAL
@@ -24,18 +24,24 @@ TITLE_HEIGHT, PICTURES_HEIGHT, GRAPHS_HEIGHT = 0.55, 1.4, 3.6
 
 
 def explanation_figure(
-    explanation: Explanation, graph: AttributedGraph, *, arrangement: Arrangement = "structure"
+    explanation: Explanation,
+    *,
+    num_neighbors: int = MOST_NEIGHBORS,
+    crucial_edges: int = CRUCIAL_EDGES,
+    arrangement: Arrangement = "structure",
 ) -> Figure:
     """Why a node was predicted as it was, as a matplotlib figure that belongs to no window.
 
-    From top to bottom: the node's picture and those of its nearest labeled nodes (where ``graph.image_shape`` says that
-    nodes are pictures), the matched local graphs, shared attributes (where they have names), the vote.
+    From top to bottom: the node's picture and those of its nearest labeled nodes (where the
+    graph says that nodes are pictures), the matched local graphs, shared attributes (where they have names), the vote.
 
     Args:
         explanation: what to show.
-        graph: the graph it was explained on.
+        num_neighbors: how many of the nearest labeled nodes are drawn with their local graphs.
+        crucial_edges: how many of the most important edges are bold and numbered.
         arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE).
     """
+    graph = explanation.graph
     heights = {"title": TITLE_HEIGHT}
     if graph.image_shape is not None:
         heights["pictures"] = PICTURES_HEIGHT
@@ -52,8 +58,14 @@ def explanation_figure(
         part["title"].text(0.015, 0.62, _title(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
         part["title"].text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
         if "pictures" in part:
-            draw_node_pictures(part["pictures"], explanation, graph)
-        draw_local_graphs(part["graphs"], explanation, graph, arrangement=arrangement)
+            draw_node_pictures(part["pictures"], explanation)
+        draw_local_graphs(
+            part["graphs"],
+            explanation,
+            num_neighbors=num_neighbors,
+            crucial_edges=crucial_edges,
+            arrangement=arrangement,
+        )
         if "attributes" in part:
             draw_attributes(part["attributes"], explanation)
         draw_vote(part["vote"], explanation)
@@ -62,7 +74,9 @@ def explanation_figure(
 
 def _title(explanation: Explanation) -> str:
     share = percent(explanation.probabilities[explanation.predicted])
-    return f"{show(explanation.name, 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+    return (
+        f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
+    )
 
 
 def _known(explanation: Explanation) -> str:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from se_gnn.explain import Explanation
+from se_gnn.explain import CRUCIAL_EDGES, Explanation
 from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.optional import require
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
-from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, NORMAL, SMALL, UNKNOWN_COLOR, class_style
+from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
+from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
 from se_gnn.plot.placement import edge_strengths, laid_out, number_places
 from se_gnn.plot.text import show
 
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 Arrangement = Literal["structure", "features"]
 
-MOST_EDGES = 30  # of one local graph; the caption counts the others
 MOST_NEIGHBORS = 3
 MOST_CLASSES = 12  # of the legend
 MOST_NODES_WITH_NAMES = 8
-NUMBERED = len(MATCH_COLORS)  # size of the crucial subgraph that is drawn bold
 
 READING = (
     "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
@@ -45,26 +43,24 @@ _REACH = 1.2  # how far an axis reaches from the center; the layout fills the un
 def draw_local_graphs(
     figure: FigureBase,
     explanation: Explanation,
-    graph: AttributedGraph,
     *,
     num_neighbors: int = MOST_NEIGHBORS,
     most_edges: int = MOST_EDGES,
+    crucial_edges: int = CRUCIAL_EDGES,
     arrangement: Arrangement = "structure",
 ) -> None:
-    """Fill ``figure`` with one panel a local graph: the explained node's own, then those of its nearest neighbors.
+    """Fill ``figure`` with one panel per local graph: the explained node's own, then those of its nearest neighbors.
 
     Nodes stand on the ring of their hops (``structure``), or where t-SNE puts their attributes (``features``): then the
     same node stands in the same place of every panel.
     """
-    neighbors = explanation.neighbors[:num_neighbors]
-    target = target_view(explanation, most_edges=most_edges, numbered=NUMBERED)
-    views = [target] + [
-        neighbor_view(neighbor, explanation, graph, target, most_edges=most_edges) for neighbor in neighbors
-    ]
+    graph, neighbors = explanation.graph, explanation.neighbors[:num_neighbors]
+    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
     points = placed_by_features(views, graph) if arrangement == "features" else laid_out(views)
-    titles = [f"to explain: {show(explanation.name, 18)}\nlabel {_class_name(explanation.label, graph)}"] + [
-        f"{show(neighbor.name)}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
-        for neighbor in neighbors
+    captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
+    titles = [f"to explain: {captions[0]}\nlabel {_class_name(explanation.label, graph)}"] + [
+        f"{caption}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
+        for neighbor, caption in zip(neighbors, captions[1:])
     ]
     grid = figure.add_gridspec(1, 1 + num_neighbors, left=0.01, right=0.99, bottom=0.22, top=0.88, wspace=0.04)
     for i, (view, positions, title) in enumerate(zip(views, points, titles)):
@@ -93,7 +89,7 @@ def _draw_edges(axes: Axes, view: LocalView, points: Points) -> None:
         stops = np.linspace(start, end, parts + 1)
         segments += [stops[i : i + 2] for i in range(parts)]
         widths += [width + _BOLD if numbers else width] * parts
-        colors += [MATCH_COLORS[number - 1] for number in numbers] or [EDGE_COLOR]
+        colors += [match_color(number) for number in numbers] or [EDGE_COLOR]
     lines = collections.LineCollection(
         segments, linewidths=widths, colors=colors, capstyle="butt", zorder=1, gid="edges"
     )
@@ -138,7 +134,7 @@ def _draw_numbers(axes: Axes, view: LocalView, points: Points) -> None:
         places = number_places(start, end, len(numbers), taken)
         taken = np.concatenate([taken, places])
         for place, number in zip(places, numbers):
-            box = {"boxstyle": "round,pad=0.18", "fc": MATCH_COLORS[number - 1], "ec": "white", "lw": 0.6}
+            box = {"boxstyle": "round,pad=0.18", "fc": match_color(number), "ec": "white", "lw": 0.6}
             axes.text(
                 place[0], place[1], str(number), ha="center", va="center_baseline", fontsize=SMALL, fontweight="bold",
                 color="white", zorder=5, gid="number", bbox=box,

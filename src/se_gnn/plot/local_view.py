@@ -5,16 +5,16 @@ Shapes: P nodes shown, S edges shown, M edges of the explained node's local grap
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from se_gnn.explain import EdgeMatches, Explanation, Neighbor
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.explain import CRUCIAL_EDGES, EdgeMatches, Explanation, Neighbor
 from se_gnn.graph.attributed import FloatArray, IntArray
 
-Edge = tuple[int, int]
+MOST_EDGES = 30  # of one local graph; the others are counted
+
+Ends = dict[int, tuple[int, int]]  # edge id -> the two nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -23,12 +23,13 @@ class LocalView:
 
     Shapes:
         - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)` from the center, hidden edges counted
-        - **edges:** :math:`(S, 2)` ids
-        - **similarity:** :math:`(S,)`, NaN for an edge that nothing is matched with; **numbers:** one tuple an edge
+        - **edge_ids:** :math:`(S,)`; **edges:** :math:`(S, 2)` node ids
+        - **similarity:** :math:`(S,)`, NaN for an edge that nothing is matched with; **numbers:** one tuple per edge
     """
 
     nodes: IntArray
     hops: IntArray
+    edge_ids: IntArray
     edges: IntArray
     similarity: FloatArray
     numbers: tuple[tuple[int, ...], ...]  # 1, 2, ...: the numbered edges of the explained node that it stands for
@@ -41,63 +42,87 @@ class LocalView:
         return np.array([[where[int(u)], where[int(v)]] for u, v in self.edges], dtype=np.int64).reshape(-1, 2)
 
 
-def target_view(explanation: Explanation, *, most_edges: int, numbered: int) -> LocalView:
-    """The explained node's edges by importance, Eq. (10); the first ``numbered`` are its crucial subgraph."""
-    edges = _pairs(explanation.edges)
-    importance = dict(zip(edges, explanation.importance.tolist()))
-    crucial = _pairs(explanation.crucial_subgraph(size=numbered).edges)
-    by_importance = sorted(edges, key=lambda edge: -np.nan_to_num(importance[edge], nan=-np.inf))  # equals: edge order
-    toward = _edges_toward(explanation.node, by_importance)
-    shown = _tied(by_importance, toward, most_edges)
-    numbers: dict[Edge, tuple[int, ...]] = {edge: (number,) for number, edge in enumerate(crucial, start=1)}
-    return _view(toward, shown, importance, numbers, hidden=len(edges) - len(shown))
+def local_views(
+    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
+) -> list[LocalView]:
+    """The explained node's local graph, then those of its nearest labeled nodes."""
+    target = target_view(explanation, most_edges=most_edges, crucial_edges=crucial_edges)
+    neighbors = explanation.neighbors[:num_neighbors]
+    return [target, *(neighbor_view(one, explanation, target, most_edges=most_edges) for one in neighbors)]
 
 
-def neighbor_view(
-    neighbor: Neighbor, explanation: Explanation, graph: AttributedGraph, target: LocalView, *, most_edges: int
-) -> LocalView:
+def target_view(explanation: Explanation, *, most_edges: int, crucial_edges: int) -> LocalView:
+    """The explained node's edges by importance, Eq. (10); those of its crucial subgraph are numbered."""
+    ids = explanation.edge_ids.tolist()
+    importance = dict(zip(ids, explanation.importance.tolist()))
+    crucial = explanation.crucial_subgraph(size=crucial_edges).edge_ids.tolist()
+    ranked = sorted(ids, key=lambda edge: -np.nan_to_num(importance[edge], nan=-np.inf))  # equals: by edge order
+    numbers: dict[int, tuple[int, ...]] = {edge: (number,) for number, edge in enumerate(crucial, start=1)}
+    return _view(explanation, explanation.node, ranked, importance, numbers, most_edges)
+
+
+def neighbor_view(neighbor: Neighbor, explanation: Explanation, target: LocalView, *, most_edges: int) -> LocalView:
     """A neighbor's edges: first those that numbered edges are matched with, then other matches, then the rest."""
-    rows = local_graphs(graph, np.array([neighbor.node]), explanation.hops).row(0)
-    edges = _pairs(graph.edges[rows])
     similarity, numbers = _matched(neighbor.matches, target)
-    by_match = sorted(edges, key=lambda edge: (min(numbers.get(edge, (np.inf,))), -similarity.get(edge, -np.inf)))
-    toward = _edges_toward(neighbor.node, by_match)
-    shown = _tied(by_match, toward, most_edges)
-    return _view(toward, shown, similarity, numbers, hidden=len(edges) - len(shown))
+    ranked = sorted(
+        neighbor.edge_ids.tolist(),
+        key=lambda edge: (min(numbers.get(edge, (np.inf,))), -similarity.get(edge, -np.inf)),
+    )
+    return _view(explanation, neighbor.node, ranked, similarity, numbers, most_edges)
 
 
-def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[Edge, float], dict[Edge, tuple[int, ...]]]:
+def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
     """Of each matched edge of a neighbor: its best similarity, and the numbers that meet on it."""
-    similarity: dict[Edge, float] = {}
-    numbers: dict[Edge, tuple[int, ...]] = {}
+    similarity: dict[int, float] = {}
+    numbers: dict[int, tuple[int, ...]] = {}
     if matches is None:
         return similarity, numbers
-    own_numbers = dict(zip(_pairs(target.edges), target.numbers))
-    for edge, matched, value in zip(_pairs(matches.edges), _pairs(matches.matched), matches.similarity.tolist()):
+    own_numbers = dict(zip(target.edge_ids.tolist(), target.numbers))
+    columns = (matches.edge_ids, matches.matched_ids, matches.similarity)
+    for edge, matched, value in zip(*(column.tolist() for column in columns)):
         similarity[matched] = max(value, similarity.get(matched, -np.inf))
         numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(edge, ())}))
     return similarity, {edge: found for edge, found in numbers.items() if found}
 
 
-def _tied(ranked: list[Edge], toward: dict[int, list[Edge]], most: int) -> list[Edge]:
+def _view(
+    explanation: Explanation,
+    center: int,
+    ranked: list[int],
+    similarity: dict[int, float],
+    numbers: dict[int, tuple[int, ...]],
+    most: int,
+) -> LocalView:
     """The first of the ranked edges, each with a shortest path to the center, ``most`` edges in all."""
-    shown: dict[Edge, None] = {}
+    pairs = explanation.graph.edges[np.array(ranked, dtype=np.int64)].tolist()
+    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(ranked, pairs)}
+    toward = _edges_toward(center, ends)
+    shown: dict[int, None] = {}
     for edge in ranked:
-        path = min((toward[end] for end in edge), key=len)
+        path = min((toward[end] for end in ends[edge]), key=len)
         new = [one for one in dict.fromkeys([edge, *path]) if one not in shown]
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
-    return list(shown)
+    nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
+    return LocalView(
+        nodes=np.array(nodes, dtype=np.int64),
+        hops=np.array([len(toward[node]) for node in nodes], dtype=np.int64),
+        edge_ids=np.array(list(shown), dtype=np.int64),
+        edges=np.array([ends[edge] for edge in shown], dtype=np.int64).reshape(-1, 2),
+        similarity=np.array([similarity.get(edge, np.nan) for edge in shown], dtype=np.float32),
+        numbers=tuple(numbers.get(edge, ()) for edge in shown),
+        hidden=len(ranked) - len(shown),
+    )
 
 
-def _edges_toward(center: int, edges: list[Edge]) -> dict[int, list[Edge]]:
+def _edges_toward(center: int, ends: Ends) -> dict[int, list[int]]:
     """Of each node, the center first, a shortest path to the center; at equal length the better ranked edge wins."""
-    beside: dict[int, list[tuple[int, Edge]]] = {}
-    for u, v in edges:
-        beside.setdefault(u, []).append((v, (u, v)))
-        beside.setdefault(v, []).append((u, (u, v)))
-    paths: dict[int, list[Edge]] = {center: []}
+    beside: dict[int, list[tuple[int, int]]] = {}
+    for edge, (u, v) in ends.items():
+        beside.setdefault(u, []).append((v, edge))
+        beside.setdefault(v, []).append((u, edge))
+    paths: dict[int, list[int]] = {center: []}
     frontier = [center]
     while frontier:
         reached = []
@@ -108,27 +133,3 @@ def _edges_toward(center: int, edges: list[Edge]) -> dict[int, list[Edge]]:
                     reached.append(other)
         frontier = reached
     return paths
-
-
-def _view(
-    toward: dict[int, list[Edge]],
-    edges: list[Edge],
-    similarity: dict[Edge, float],
-    numbers: dict[Edge, tuple[int, ...]],
-    *,
-    hidden: int,
-) -> LocalView:
-    center = next(iter(toward))
-    nodes = list(dict.fromkeys([center, *(node for edge in edges for node in edge)]))
-    return LocalView(
-        nodes=np.array(nodes, dtype=np.int64),
-        hops=np.array([len(toward[node]) for node in nodes], dtype=np.int64),
-        edges=np.array(edges, dtype=np.int64).reshape(-1, 2),
-        similarity=np.array([similarity.get(edge, np.nan) for edge in edges], dtype=np.float32),
-        numbers=tuple(numbers.get(edge, ()) for edge in edges),
-        hidden=hidden,
-    )
-
-
-def _pairs(edges: Iterable[IntArray]) -> list[Edge]:
-    return [(int(u), int(v)) for u, v in edges]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MOST_PICTURES = 10
 
 
-def draw_node_pictures(figure: FigureBase, explanation: Explanation, graph: AttributedGraph) -> None:
+def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
     """Fill ``figure`` with the node's picture and those of its nearest labeled nodes, framed in their class color."""
-    neighbors = explanation.neighbors[:MOST_PICTURES]
+    graph, neighbors = explanation.graph, explanation.neighbors[:MOST_PICTURES]
     nodes = [explanation.node, *(neighbor.node for neighbor in neighbors)]
     pictures = [_pixels(graph, node) for node in nodes]
     low, high = min(p.min() for p in pictures), max(p.max() for p in pictures)

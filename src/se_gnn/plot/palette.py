@@ -42,6 +42,11 @@ def class_style(label: int) -> ClassStyle:
     return ClassStyle(color, marker, "white" if _luminance(color) < 0.3 else INK)
 
 
+def match_color(number: int) -> str:
+    """Color of the matched edges with a number, 1 and up; beyond five the colors come again."""
+    return MATCH_COLORS[(number - 1) % len(MATCH_COLORS)]
+
+
 def _luminance(color: str) -> float:
     """Relative luminance of ``#RRGGBB``, 0 to 1, as the web's accessibility guidelines define it."""
     channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -1,31 +1,28 @@
 """Local graphs as SVG for pages: the explained node's beside those of its nearest labeled nodes.
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
-edge). Elements that stand for the same edge of the explained node share a number in `data-m`, so that
-a page can light them together.
+edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
+them together; `data-s` has the similarity of each of these matches, in the same order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.explain import Explanation, Neighbor
+from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
 from se_gnn.figures import decimal
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import Edge, LocalView, neighbor_view, target_view
-from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style
+from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
+from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
 from se_gnn.plot.placement import edge_strengths, laid_out, number_places
 from se_gnn.plot.text import isolated, readable, shorten
 
-MOST_EDGES = 30  # of one local graph
 MOST_NODES_WITH_NAMES = 8
-NUMBERED = len(MATCH_COLORS)
 
 _UNIT = 100.0  # the layout fills the unit disc
 _REACH = 122
@@ -33,6 +30,7 @@ _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
+Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,51 +42,49 @@ class LocalGraphPicture:
 
 
 def local_graph_pictures(
-    explanation: Explanation, graph: AttributedGraph, *, num_neighbors: int, most_edges: int = MOST_EDGES
+    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
 ) -> list[LocalGraphPicture]:
     """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike."""
-    target = target_view(explanation, most_edges=most_edges, numbered=NUMBERED)
+    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
     neighbors = explanation.neighbors[:num_neighbors]
-    views = [target, *(neighbor_view(one, explanation, graph, target, most_edges=most_edges) for one in neighbors)]
-    own = own_links(explanation, target)
-    linked = [own, *(_neighbor_links(one, own) for one in neighbors)]
-    names = [explanation.name, *(one.name for one in neighbors)]
+    linked = [_own_links(views[0]), *(_neighbor_links(one, views[0]) for one in neighbors)]
+    centers = [explanation.node, *(one.node for one in neighbors)]
     return [
-        LocalGraphPicture(view, _draw(view, points, links, name, graph, own=view is target))
-        for view, points, links, name in zip(views, laid_out(views), linked, names)
+        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0]))
+        for view, points, links, center in zip(views, laid_out(views), linked, centers)
     ]
 
 
-def own_links(explanation: Explanation, target: LocalView) -> dict[Edge, list[int]]:
-    """Of each shown edge of the explained node, its position among all of them: what its matches are linked by."""
-    shown = {(u, v) for u, v in target.edges.tolist()}
-    return {(u, v): [i] for i, (u, v) in enumerate(explanation.edges.tolist()) if (u, v) in shown}
+def _own_links(target: LocalView) -> Links:
+    """Each shown edge of the explained node stands for itself; its similarity is its importance."""
+    return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
 
 
-def _neighbor_links(neighbor: Neighbor, own: Mapping[Edge, list[int]]) -> dict[Edge, list[int]]:
+def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     """Of each edge of a neighbor, the shown edges of the explained node that are matched with it."""
-    links: dict[Edge, list[int]] = {}
+    links: Links = {}
     if neighbor.matches is not None:
-        for (a, b), (u, v) in zip(neighbor.matches.edges.tolist(), neighbor.matches.matched.tolist()):
-            links.setdefault((u, v), []).extend(own.get((a, b), []))
-    return {edge: positions for edge, positions in links.items() if positions}
+        shown = set(target.edge_ids.tolist())
+        columns = (neighbor.matches.edge_ids, neighbor.matches.matched_ids, neighbor.matches.similarity)
+        for edge, matched, value in zip(*(column.tolist() for column in columns)):
+            if edge in shown:
+                links.setdefault(matched, []).append((edge, value))
+    return links
 
 
-def _draw(
-    view: LocalView, points: Points, links: Mapping[Edge, list[int]], name: str, graph: AttributedGraph, *, own: bool
-) -> str:
+def _draw(view: LocalView, points: Points, links: Links, explanation: Explanation, center: int, *, own: bool) -> str:
     root = ElementTree.Element(
         "svg",
         {
             "class": "local-graph",
             "viewBox": f"{-_REACH} {-_REACH} {2 * _REACH} {2 * _REACH}",
             "role": "img",
-            "aria-label": _in_words(view, name),
+            "aria-label": _in_words(view, explanation.caption(center)),
         },
     )
     places = points * np.array([_UNIT, -_UNIT])  # the page's y axis points down
-    _draw_edges(root, view, places, links, graph, own=own)
-    _draw_nodes(root, view, places, graph)
+    _draw_edges(root, view, places, links, explanation, own=own)
+    _draw_nodes(root, view, places, explanation)
     _draw_numbers(root, view, points, links)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -105,15 +101,16 @@ def _in_words(view: LocalView, name: str) -> str:
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, places: Points, links: Mapping[Edge, list[int]], graph: AttributedGraph, *, own: bool
+    root: Svg, view: LocalView, places: Points, links: Links, explanation: Explanation, *, own: bool
 ) -> None:
     edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
     strengths = edge_strengths(view.similarity).tolist()
-    lines = zip(view.edges.tolist(), places[view.ends], view.numbers, strengths, view.similarity.tolist())
-    for (u, v), (start, end), numbers, strength, value in lines:
-        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get((u, v)))})
+    ids = zip(view.edge_ids.tolist(), view.edges.tolist())
+    lines = zip(ids, places[view.ends], view.numbers, strengths, view.similarity.tolist())
+    for (edge, (u, v)), (start, end), numbers, strength, value in lines:
+        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
         title = ElementTree.SubElement(group, "title")
-        title.text = f"{_name(graph, u)} – {_name(graph, v)}: {_meaning(value, own=own)}"
+        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {_meaning(value, own=own)}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         stops = np.linspace(start, end, parts + 1).tolist()
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
@@ -121,11 +118,12 @@ def _draw_edges(
             (x1, y1), (x2, y2) = stops[part : part + 2]
             line = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke-width": _at(width)}
             if numbers:
-                line |= {"class": f"m{numbers[part]}", "stroke": MATCH_COLORS[numbers[part] - 1]}
+                line |= {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])}
             ElementTree.SubElement(group, "line", line)
 
 
-def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGraph) -> None:
+def _draw_nodes(root: Svg, view: LocalView, places: Points, explanation: Explanation) -> None:
+    graph = explanation.graph
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
     voters = set(graph.train.tolist())
@@ -141,28 +139,28 @@ def _draw_nodes(root: Svg, view: LocalView, places: Points, graph: AttributedGra
             attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
         shape = _shape(nodes, style.marker, float(x), float(y), size, attributes)
         title = ElementTree.SubElement(shape, "title")
-        title.text = f"{_name(graph, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
+        title.text = f"{_name(explanation, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
     if len(view.nodes) <= MOST_NODES_WITH_NAMES:
         for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
             below = radius + 12 if y > -5 else -radius - 3
-            name = shorten(readable(graph.node_names[node]), 14)
+            name = shorten(readable(explanation.caption(node)), 14)
             _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
 
 
-def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Mapping[Edge, list[int]]) -> None:
+def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Links) -> None:
     taken = points
-    for (u, v), (start, end), numbers in zip(view.edges.tolist(), points[view.ends], view.numbers):
+    for edge, (start, end), numbers in zip(view.edge_ids.tolist(), points[view.ends], view.numbers):
         if not numbers:
             continue
         spots = number_places(start, end, len(numbers), taken)
         taken = np.concatenate([taken, spots])
         for (x, y), number in zip(spots * np.array([_UNIT, -_UNIT]), numbers):
-            group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get((u, v)))})
+            group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get(edge))})
             box = {"x": _at(x - _BADGE), "y": _at(y - _BADGE), "width": _at(2 * _BADGE), "height": _at(2 * _BADGE)}
-            look = {"rx": "3.5", "class": f"m{number}", "fill": MATCH_COLORS[number - 1], "stroke": "white"}
+            look = {"rx": "3.5", "class": match_class(number), "fill": match_color(number), "stroke": "white"}
             ElementTree.SubElement(group, "rect", {**box, **look})
             _text(group, str(number), x, y + 3.6, 10, "white", "digit")
 
@@ -195,12 +193,22 @@ def _meaning(value: float, *, own: bool) -> str:
     return f"{'importance' if own else 'similarity'} {decimal(value)}"
 
 
-def _linked(positions: list[int] | None) -> dict[str, str]:
-    return {"data-m": " ".join(map(str, positions))} if positions else {}
+def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
+    if not matches:
+        return {}
+    return {
+        "data-m": " ".join(str(edge) for edge, _ in matches),
+        "data-s": " ".join(decimal(value) for _, value in matches),
+    }
 
 
-def _name(graph: AttributedGraph, node: int) -> str:
-    return isolated(graph.node_names[node])
+def match_class(number: int) -> str:
+    """The CSS class of a number, as many as there are colors."""
+    return f"m{(number - 1) % len(MATCH_COLORS) + 1}"
+
+
+def _name(explanation: Explanation, node: int) -> str:
+    return isolated(explanation.caption(node))
 
 
 def _class(graph: AttributedGraph, label: int) -> str:

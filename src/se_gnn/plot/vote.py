@@ -32,7 +32,11 @@ def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     """The neighbors, nearest first; beyond ``most`` they are summed up by class. The weights add up to 1."""
     neighbors = explanation.neighbors
     single = neighbors if len(neighbors) <= most + 1 else neighbors[:most]
-    bars = [Bar(f"{show(one.name)}  ‘{_class_beside(one)}’", one.label, one.weight, one) for one in single]
+    captions = [show(explanation.caption(one.node)) for one in single]
+    bars = [
+        Bar(f"{caption}  ‘{_class_beside(one, caption)}’", one.label, one.weight, one)
+        for one, caption in zip(single, captions)
+    ]
     rest = neighbors[len(single) :]
     for label in dict.fromkeys(one.label for one in rest):
         weights = [one.weight for one in rest if one.label == label]
@@ -41,9 +45,9 @@ def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     return bars
 
 
-def _class_beside(neighbor: Neighbor) -> str:
-    """The class of a neighbor, the shorter the longer its name is."""
-    return show(neighbor.label_name, max(16, 36 - len(show(neighbor.name))))
+def _class_beside(neighbor: Neighbor, caption: str) -> str:
+    """The class of a neighbor, the shorter the longer its caption is."""
+    return show(neighbor.label_name, max(16, 36 - len(caption)))
 
 
 def vote_height(explanation: Explanation) -> float:
@@ -115,7 +119,7 @@ def _draw_terms(axes: Axes, bars: list[Bar], explanation: Explanation) -> None:
     axes.tick_params(axis="x", labelsize=SMALL, colors=FAINT)
     axes.locator_params(axis="x", nbins=5)
     axes.set_title("similarity = node term + structure term", fontsize=NORMAL, color=INK, loc="left", pad=4)
-    if explanation.measure == "distance":
+    if explanation.settings.measure == "distance":
         axes.set_xlabel("minus a distance: 0 means equal", fontsize=SMALL, color=FAINT, labelpad=2, loc="right")
     _bare(axes)
 

@@ -116,6 +116,14 @@ class EdgeMatching:
         """Id of the best match of each edge in each local graph, [Q, L]; -1 where that has no edge."""
         return np.append(self.plan.key_ids, -1)[self.winners]
 
+    def matched(self, rows: Int32Array | IntArray, position: int) -> IntArray:
+        """Ids of the best matches of some edges in one local graph, [M]: a part of ``matched_ids``."""
+        winners = self.winners[rows, position]
+        known = winners >= 0
+        ids = np.full(len(winners), -1, np.int64)
+        ids[known] = self.plan.key_ids[winners[known]]
+        return ids
+
     def rows(self, i: int) -> Int32Array:
         """Where the edges of the i-th target stand, in the order of their ids, [M]."""
         return self.columns[self.ptr[i] : self.ptr[i + 1]]

@@ -23,13 +23,29 @@ def test_the_networkx_graph_has_the_local_graph_and_the_neighbors(explainer):
     explanation = explainer.explain(12)
     graph = explanation.to_networkx()
     assert graph.graph["predicted"] == explanation.predicted_name
-    assert graph.nodes[12] == {"name": "12", "label": "0", "role": "target", "weight": 0.0}
+    assert graph.nodes[12] == {
+        "name": "12", "caption": "12", "label": "0", "role": "target", "weight": 0.0,
+    }  # fmt: skip
     for neighbor in explanation.neighbors:
         assert graph.nodes[neighbor.node]["role"] == "neighbor"
         assert graph.nodes[neighbor.node]["weight"] == neighbor.weight
     assert {tuple(sorted(edge)) for edge in graph.edges} == {tuple(edge) for edge in explanation.edges.tolist()}
-    for (u, v), value in zip(explanation.edges.tolist(), explanation.importance):
-        assert graph.edges[u, v]["importance"] == value
+    for edge, value in zip(explanation.edge_ids.tolist(), explanation.importance):
+        assert graph.edges[tuple(explainer.trained.graph.edges[edge].tolist())] == {"id": edge, "importance": value}
+
+
+def test_the_table_of_matched_edges_has_the_matches_by_edge_ids(explainer):
+    explanation = explainer.explain(12)
+    table = explanation.matches_to_pandas()
+    for rank, neighbor in enumerate(explanation.neighbors, start=1):
+        rows = table[table["rank"] == rank]
+        if neighbor.matches is None:
+            assert rows.empty
+            continue
+        assert rows["edge"].tolist() == neighbor.matches.edge_ids.tolist()
+        assert rows["matched"].tolist() == neighbor.matches.matched_ids.tolist()
+        assert rows["well"].tolist() == neighbor.matches.well.tolist()
+    assert set(table["edge"]) == set(explanation.edge_ids.tolist())
 
 
 def test_a_node_without_edges_is_a_networkx_graph_without_edges(explainer):

@@ -13,7 +13,6 @@ from se_gnn.figures import number
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
-    from se_gnn.graph.attributed import IntArray
 
 CRUCIAL_EDGES = 5
 MATCHED_EDGES = 8
@@ -116,7 +115,7 @@ def _matches(explanation: Explanation) -> list[str]:
     matches = closest.matches
     if matches is None or not len(matches):
         return []
-    same = (matches.edges == matches.matched).all(axis=1)
+    same = matches.edge_ids == matches.matched_ids
     others = [i for i in (-matches.similarity).argsort(kind="stable") if not same[i]]
     shown = others[:MATCHED_EDGES]
     title = f"The closest labeled node is {closest.name}."
@@ -130,8 +129,8 @@ def _matches(explanation: Explanation) -> list[str]:
     title += f" (best {len(shown)} of {len(others)}):" if len(others) > len(shown) else ":"
     rows = [
         [
-            _edge(explanation, matches.edges[i]),
-            _edge(explanation, matches.matched[i]),
+            _edge(explanation, matches.edge_ids[i]),
+            _edge(explanation, matches.matched_ids[i]),
             number(matches.similarity[i]),
         ]
         for i in shown
@@ -142,12 +141,12 @@ def _matches(explanation: Explanation) -> list[str]:
 
 def _crucial(explanation: Explanation) -> list[str]:
     crucial = explanation.crucial_subgraph(size=CRUCIAL_EDGES)
-    if not len(crucial.edges):
+    if not len(crucial.edge_ids):
         return []
-    rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edges, crucial.importance)]
-    title = f"The relations that matter most, of {count(len(explanation.edges), 'relation')} around {explanation.name}"
-    return [textwrap.fill(title, WIDTH) + "\n" + table(["relation", "importance"], rows)]
+    rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edge_ids, crucial.importance)]
+    title = f"The edges that matter most, of {count(len(explanation.edge_ids), 'edge')} in its local graph"
+    return [textwrap.fill(title, WIDTH) + "\n" + table(["edge", "importance"], rows)]
 
 
-def _edge(explanation: Explanation, ends: IntArray) -> str:
-    return " - ".join(explanation.node_names[int(end)] for end in ends)
+def _edge(explanation: Explanation, edge: int) -> str:
+    return " - ".join(explanation.caption(end) for end in explanation.graph.edges[edge].tolist())

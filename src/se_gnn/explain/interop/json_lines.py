@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def write_json_lines(
     explanations: Explanations, path: str | Path, *, overwrite: bool = False, progress: bool = False
 ) -> None:
-    """An explanation a line, as ``Explanation.to_json`` writes it; the file appears when it is complete."""
+    """One explanation per line, as ``Explanation.to_json`` writes it; the file appears when it is complete."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise InputError(f"{target} exists already: overwrite=True replaces it")

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 def to_networkx(explanation: Explanation) -> Any:
     """A ``networkx.Graph`` over node ids: the explained node, its local graph, and its neighbors.
 
-    Nodes have ``name``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``) and
-    ``weight``, the vote of a neighbor, 0 for others. A neighbor that lies in the local graph has the role ``neighbor``.
-    Edges have ``importance``, Eq. (10), None where there is none. The prediction is in ``graph.graph``.
+    Nodes have ``name``, ``caption``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``)
+    and ``weight``, the vote of a neighbor, 0 for others. A neighbor in the local graph has the role ``neighbor``.
+    Edges have ``id``, their row in the graph's edge list, and ``importance``, Eq. (10), None where there is none. The
+    prediction is in ``graph.graph``.
     """
     networkx: Any = require("networkx", extra="interop", feature="NetworkX graphs")
     graph = networkx.Graph(
@@ -32,10 +33,12 @@ def to_networkx(explanation: Explanation) -> Any:
         graph.add_node(
             node,
             name=explanation.graph.node_names[node],
+            caption=explanation.caption(node),
             label=explanation.class_names[label] if label != UNKNOWN else None,
             role="target" if node == explanation.node else "neighbor" if node in weights else "local",
             weight=weights.get(node, 0.0),
         )
-    for (u, v), value in zip(explanation.edges.tolist(), explanation.importance.tolist()):
-        graph.add_edge(u, v, importance=value if np.isfinite(value) else None)
+    columns = (explanation.edge_ids, explanation.edges, explanation.importance)
+    for edge, (u, v), value in zip(*(column.tolist() for column in columns)):
+        graph.add_edge(u, v, id=edge, importance=value if np.isfinite(value) else None)
     return graph

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from se_gnn.figures import number, tenths
 
 if TYPE_CHECKING:
-    from se_gnn.explain.explanation import Explanation, Neighbor
+    from se_gnn.explain.evidence import Neighbor
+    from se_gnn.explain.explanation import Explanation
 
 MOST_NEIGHBORS = 10
 MOST_ATTRIBUTES = 5
-MOST_EDGES = 5
 
 # no colors of its own but a bar: black on white and white on black alike
 _BOX = "font-family:system-ui,sans-serif;line-height:1.4;max-width:46em"
@@ -45,7 +45,7 @@ def _vote(explanation: Explanation) -> str:
     most = max(neighbor.weight for neighbor in explanation.neighbors)
     rows = [
         [
-            _name(one.name),
+            _name(explanation.caption(one.node)),
             _name(one.label_name),
             _bar(one.weight, solid=one.label == explanation.predicted, scale=most),
             *_terms(one),
@@ -74,17 +74,18 @@ def _attributes(explanation: Explanation) -> list[str]:
         for one in shared.attributes[:MOST_ATTRIBUTES]
     ]
     title = f"Attributes shared with the closest, {len(rows)} of {shared.num_shared}, by effect on the similarity"
-    header = ["attribute", _name(explanation.name), _name(closest.name), "effect"]
+    names = [_name(explanation.caption(node)) for node in (explanation.node, closest.node)]
+    header = ["attribute", *names, "effect"]
     return [_table(title, header, rows, numbers=1, escaped=True)]
 
 
 def _edges(explanation: Explanation) -> list[str]:
-    crucial = explanation.crucial_subgraph(size=MOST_EDGES)
+    crucial = explanation.crucial_subgraph()
     rows = [
-        [" – ".join(_name(explanation.node_names[int(end)]) for end in edge), number(value)]
-        for edge, value in zip(crucial.edges, crucial.importance)
+        [" – ".join(_name(explanation.caption(end)) for end in ends), number(value)]
+        for ends, value in zip(crucial.edges.tolist(), crucial.importance)
     ]
-    title = f"Its most important edges, {len(rows)} of {len(explanation.edges)}"
+    title = f"Its most important edges, {len(rows)} of {len(explanation.edge_ids)}"
     return [_table(title, ["edge", "importance"], rows, numbers=1)] if rows else []
 
 

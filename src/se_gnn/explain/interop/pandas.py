@@ -1,4 +1,4 @@
-"""Explanations as pandas tables: a row for each vote."""
+"""Explanations as pandas tables: a row for each vote, or for each matched edge."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COLUMNS = (
     "node", "rank", "neighbor", "label", "weight", "similarity", "node_similarity", "structure_similarity",
     "node_term", "structure_term",
 )  # fmt: skip
+MATCH_COLUMNS = ("node", "rank", "neighbor", "edge", "matched", "similarity", "well")
 
 
 def to_pandas(explanation: Explanation) -> Any:
@@ -37,6 +38,23 @@ def to_pandas(explanation: Explanation) -> Any:
         for rank, one in enumerate(explanation.neighbors, start=1)
     ]
     return pandas.DataFrame(rows, columns=list(COLUMNS))
+
+
+def matches_to_pandas(explanation: Explanation) -> Any:
+    """A ``pandas.DataFrame`` with a row for each edge of the node and each neighbor that comes with matches.
+
+    ``edge`` and ``matched`` are edge ids, rows of ``graph.edges``; ``well``: at least as close as average.
+    """
+    pandas: Any = require("pandas", extra="interop", feature="tables")
+    rows = [
+        (explanation.name, rank, one.name, edge, matched, similarity, well)
+        for rank, one in enumerate(explanation.neighbors, start=1)
+        if one.matches is not None
+        for edge, matched, similarity, well in zip(
+            one.matches.edge_ids, one.matches.matched_ids, one.matches.similarity.astype(np.float64), one.matches.well
+        )
+    ]
+    return pandas.DataFrame(rows, columns=list(MATCH_COLUMNS))
 
 
 def bulk_to_pandas(explanations: Explanations) -> Any:

@@ -26,7 +26,7 @@ def to_pyg(explanation: Explanation, *, features: bool = True) -> Any:
     """
     explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explanations")
     graph, node = explanation.graph, explanation.node
-    ids = edge_ids(graph, explanation.edges)
+    ids = explanation.edge_ids
     mask, importance = np.zeros(graph.num_edges, np.float32), np.full(graph.num_edges, np.nan, np.float32)
     mask[ids], importance[ids] = mask_of_importance(explanation.importance), explanation.importance
     neighbors = np.array([one.node for one in explanation.neighbors], dtype=np.int64)

@@ -1,0 +1,102 @@
+"""What a prediction would be without some labeled nodes: the vote is counted again, by the model's own vote.
+
+The score of a class is the sum of exp(s / tau) over those of its labeled nodes that are among the K nearest, s being
+the overall similarity, Eq. (8)-(9). Removing m labeled nodes moves the window of the K nearest m places on. Which ones
+change the prediction soonest? Removing one of the class that is to win only lowers its score; removing one of a third
+class moves the window as removing one of the predicted class does, but leaves that class its score. So all m come from
+the predicted class, and its m nearest have the largest scores. A larger m never helps the predicted class, so the
+smallest m is found by bisection. Shapes: V labeled nodes that can vote, C classes, B removals, m nodes that vote.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from se_gnn.config import SimilarityConfig
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.similarity import vote, vote_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Ranking:
+    """All labeled nodes that can vote on a node, nearest first, with the similarities that the prediction used.
+
+    Shapes:
+        - **nodes** (ids), **labels**, **overall**, **node**, **structure** (-inf: no edges): :math:`(V,)`
+    """
+
+    nodes: IntArray
+    labels: IntArray
+    overall: FloatArray
+    node: FloatArray
+    structure: FloatArray
+    settings: SimilarityConfig  # K and tau
+    num_classes: int
+    left_out: bool = False  # the node itself is labeled: it is compared as well, but has no vote
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def without(self, removed: Sequence[int] | IntArray = ()) -> tuple[float, ...]:
+        """Class probabilities if the labeled nodes at some ranks (0: the nearest) were not labeled; 0 if none is left.
+
+        Embeddings stay as they are: the model is not trained again.
+        """
+        kept = np.delete(np.arange(len(self)), np.asarray(removed, dtype=np.int64))
+        return tuple(self._counted(kept[None, : self.settings.num_nearest])[0].tolist())
+
+    def without_each(self) -> list[tuple[float, ...]]:
+        """Class probabilities without each of the K nearest, one at a time."""
+        count = min(self.settings.num_nearest, len(self))
+        others = np.arange(min(self.settings.num_nearest, len(self) - 1))
+        removed = np.arange(count)[:, None]
+        return [tuple(row) for row in self._counted(others + (others >= removed)).tolist()]
+
+    def smallest_removal(self) -> Removal | None:
+        """The fewest labeled nodes whose removal changes the predicted class; None where no removal does."""
+        predicted = int(np.argmax(self.without()))
+        of_predicted = np.flatnonzero(self.labels == predicted)  # ranks
+        if len(of_predicted) == len(self):
+            return None
+
+        def changes(count: int) -> bool:
+            return int(np.argmax(self.without(of_predicted[:count]))) != predicted
+
+        removed = of_predicted[: bisect.bisect_left(range(len(of_predicted) + 1), True, key=changes)]
+        return Removal(self.nodes[removed], self.without(removed))
+
+    def _counted(self, ranks: IntArray) -> FloatArray:
+        """Class probabilities [B, C] from the nodes at ``ranks`` [B, m]."""
+        if not ranks.shape[1]:
+            return np.zeros((len(ranks), self.num_classes), np.float32)
+        overall, labels = self.overall[ranks], self.labels[ranks]
+        if self.left_out and ranks.shape[1] < self.settings.num_nearest:
+            # a place without a vote, as the prediction has it: a shorter softmax may round another way
+            overall = np.pad(overall, ((0, 0), (0, 1)), constant_values=-np.inf)
+            labels = np.pad(labels, ((0, 0), (0, 1)))
+        similarity = torch.from_numpy(overall)
+        everyone = torch.arange(similarity.shape[1]).expand_as(similarity)
+        weights = vote_weights(similarity, everyone, self.settings.temperature)
+        counted: FloatArray = vote(weights, torch.from_numpy(labels), self.num_classes).numpy()
+        return counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removal:
+    """Labeled nodes (ids, nearest first) and the class probabilities [C] if they were not labeled."""
+
+    nodes: IntArray
+    probabilities: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def predicted(self) -> int:
+        """The class that would be predicted."""
+        return int(np.argmax(self.probabilities))

@@ -1,0 +1,130 @@
+"""What-ifs are exact: they are what a fresh prediction says when those nodes are not labeled."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from se_gnn.config import PRESETS, Config, SimilarityConfig
+from se_gnn.explain import Explainer, Ranking
+from se_gnn.model import TrainedModel
+from strategies import models, random_graph, untrained
+
+
+def ranking_of(overall, labels, num_classes=3, **similarity):
+    order = np.argsort(-overall, kind="stable")
+    return Ranking(
+        nodes=order,
+        labels=np.asarray(labels)[order],
+        overall=overall[order],
+        node=overall[order],
+        structure=overall[order],
+        settings=SimilarityConfig(**similarity),
+        num_classes=num_classes,
+    )
+
+
+def predicted_without(trained, node, removed):
+    """A fresh prediction of a model whose graph has fewer labeled nodes; None where nobody could vote."""
+    graph, config = trained.graph, trained.config
+    rest = np.setdiff1d(graph.train, removed)
+    if not len(np.setdiff1d(rest, [node])):
+        return None
+    k = min(config.similarity.num_nearest, len(rest))
+    try:
+        trained.model.config = config.updated({"similarity": {"num_nearest": k}})
+        return TrainedModel(trained.model, graph.with_split(train=rest)).predict([node]).probabilities[0]
+    finally:
+        trained.model.config = config
+
+
+def assert_stated_removals_are_true(trained, node):
+    explanation = Explainer(trained).explain(node)
+    for neighbor in explanation.neighbors:
+        fresh = predicted_without(trained, node, [neighbor.node])
+        np.testing.assert_allclose(neighbor.without, 0 if fresh is None else fresh, atol=1e-6)
+        if fresh is not None:
+            assert (neighbor in explanation.deciding) == (fresh.argmax() != explanation.predicted)
+    removal = explanation.smallest_removal
+    if removal is not None:
+        fresh = predicted_without(trained, node, removal.nodes)
+        np.testing.assert_allclose(removal.probabilities, fresh, atol=1e-6)
+        assert removal.predicted == fresh.argmax() != explanation.predicted
+        fewer = predicted_without(trained, node, removal.nodes[:-1])
+        assert fewer.argmax() == explanation.predicted
+        assert (len(removal) == 1) == bool(explanation.deciding)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_stated_removals_are_those_of_a_fresh_prediction_with_every_preset(preset, measure):
+    config = Config.preset(preset).updated(
+        {"encoder": {"hidden_size": 8}, "similarity": {"num_nearest": 4, "temperature": 0.3, "measure": measure}}
+    )
+    for seed in range(3):
+        graph = random_graph(seed, num_nodes=30, num_edges=60, num_labeled=14, num_classes=3, isolated=(3, 20))
+        trained = untrained(graph, config, seed)
+        for node in range(graph.num_nodes):
+            assert_stated_removals_are_true(trained, node)
+
+
+@settings(max_examples=50)
+@given(trained=models(min_nodes=4), data=st.data())
+def test_stated_removals_are_those_of_a_fresh_prediction_with_any_settings(trained, data):
+    assert_stated_removals_are_true(trained, data.draw(st.integers(0, trained.graph.num_nodes - 1)))
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=2, max_size=7),
+    st.integers(1, 7),
+    st.sampled_from([0.2, 1.0, 5.0]),
+    st.integers(0, 10_000),
+)
+def test_no_smaller_set_changes_the_prediction_and_this_one_does(labels, num_nearest, temperature, seed):
+    overall = np.random.default_rng(seed).normal(size=len(labels)).astype(np.float32)
+    ranking = ranking_of(overall, labels, num_nearest=num_nearest, temperature=temperature)
+    predicted = int(np.argmax(ranking.without()))
+
+    def changes(removed):
+        return len(removed) < len(labels) and int(np.argmax(ranking.without(removed))) != predicted
+
+    everyone = range(len(labels))
+    smallest = next(
+        (size for size in everyone if any(changes(some) for some in itertools.combinations(everyone, size))), None
+    )
+    found = ranking.smallest_removal()
+    if smallest is None:
+        assert found is None
+        return
+    assert len(found) == smallest
+    ranks = np.flatnonzero(np.isin(ranking.nodes, found.nodes))
+    assert changes(ranks)
+    assert found.probabilities == ranking.without(ranks)
+
+
+def test_nobody_of_another_class_can_vote():
+    assert ranking_of(np.float32([1, 2]), [1, 1], num_nearest=2).smallest_removal() is None
+
+
+def test_nobody_is_left_without_the_only_voter():
+    ranking = ranking_of(np.float32([1]), [1], num_nearest=2)
+    assert ranking.without([0]) == (0, 0, 0)
+    assert ranking.without_each() == [(0, 0, 0)]
+
+
+@settings(max_examples=50)
+@given(trained=models(), data=st.data())
+def test_the_neighbors_are_the_first_of_the_ranking_and_it_holds_all_who_can_vote(trained, data):
+    node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
+    explanation = Explainer(trained).explain(node)
+    ranking = explanation.ranking
+    assert sorted(ranking.nodes.tolist()) == np.setdiff1d(trained.graph.train, [node]).tolist()
+    assert (np.diff(ranking.overall) <= 0).all()
+    assert [one.node for one in explanation.neighbors] == ranking.nodes[
+        : trained.config.similarity.num_nearest
+    ].tolist()
+    assert ranking.without() == explanation.probabilities
