@@ -2,7 +2,7 @@
 
 Numba ends with a traceback where its cache is read-only or was cut short, and ends the whole process where compiled
 code runs in threads after a fork: the threads of GNU OpenMP do not survive one. What is done about it here concerns the
-functions of this package alone.
+functions of this package alone. `se_gnn.graph` imports this module before the first of them is declared.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from numba.core import caching, dispatcher
-from numba.np.ufunc import parallel
+from numba.core import caching
+from numba.core import dispatcher as _typed
+from numba.np.ufunc import parallel as _parallel
 
 from se_gnn.errors import InputError
 
-_original = dispatcher.FunctionCache
+dispatcher: Any = _typed  # numba's types do not name what is used here
+parallel: Any = _parallel
+_original: Any = dispatcher.FunctionCache
 
 
 class ForgivingCache(_original):
@@ -44,7 +47,7 @@ class ForgivingCache(_original):
 
 
 def install() -> None:
-    """Make the compiled functions of this package forgiving; called before the first of them is declared."""
+    """Make the compiled functions of this package forgiving."""
     if dispatcher.FunctionCache is _original:
         dispatcher.FunctionCache = _cache_of
         if hasattr(os, "register_at_fork"):
@@ -86,3 +89,6 @@ def _say_once(text: str) -> None:
     if kind not in _said:
         _said.add(kind)
         warnings.warn(text, stacklevel=3)
+
+
+install()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -237,6 +238,8 @@ def check_types(section: Any) -> None:
             continue
         allowed = get_args(hint) or (hint,)
         if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+            if abs(value) > sys.float_info.max:
+                raise InputError(f"{name} must be a number of at most {sys.float_info.max:g}, got one with more digits")
             object.__setattr__(section, name, float(value))
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)

@@ -234,10 +234,10 @@ def read_checkpoint(folder: Path) -> object:
 
 def read_tables(folder: Path) -> object:
     """Import two tables."""
-    from se_gnn.datasets.tables import import_tables
+    from se_gnn.datasets.tables import ImportSettings, import_tables
 
     nodes = folder / "nodes.csv" if (folder / "nodes.csv").exists() else folder / "nodes.parquet"
-    return import_tables(nodes, folder / "edges.csv", id="id", label="class")
+    return import_tables(nodes, folder / "edges.csv", ImportSettings(id="id", label="class"))
 
 
 def read_settings(folder: Path) -> object:

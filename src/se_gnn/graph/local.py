@@ -10,10 +10,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from se_gnn.compiled_code import install
 from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
-
-install()  # the first module with compiled code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
