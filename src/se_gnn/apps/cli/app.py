@@ -20,6 +20,7 @@ from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
+from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError
 
@@ -37,6 +38,12 @@ class Group(TyperGroup):
                 return super().invoke(ctx)
             except InputError as error:
                 typer.echo(f"error: {error}", err=True)
+                raise typer.Exit(MISTAKE) from error
+            except BrokenPipeError:
+                raise  # the reader of our output has gone, as `head` does: no mistake
+            except OSError as error:
+                name = "" if error.filename is None else f"{error.filename}: "
+                typer.echo(f"error: {name}{error.strerror or error}", err=True)
                 raise typer.Exit(MISTAKE) from error
             except KeyboardInterrupt as error:
                 typer.echo("\ninterrupted", err=True)
@@ -138,4 +145,5 @@ app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 def main() -> None:
     """Entry point of the command `se-gnn`."""
+    open_standard_streams()
     app(prog_name="se-gnn")
