@@ -21,6 +21,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import SMALL, read_file
 
+MOST_RATE = 1e6  # of learning and of decay: a step of Adam must fit float32
+
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 
@@ -98,7 +100,7 @@ class TrainingConfig:
         check_types(self)
         at_least(self, 1, "epochs", "num_negatives", "support_size")
         above_zero(self, "learning_rate")
-        at_least(self, 0, "weight_decay")
+        between(self, 0, MOST_RATE, "learning_rate", "weight_decay")
         between(self, 0, 1, "probability_floor")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:

@@ -153,3 +153,16 @@ def test_a_fault_at_every_operation_leaves_the_old_or_the_new(scenario, prepared
 @pytest.mark.slow
 def test_a_folder_that_vanishes_at_any_operation_is_no_traceback(scenario, prepared, tmp_path, expected, counts):
     vanish_all(scenario, prepared, tmp_path, expected, range(1, len(expected[2]) + 1), counts)
+
+
+@pytest.mark.parametrize("rate", ["1e6", "1e38"])
+def test_a_training_that_diverges_leaves_the_old_model(prepared, tmp_path, rate):
+    scenario = SCENARIOS["train, over an old one"]
+    root = copy_of(prepared, tmp_path / "run")
+    old = scenario.look(root)
+    features = "similarity.temperature=1e-30"  # so that the loss has no finite value
+    result = scenario.run(root, "--set", f"training.learning_rate={rate}", "--set", features)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert scenario.look(root) == old
+    assert scenario.run(root).exit_code == 0
