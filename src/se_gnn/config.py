@@ -23,7 +23,7 @@ from se_gnn.files import SMALL, read_file
 
 MOST_RATE = 1e6  # of learning and of decay: a step of Adam must fit float32
 
-Measure = Literal["cosine", "distance"]
+MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 
 
@@ -50,7 +50,7 @@ class SimilarityConfig:
     node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
-    measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
+    measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.figures import number
 
@@ -38,7 +39,7 @@ def explain(
 
     trained = load_model_on(folder, graph)
     explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
-    typer.echo(explanation.to_json() if as_json else _show(explanation, k))
+    say(explanation.to_json() if as_json else _show(explanation, k))
 
 
 def _show(explanation: Explanation, k: int) -> str:
