@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import SMALL, read_file
 
-MOST_RATE = 1e6  # of learning and of decay: a step of Adam must fit float32
+MOST_RATE = 1e30  # of learning and of decay: a step of Adam must fit float32
 
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
