@@ -147,7 +147,7 @@ def _scenarios() -> dict[str, Scenario]:
             Scenario(
                 f"train, {kind}",
                 ["train", f"{base}model" if before else "{root}/toy", "--out", f"{base}model", *over, *QUICK],
-                f"{start}model", model_content, before, stride=3,
+                f"{start}model", model_content, before, stride=4,
             ),
             Scenario(
                 f"attack at random, {kind}",
@@ -163,7 +163,7 @@ def _scenarios() -> dict[str, Scenario]:
                 f"import, {kind}",
                 ["import", "--nodes", "{root}/new.csv", "--edges", "{root}/new-edges.csv", *ROLES,
                  "--out", f"{base}import", *over],
-                f"{start}import", import_content, before,
+                f"{start}import", import_content, before, stride=2,
             ),
             Scenario(
                 f"predict, {kind}",
