@@ -27,6 +27,7 @@ def double(tmp_path, monkeypatch):
         spec = importlib.util.spec_from_file_location("se_gnn.double", tmp_path / "double.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        monkeypatch.setitem(sys.modules, "se_gnn.double", module)  # what is kept names its module
         return numba.njit(cache=True)(module.double)
 
     return declare
