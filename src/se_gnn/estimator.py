@@ -19,8 +19,10 @@ from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
+from se_gnn.memory.calibration import with_calibration
+from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -44,6 +46,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         device: ``cpu``, ``cuda`` or ``auto``, which takes CUDA where it is.
         progress: say on stderr how long it will take, and show bars.
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
+        calibration: share of the validation nodes that training does not look at, for :meth:`predict_sets`.
         settings: every setting of :class:`~se_gnn.config.Config` by its own name, over preset and ``config``; None: as
             they say. Where a setting itself may be none, that is written ``"none"``.
 
@@ -69,6 +72,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         device: str = "auto",
         progress: bool = False,
         max_memory: int | str | None = None,
+        calibration: float = 0.0,
         hidden_size: int | None = None,
         num_layers: int | None = None,
         aggregation: Literal["gcn", "mean"] | None = None,
@@ -118,6 +122,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         elif y is not None:
             own = _relabeled(own, y)
         integers = integers if y is None else np.asarray(y).dtype.kind in "iu"
+        own = with_calibration(own, self.calibration, seed=self.seed)
         self.config_ = self._configure(own)
         trained = train(
             own,
@@ -187,6 +192,32 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(nodes)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
+    def predict_sets(
+        self,
+        nodes: Any = None,
+        *,
+        coverage: float = COVERAGE,
+        method: SetMethod = "aps",
+        by_class: bool = False,
+        calibrate_on: CalibratedOn = "calibration",
+    ) -> PredictionSets:
+        """Sets of classes that hold the class of a node (of some nodes; None: all) with probability ``coverage``.
+
+        The classifier needs calibration nodes: ``SEGNNClassifier(calibration=0.3)``. ``by_class`` keeps the promise for
+        each class; ``calibrate_on="validation"`` makes do without calibration nodes, approximately.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return prediction_sets(
+                self.trained_,
+                self._nodes(nodes),
+                coverage=coverage,
+                method=method,
+                by_class=by_class,
+                calibrate_on=calibrate_on,
+                seed=self.seed,
+            )
+
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
         check_is_fitted(self)
@@ -237,7 +268,7 @@ def _as_graph(graph: Any) -> AttributedGraph:
 def _relabeled(graph: AttributedGraph, y: Any) -> AttributedGraph:
     """The graph with other labels; nodes of its split that have none leave it."""
     labels = class_indices(y, graph.class_names, count=graph.num_nodes)
-    parts = {part: getattr(graph, part) for part in ("train", "val", "test")}
+    parts = {part: getattr(graph, part) for part in PARTS}
     kept = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in parts.items()}
     return dataclasses.replace(graph, labels=labels, **kept)
 
@@ -249,6 +280,5 @@ def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph
     if y is not None:
         labels[ids] = class_indices(y, graph.class_names, count=len(ids))
     train = np.unique(ids[labels[ids] != UNKNOWN])
-    return dataclasses.replace(
-        graph, labels=labels, train=train, val=np.setdiff1d(graph.val, ids), test=np.setdiff1d(graph.test, ids)
-    )
+    others = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
+    return dataclasses.replace(graph, labels=labels, train=train, **others)
