@@ -22,21 +22,37 @@ from se_gnn.files import SMALL, read_file
 
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
+Aggregation = Literal["gcn", "mean", "pagerank", "steps", "none"]
+Scaling = Literal["raw", "unit"]
+BestBy = Literal["accuracy", "macro_f1", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderConfig:
     """Encoder, Eq. (1)."""
 
-    hidden_size: int = 64  # D, width of every layer and of the embedding
+    hidden_size: int = 64  # width of the hidden layers
+    output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
     num_layers: int = 2  # layers of the MLP
-    aggregation: Literal["gcn", "mean"] = "gcn"  # residual GCN layer, or neighbor mean times a learned vector
+    aggregation: Aggregation = "gcn"  # residual GCN layer, neighbor mean times a vector, PageRank, learned steps, none
+    steps: int = 8  # of `pagerank` and `steps`
+    teleport: float = 0.2  # of `pagerank`, and where the weights of `steps` begin
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # start of that vector: 0.01, or uniform in [0.01, 1)
+    attribute_scaling: Scaling = "raw"  # attributes as they are, or each node's of length 1
+    attribute_dropout: float = 0.0  # share of the attributes that a training step leaves out
+    hidden_dropout: float = 0.0  # share of the hidden units
+    node_dropout: float = 0.0  # share of the nodes that lose all their attributes
+    members: int = 1  # encoders trained from different seeds, their embeddings side by side
 
     def __post_init__(self) -> None:
         check_types(self)
-        at_least(self, 1, "hidden_size", "num_layers")
+        at_least(self, 1, "hidden_size", "num_layers", "steps", "members")
+        if self.output_size is not None:
+            at_least(self, 1, "output_size")
+        between(self, 0, 1, "teleport")
+        for name in ("attribute_dropout", "hidden_dropout", "node_dropout"):
+            share_below_one(self, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +63,7 @@ class SimilarityConfig:
     node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
+    max_edges: int | None = None  # M, edges of a local graph at most, those among the nodes nearest by walks; None: all
     measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
@@ -56,6 +73,8 @@ class SimilarityConfig:
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
         between(self, 1, 3, "hops")
+        if self.max_edges is not None:
+            at_least(self, 1, "max_edges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +106,21 @@ class TrainingConfig:
     patience: int | None = 50  # epochs after the best one before training stops; None: never
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
-    references: Literal["support", "nearest"] = "support"  # positives: from a same-label support, or K nearest of all
+    references: Literal["support", "nearest", "all"] = "support"  # whom a labeled node is compared with in the loss
+    compare: Literal["overall", "node"] = "overall"  # the similarity that training compares by; the vote is always overall
     num_negatives: int = 20  # Q
     max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
+    memory_dropout: float = 0.0  # share of the labeled nodes that do not vote in a training step
+    label_smoothing: float = 0.0  # share of each label that is spread over all classes
+    balance_classes: bool = False  # every class counts alike in the loss, however many labeled nodes it has
+    consistency_weight: float = 0.0  # of two views' votes for the same unlabeled nodes agreeing
+    consistency_power: float = 2.0  # how much their mean is sharpened
+    consistency_ramp: int = 50  # epochs until the weight is reached
+    consistency_batch: int = 4096  # unlabeled nodes of a training step
+    best_by: BestBy = "accuracy"  # which epoch is the best, on validation nodes
+    choose_vote: bool = False  # K, lambda and tau are chosen on validation nodes when training has ended
+    portfolio: bool = False  # validation nodes choose between recipes: see se_gnn.recipes
     probability_floor: float = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
 
     def __post_init__(self) -> None:
@@ -98,7 +128,10 @@ class TrainingConfig:
         at_least(self, 1, "epochs", "num_negatives", "support_size")
         above_zero(self, "learning_rate")
         at_least(self, 0, "weight_decay")
-        between(self, 0, 1, "probability_floor")
+        between(self, 0, 1, "probability_floor", "label_smoothing")
+        share_below_one(self, "memory_dropout")
+        at_least(self, 0, "consistency_weight", "consistency_ramp")
+        at_least(self, 1, "consistency_power", "consistency_batch")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:
                 at_least(self, 1, name)
@@ -265,6 +298,12 @@ def above_zero(section: Any, name: str) -> None:
     """The setting is finite and above 0."""
     if not 0 < getattr(section, name) < float("inf"):
         raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
+
+
+def share_below_one(section: Any, name: str) -> None:
+    """The setting is a share of at least 0 and below 1."""
+    if not 0 <= getattr(section, name) < 1:
+        raise InputError(f"{name} must be at least 0 and below 1, got {getattr(section, name)!r}")
 
 
 def between(section: Any, low: float, high: float, *names: str) -> None:
