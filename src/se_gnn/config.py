@@ -22,7 +22,7 @@ from se_gnn.files import SMALL, read_file
 
 Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
-Aggregation = Literal["gcn", "mean", "pagerank", "steps", "none"]
+Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
 Scaling = Literal["raw", "unit"]
 BestBy = Literal["accuracy", "macro_f1", "loss"]
 
@@ -34,7 +34,7 @@ class EncoderConfig:
     hidden_size: int = 64  # width of the hidden layers
     output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
     num_layers: int = 2  # layers of the MLP
-    aggregation: Aggregation = "gcn"  # residual GCN layer, neighbor mean times a vector, PageRank, learned steps, none
+    aggregation: Aggregation = "gcn"  # residual GCN layer, neighbor mean times a vector, PageRank, learned steps, its own alone
     steps: int = 8  # of `pagerank` and `steps`
     teleport: float = 0.2  # of `pagerank`, and where the weights of `steps` begin
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)

@@ -58,8 +58,8 @@ class Committee(nn.Module):
 def side_by_side(embeddings: Sequence[Tensor]) -> Tensor:
     """Embeddings of length 1 one beside the other, their lengths so that the whole has length 1, [..., M D].
 
-    >>> side_by_side([torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]])]).square().tolist()
-    [[0.18..., 0.31..., 0.0, 0.4999...]]
+    >>> side_by_side([torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 2.0]])]).square().round(decimals=2)
+    tensor([[0.1800, 0.3200, 0.0000, 0.5000]])
     """
     units = [nn.functional.normalize(h, dim=-1) for h in embeddings]
     return torch.cat(units, dim=-1) / math.sqrt(len(units))

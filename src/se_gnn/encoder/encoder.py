@@ -59,7 +59,7 @@ class Encoder(nn.Module):
       PageRank of n ``steps`` with ``teleport`` a (Gasteiger et al., 2019).
     - ``steps``: :math:`H = \sum_k g_k \tilde A^k H^m` with learned weights of the steps, which begin as those of
       ``pagerank`` (Chien et al., 2021): weights below 0 set a node apart from its neighbors.
-    - ``none``: :math:`H = H^m`.
+    - ``own``: :math:`H = H^m`.
 
     Shapes:
         - **inputs.features:** :math:`(N, F)`
@@ -136,7 +136,7 @@ class Encoder(nn.Module):
             for _ in range(config.steps):
                 h = (1 - config.teleport) * step(h) + config.teleport * own
             return h
-        if self.step_weights is None:  # none
+        if self.step_weights is None:  # own
             return own
         h, total = own, self.step_weights[0] * own
         for k in range(1, config.steps + 1):
