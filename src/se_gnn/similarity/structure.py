@@ -22,6 +22,7 @@ from se_gnn.config import Measure
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.progress import tiles
 from se_gnn.similarity.kernels import numba_cpu
 from se_gnn.similarity.kernels.dispatch import has_triton, kernel_for
 from se_gnn.similarity.kernels.numba_cpu import NodeProducts
@@ -179,8 +180,7 @@ def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int, pro
     sums = np.zeros((len(plan.ptr) - 1, num_local), np.float32)
     cursor = plan.ptr[:-1].copy()
     step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
-    for low in range(0, num_queries, step):
-        part = slice(low, low + step)
+    for part in tiles(num_queries, step, unit="edge"):
         queries = dataclasses.replace(
             plan.matching, query_ids=plan.matching.query_ids[part], query_ends=plan.matching.query_ends[part]
         )
@@ -188,7 +188,7 @@ def _streamed(h: Tensor, plan: StructurePlan, measure: Measure, budget: int, pro
             best, _ = kernel_for(h).match_edges(h.detach(), queries, measure)
         else:
             best, _ = numba_cpu.match_edges(h, queries, measure, products=products.part(part))
-        _add_members(best.numpy(), low, plan.columns, plan.ptr, cursor, sums)
+        _add_members(best.numpy(), part.start, plan.columns, plan.ptr, cursor, sums)
     return torch.from_numpy(_divided(sums, plan.ptr))
 
 
