@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.files import SMALL, read_file
+from se_gnn.recipes import BEST
 
 CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
@@ -27,7 +28,7 @@ Measure = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
 Scaling = Literal["raw", "unit"]
-BestBy = Literal["accuracy", "macro_f1", "loss"]
+BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +156,11 @@ class Config:
     similarity: SimilarityConfig = field(default_factory=SimilarityConfig)
     contrast: ContrastConfig = field(default_factory=ContrastConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    why: tuple[str, ...] = ()  # what was decided from the graph or on validation nodes, and by which rule
 
     def __post_init__(self) -> None:
+        if not all(isinstance(line, str) for line in self.why):
+            raise InputError(f"why must be a list of sentences, got {shortened(self.why)}")
         if not isinstance(self.preset_name, str) or self.preset_name not in (CUSTOM, *PRESETS):
             hint = did_you_mean(str(self.preset_name), PRESETS)
             raise InputError(
@@ -208,6 +212,10 @@ class Config:
         for key, value in values.items():
             if key == "preset_name":
                 changes[key] = value
+            elif key == "why":
+                if not isinstance(value, list | tuple):
+                    raise InputError(f"why must be a list of sentences, got {shortened(value)}")
+                changes[key] = tuple(value)
             elif key in _SECTIONS:
                 section = getattr(self, key)
                 if not isinstance(value, Mapping):
@@ -247,11 +255,12 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values; `from_dict` reads them back."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "why": list(self.why)}
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back; TOML has no None, so that settings without a value are "none"."""
-        lines = [f'preset_name = "{self.preset_name}"']
+        lines = [f"# {line}" for line in self.why]
+        lines.append(f'preset_name = "{self.preset_name}"')
         for name in _SECTIONS:
             lines += ["", f"[{name}]"]
             for key, value in dataclasses.asdict(getattr(self, name)).items():
@@ -259,7 +268,7 @@ class Config:
         return "\n".join(lines) + "\n"
 
 
-_SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name != "preset_name")
+_SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name not in ("preset_name", "why"))
 SECTION_OF: dict[str, str] = {
     setting.name: section
     for section, kind in get_type_hints(Config).items()
@@ -413,7 +422,7 @@ _PAPER: Settings = {
 PRESETS: dict[str, tuple[Settings, dict[str, Settings]]] = {
     "paper": (_PAPER, {"cora": {"similarity": {"num_nearest": 40}}}),
     "authors": (_AUTHORS, _AUTHORS_BY_DATASET),
-    "best": (_AUTHORS, {}),  # one setting for every graph: never any by data set
+    "best": (BEST, {}),  # one setting for every graph: never any by data set
 }
 
 # data sets of the registry that have the settings of another one, whose variants they are

@@ -9,11 +9,13 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import TrainingConfig
+from se_gnn.fixed_order import linear
 
+SMALLEST = 1e-8  # probability below which smoothing asks for no more
 NOBODY = -1e9  # a logit that has no weight, and no NaN where a whole row has it
 
 
-def leave_one_out_loss(logits: Tensor, classes: Tensor, voting: Tensor, config: TrainingConfig, num_classes: int) -> Tensor:
+def leave_one_out_loss(logits: Tensor, one_hot: Tensor, voting: Tensor, config: TrainingConfig) -> Tensor:
     r"""Mean of :math:`-\log p_t(y_t)`, with :math:`p_t` the vote of all *other* labeled nodes that vote in this step.
 
     With ``label_smoothing`` e a label counts 1 - e, and e is spread over all classes. With ``balance_classes`` every class
@@ -22,23 +24,21 @@ def leave_one_out_loss(logits: Tensor, classes: Tensor, voting: Tensor, config: 
 
     Args:
         logits: similarity / tau of all labeled nodes with each other, :math:`(L, L)`.
-        classes: their classes, :math:`(L,)`.
+        one_hot: their classes, :math:`(L, C)`.
         voting: which of them vote in this step, :math:`(L,)`.
         config: label smoothing and balance.
-        num_classes: C.
     """
-    silent = torch.eye(len(classes), dtype=torch.bool, device=logits.device) | ~voting[None, :]
+    silent = torch.eye(len(one_hot), dtype=torch.bool, device=logits.device) | ~voting[None, :]
     log_shares = torch.log_softmax(logits.masked_fill(silent, NOBODY), dim=1)  # [L, L]
+    classes = one_hot.argmax(dim=1)
     same = (classes[:, None] == classes[None, :]) & ~silent
-    own = torch.logsumexp(log_shares.masked_fill(~same, NOBODY), dim=1)  # log p_t(y_t)
     counted = same.any(dim=1)
-    losses = -own
+    losses = -torch.logsumexp(log_shares.masked_fill(~same, NOBODY), dim=1)  # -log p_t(y_t)
     if config.label_smoothing > 0:
-        one_hot = torch.nn.functional.one_hot(classes, num_classes).to(logits.dtype)
-        spread = torch.log((log_shares.exp() @ one_hot).clamp_min(1e-8)).mean(dim=1)
+        votes = linear(log_shares.exp(), one_hot.T.contiguous())  # [L, C]
+        spread = votes.clamp_min(SMALLEST).log().mean(dim=1)
         losses = (1 - config.label_smoothing) * losses - config.label_smoothing * spread
     weights = counted.to(logits.dtype)
     if config.balance_classes:
-        per_class = torch.zeros(num_classes, dtype=logits.dtype, device=logits.device).index_add(0, classes, weights)
-        weights = weights / per_class[classes].clamp_min(1)
-    return (losses.masked_fill(~counted, 0) * weights).sum() / weights.sum().clamp_min(1e-9)
+        weights = weights / (one_hot * weights[:, None]).sum(dim=0).clamp_min(1)[classes]
+    return (losses.masked_fill(~counted, 0) * weights).sum() / weights.sum().clamp_min(SMALLEST)

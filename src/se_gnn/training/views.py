@@ -1,23 +1,23 @@
-"""A training step over all labeled nodes in one view or two. Shapes: N nodes, L labeled, B unlabeled nodes, D dimensions.
+"""A training step over all labeled nodes in one view or two. Shapes: L labeled, B unlabeled nodes, C classes.
 
 Without consistency there is one view; with it there are two, with other attributes and units left out in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
-from se_gnn.encoder import Dropout, EncoderInputs
+from se_gnn.encoder import Dropout
 from se_gnn.fixed_order import linear, rows
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import IntArray
-from se_gnn.model import SEGNN
+from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.model import SEGNN, Voter
+from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity.node import all_pairs
 from se_gnn.training.all_labeled import NOBODY, leave_one_out_loss
 from se_gnn.training.consistency import consistency_loss, ramp
 
@@ -44,61 +44,87 @@ class ViewDraws:
         return ViewDraws(views, self.batch.to(device), self.consistency)
 
 
-def draw_views(
-    graph: AttributedGraph, inputs: EncoderInputs, config: Config, epoch: int, *, generator: np.random.Generator
-) -> ViewDraws:
-    """Draw what is random in an epoch."""
-    settings = config.training
-    count = 2 if settings.consistency_weight > 0 else 1
-    views = tuple(
-        View(
-            Dropout.draw(inputs, config.encoder, generator=generator),
-            torch.from_numpy(_voting(graph, settings.memory_dropout, generator)),
+class ViewsObjective:
+    """The vote itself is learned: each labeled node by the vote of all others, unlabeled ones by two views that agree."""
+
+    names = ("loss", "class_loss", "consistency_loss")
+    recordable = False
+
+    def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
+        self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
+        self.inputs = model.inputs(graph)
+        self.labeled, self.val = (torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.val))
+        self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
+        self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
+        self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
+        self._plans: dict[str, ComparisonPlan] = {}
+
+    def draw(self, epoch: int) -> ViewDraws:
+        """What is random in an epoch follows from the seed and the number of the epoch."""
+        generator, settings = np.random.default_rng([self.seed, epoch]), self.config.training
+        batch = self.unlabeled if settings.consistency_weight > 0 else self.unlabeled[:0]
+        count = 2 if len(batch) else 1
+        views = tuple(
+            View(
+                Dropout.draw(self.inputs, self.config.encoder, generator=generator),
+                torch.from_numpy(_voting(self.graph, settings.memory_dropout, generator)),
+            )
+            for _ in range(count)
         )
-        for _ in range(count)
-    )
-    unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
-    if len(unlabeled) > settings.consistency_batch:
-        unlabeled = np.sort(generator.choice(unlabeled, settings.consistency_batch, replace=False))
-    batch = unlabeled if count > 1 else unlabeled[:0]
-    return ViewDraws(views, torch.from_numpy(batch), ramp(settings, epoch) if len(batch) else 0.0)
+        if len(batch) > settings.consistency_batch:
+            batch = np.sort(generator.choice(batch, settings.consistency_batch, replace=False))
+        return ViewDraws(views, torch.from_numpy(batch), ramp(settings, epoch) if len(batch) else 0.0)
+
+    def losses(self, draws: ViewDraws) -> Tensor:
+        """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
+        settings, temperature = self.config.training, self.config.similarity.temperature
+        losses, votes = [], []
+        for view in draws.views:
+            h = self.model.encoder(self.inputs, view.dropout)
+            logits = self._similarity(h, self.labeled, "labeled") / temperature  # [L, L]
+            losses.append(leave_one_out_loss(logits, self.one_hot, view.voting, settings))
+            if len(draws.batch):
+                others = self._similarity(h, draws.batch, "batch") / temperature  # [B, L]
+                shares = torch.softmax(others.masked_fill(~view.voting[None, :], NOBODY), dim=1)
+                votes.append(linear(shares, self.one_hot.T.contiguous()))  # [B, C]
+        class_loss = torch.stack(losses).mean()
+        agreement = consistency_loss(votes, settings.consistency_power) if votes else torch.zeros_like(class_loss)
+        return torch.stack([class_loss + draws.consistency * agreement, class_loss, agreement])
+
+    def probabilities(self) -> Tensor:
+        """Class probabilities of the validation nodes by the similarity that training compares by."""
+        h, settings = self.model(self.inputs), self.config.similarity
+        if self.config.training.compare == "overall":
+            return self.voter.probabilities(h, self._plan(self.graph.val, "validation"))
+        similarity = self._similarity(h, self.val, "validation")
+        nearest = nearest_labeled(similarity, settings.num_nearest)
+        weights = vote_weights(similarity, nearest, settings.temperature)
+        return vote(weights, self.classes[nearest], self.graph.num_classes)
+
+    def _similarity(self, h: Tensor, nodes: Tensor, name: str) -> Tensor:
+        """Similarity of some nodes with all labeled nodes, [B, L]."""
+        if self.config.training.compare == "overall":
+            plan = self._plan(nodes.cpu().numpy(), name)
+            return compare(h, plan, self.config.similarity).overall
+        if self.config.similarity.measure == "distance":
+            return all_pairs(rows(h, nodes), rows(h, self.labeled), "distance")
+        units = torch.nn.functional.normalize(h, dim=1)
+        return linear(rows(units, nodes), rows(units, self.labeled))
+
+    def _plan(self, nodes: IntArray, name: str) -> ComparisonPlan:
+        """The comparison of some nodes; those that are the same in every epoch are planned once."""
+        held = self._plans.get(name)
+        if held is None or not np.array_equal(held.targets.nodes, nodes):
+            held = self._plans[name] = self.voter.plan(nodes)
+        return held
 
 
-def _voting(graph: AttributedGraph, share: float, generator: np.random.Generator) -> np.ndarray:
+def _voting(graph: AttributedGraph, share: float, generator: np.random.Generator) -> BoolArray:
     """Which labeled nodes vote, [L]; of each class at least one does."""
-    kept: np.ndarray = generator.random(len(graph.train)) >= share
+    kept: BoolArray = generator.random(len(graph.train)) >= share
     labels = graph.labels[graph.train]
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         if not kept[members].any():
             kept[generator.choice(members)] = True
     return kept
-
-
-Compare = Callable[[Tensor, Tensor], Tensor]  # embeddings and node ids to similarity with all labeled nodes, [B, L]
-
-
-def views_loss(
-    model: SEGNN, inputs: EncoderInputs, classes: Tensor, draws: ViewDraws, compare: Compare, train: IntArray | Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The whole loss, that over the labeled nodes, and that of the views' agreement."""
-    config, labeled = model.config, torch.as_tensor(train, device=classes.device)
-    temperature, num_classes = config.similarity.temperature, int(classes.max()) + 1
-    one_hot = torch.nn.functional.one_hot(classes, num_classes).to(torch.float32)  # [L, C]
-    losses, votes = [], []
-    for view in draws.views:
-        h = model.encoder(inputs, view.dropout)
-        logits = compare(h, labeled) / temperature  # [L, L]
-        losses.append(leave_one_out_loss(logits, classes, view.voting, config.training, num_classes))
-        if len(draws.batch):
-            others = (compare(h, draws.batch) / temperature).masked_fill(~view.voting[None, :], NOBODY)  # [B, L]
-            votes.append(linear(torch.softmax(others, dim=1), one_hot.T.contiguous()))  # [B, C]
-    class_loss = torch.stack(losses).mean()
-    agreement = consistency_loss(votes, config.training.consistency_power) if votes else torch.zeros_like(class_loss)
-    return class_loss + draws.consistency * agreement, class_loss, agreement
-
-
-def node_similarity(h: Tensor, nodes: Tensor, labeled: Tensor) -> Tensor:
-    """Cosine of some nodes with all labeled nodes as one product, [B, L]: what training compares by."""
-    units = torch.nn.functional.normalize(h, dim=1)
-    return linear(rows(units, nodes), rows(units, labeled))

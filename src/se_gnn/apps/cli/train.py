@@ -153,7 +153,7 @@ def _train_and_save(
                 trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
             save_model(trained, out, epochs=read_file(work / EPOCHS))
     except KeyboardInterrupt as interrupt:
-        kept = (out / TRAINING / CHECKPOINT).exists()
+        kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
