@@ -24,7 +24,7 @@ CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
 LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
 
-Measure = Literal["cosine", "distance"]
+MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
 Scaling = Literal["raw", "unit"]
@@ -38,7 +38,7 @@ class EncoderConfig:
     hidden_size: int = 64  # width of the hidden layers
     output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
     num_layers: int = 2  # layers of the MLP
-    aggregation: Aggregation = "gcn"  # residual GCN layer, neighbor mean times a vector, PageRank, learned steps, its own alone
+    aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Encoder
     steps: int = 8  # of `pagerank` and `steps`
     teleport: float = 0.2  # of `pagerank`, and where the weights of `steps` begin
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
@@ -68,7 +68,7 @@ class SimilarityConfig:
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
     max_edges: int | None = None  # M, edges of a local graph at most, those among the nodes nearest by walks; None: all
-    measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
+    measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class TrainingConfig:
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
     references: Literal["support", "nearest", "all"] = "support"  # whom a labeled node is compared with in the loss
-    compare: Literal["overall", "node"] = "overall"  # the similarity that training compares by; the vote is always overall
+    compare: Literal["overall", "node"] = "overall"  # what training compares by; the vote is always overall
     num_negatives: int = 20  # Q
     max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives

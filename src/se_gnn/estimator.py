@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Config, Directions, Measure
+from se_gnn.config import SECTION_OF, Config, Directions, MeasureName
 from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
@@ -78,7 +78,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         node_weight: float | None = None,
         temperature: float | None = None,
         hops: int | None = None,
-        measure: Measure | None = None,
+        measure: MeasureName | None = None,
         directions: Directions | None = None,
         node_loss_weight: float | None = None,
         edge_loss_weight: float | None = None,

@@ -19,7 +19,7 @@ SMALLEST_TILE = 2048  # smaller ones would cost time
 _PHASE: ContextVar[str | None] = ContextVar("phase", default=None)
 
 
-def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 0, patience: float = PATIENCE) -> Any:
+def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 0) -> Any:
     """A bar on stderr with the time left; nothing where it is not ``shown``."""
     from tqdm import tqdm
 
@@ -28,7 +28,7 @@ def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 
         initial=initial,
         desc=name,
         unit=unit,
-        delay=0 if initial else patience,
+        delay=PATIENCE,
         disable=not shown,
         dynamic_ncols=True,
         file=sys.stderr,

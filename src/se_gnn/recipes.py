@@ -1,7 +1,7 @@
 """The default, `best`: recipes between which validation nodes choose. One set of settings for every graph.
 
-Each recipe learns the vote itself (the loss is over all labeled nodes, nothing is sampled) and asks that two views of an
-unlabeled node vote alike. What each is for, and the validation figures it was chosen by: docs/best.md.
+Each recipe learns the vote itself (the loss is over all labeled nodes, nothing is sampled) and asks that two views of
+an unlabeled node vote alike. What each is for, and the validation figures it was chosen by: docs/best.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SMOOTH: Settings = {
     },
 }
 
-# where few labels are learned by heart at once: most of what a node has is left out in each step, most of the memory too
+# where labels are learned by heart at once: each step leaves out most of what a node has, and half of the memory
 SPARING: Settings = {
     "encoder": {
         "aggregation": "pagerank",

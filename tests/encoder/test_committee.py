@@ -25,7 +25,9 @@ def test_cosine_of_a_committee_is_the_mean_of_its_members_cosines(kind):
     config = EncoderConfig(hidden_size=8, members=3, **kind)
     committee = Committee(graph.num_features, config, generator=torch.Generator().manual_seed(0))
     inputs = EncoderInputs.from_graph(graph, config)
-    cosines = [torch.nn.functional.cosine_similarity(h[0], h[5], dim=0) for h in (m(inputs) for m in committee.encoders)]
+    cosines = [
+        torch.nn.functional.cosine_similarity(h[0], h[5], dim=0) for h in (m(inputs) for m in committee.encoders)
+    ]
     h = committee(inputs)
     assert torch.nn.functional.cosine_similarity(h[0], h[5], dim=0).item() == pytest.approx(
         torch.stack(cosines).mean().item(), abs=1e-6

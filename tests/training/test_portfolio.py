@@ -11,10 +11,9 @@ import torch
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph
-from se_gnn.model import TrainedModel, Voter
+from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.recipes import RECIPES
-from se_gnn.similarity import combine, compare
 from se_gnn.training import train
 from se_gnn.training.train import member_seed, num_members, portfolio
 from strategies import random_graph
@@ -61,7 +60,10 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     first = trained.metrics["runs"][: len(RECIPES)]
     best = max(first, key=lambda run: (run["val_accuracy"], -run["val_loss"]))
     assert trained.config.why[0].startswith(f"recipe {best['name']!r}")
-    assert [run["name"] for run in trained.metrics["runs"][len(RECIPES) :]] == [f"{best['name']}-2", f"{best['name']}-3"]
+    assert [run["name"] for run in trained.metrics["runs"][len(RECIPES) :]] == [
+        f"{best['name']}-2",
+        f"{best['name']}-3",
+    ]
 
 
 def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):
@@ -157,10 +159,3 @@ def test_training_by_all_labeled_nodes_learns(graph, compared, measure):
     history = train(graph, config).metrics
     assert history["epochs"] == 12
     assert history["val_accuracy"] > 0.5
-
-
-def test_overall_similarity_of_the_choice_is_that_of_the_model(trained, graph):
-    voter = Voter(graph, trained.config)
-    similarities = compare(trained.embeddings, voter.plan(graph.val))
-    again = combine(similarities.node, similarities.structure, trained.config.similarity.node_weight)
-    assert torch.allclose(again, similarities.overall)

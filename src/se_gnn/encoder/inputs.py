@@ -18,7 +18,6 @@ from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntAr
 from se_gnn.graph.sparse import SparseMatrix
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderInputs:
     """Attributes X [N, F], dense or sparse, and the propagation matrix [N, N]."""
@@ -78,7 +77,8 @@ def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
     """What each row of X is multiplied with, [N]: 1 / its length (``unit``; 0 stays 0); None: nothing (``raw``)."""
     if scaling == "raw":
         return None
-    squares = features.multiply(features) if sp.issparse(features) else np.square(features, dtype=np.float64)
+    matrix: Any = features
+    squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix, dtype=np.float64)
     lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
     factors: FloatArray = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return factors
@@ -87,7 +87,7 @@ def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
 def propagation(
     edges: IntArray, num_nodes: int, aggregation: Aggregation, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
-    """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or the neighbor mean D^-1 A (``mean``).
+    """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or D^-1 A for ``mean``.
 
     A node without neighbors aggregates itself, or nothing (``mean``).
     """

@@ -21,7 +21,7 @@ from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.similarity.node import aligned, all_pairs
+from se_gnn.similarity import measure_named
 
 TakenFrom = Literal["one", "both"]
 
@@ -164,7 +164,7 @@ def _effects(
     change = _change(trained, nodes, groups, without, losing)
     h = trained.model.encoder.changed(trained.encoder_steps, change)  # type: ignore[arg-type]  # its own steps
     mine, other = (h[[nodes.index(node) for node in group]].mean(dim=0) for group in (ours, theirs))
-    similarity = aligned(mine, other, trained.config.similarity.measure).cpu().numpy()
+    similarity = measure_named(trained.config.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
 
@@ -193,7 +193,7 @@ def _change(
 def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int]) -> float:
     """Eq. (2), of nodes or of edges."""
     mine, other = (trained.embeddings[list(group)].mean(dim=0, keepdim=True) for group in (ours, theirs))
-    return float(all_pairs(mine, other, trained.config.similarity.measure))
+    return float(measure_named(trained.config.similarity.measure).all_pairs(mine, other))
 
 
 def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray:

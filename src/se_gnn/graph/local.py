@@ -106,8 +106,8 @@ def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntAr
 def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
 
-    With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center reaches
-    most often (:mod:`se_gnn.graph.ranked_local`).
+    With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
+    reaches most often (:mod:`se_gnn.graph.ranked_local`).
 
     >>> path = AttributedGraph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()

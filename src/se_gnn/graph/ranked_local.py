@@ -1,9 +1,9 @@
 r"""Local graphs that stay small: the nodes that a short random walk from the center reaches most often.
 
 A walk starts at the center, stops before each step with probability `TELEPORT` and otherwise goes to a random neighbor,
-at most n times. The share of walks that end at a node is its personalized PageRank of n steps. Nodes join the local graph
-from the largest share to the smallest (the center first, of equals the lowest id first), each with its edges to those
-that are there already, as long as at most M edges are in it. So the local graph of a hub stays as small as any other.
+at most n times. The share of walks that end at a node is its personalized PageRank of n steps. Nodes join the local
+graph from the largest share to the smallest (the center first, of equals the lowest id first), each with its edges to
+those that are there already, as long as at most M edges are in it. So the local graph of a hub stays as small as any.
 Shapes: T nodes asked for, E edges.
 """
 

@@ -59,7 +59,9 @@ def estimate(run: TrainingRun, runs: int = 1) -> Estimate:
     """What is left of a run, and of others like it: a step is timed, or a slice of it where its comparisons are long."""
     objective, encoder = run.objective, run.config.encoder
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
-    embeddings = run.graph.num_nodes * (encoder.hidden_size + encoder.steps * (encoder.output_size or encoder.hidden_size))
+    embeddings = run.graph.num_nodes * (
+        encoder.hidden_size + encoder.steps * (encoder.output_size or encoder.hidden_size)
+    )
     memory = 4 * (4 * parameters + ENCODER_CALLS * embeddings)
     if isinstance(objective, PaperObjective):
         per_epoch, compared = _sliced_epoch(run, objective)

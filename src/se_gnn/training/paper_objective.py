@@ -9,7 +9,6 @@ from torch import Tensor
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import ComparisonPlan, compare
-from se_gnn.similarity.structure import StructurePlan
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from se_gnn.training.draws import Draws
@@ -26,16 +25,12 @@ class PaperObjective:
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         settings = self.config.training
         self.recordable = settings.max_local_edges is None
-        self.labeled_plan = self._plan_labeled(voter.labeled)
+        self.labeled_plan = self._plan_labeled()
         self.val_plan = voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
 
-    def _plan_labeled(self, targets: LocalGraphs) -> ComparisonPlan:
-        """Labeled nodes with each other; ``targets`` are their local graphs, or a sample of their edges."""
-        labeled, edges = self.voter.labeled, self.graph.edges
-        if targets is labeled:
-            return ComparisonPlan.build(edges, labeled, labeled, self.config.similarity)
-        # the means are over a sample, each best match over the whole: without bias. The way back is the transpose.
-        return ComparisonPlan(edges, labeled, labeled, StructurePlan.build(edges, targets, labeled), None)
+    def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
+        """Labeled nodes with each other, on all their edges or on a sample of them."""
+        return ComparisonPlan.among(self.graph.edges, self.voter.labeled, self.config.similarity, sample=sample)
 
     def draw(self, epoch: int) -> Draws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
@@ -51,7 +46,7 @@ class PaperObjective:
 
     def losses(self, draws: Draws) -> Tensor:
         """Eq. (14) with its three parts, [4]."""
-        overall = compare(self.model(self.inputs), draws.plan, self.config.similarity).overall
+        overall = compare(self.model(self.inputs), draws.plan).overall
         loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:

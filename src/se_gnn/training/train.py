@@ -135,9 +135,7 @@ class _Training:
         folder = self.folder if self.folder is None or alone else self.folder / name
         if folder is not None:
             folder.mkdir(exist_ok=True)
-        run = TrainingRun(
-            self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory
-        )
+        run = TrainingRun(self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory)
         if self.progress and not self.finished:
             print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
         label = "training" if alone else f"{name} ({len(self.finished) + 1} of {self.planned})"

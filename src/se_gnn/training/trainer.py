@@ -23,7 +23,7 @@ from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
-from se_gnn.similarity.kernels.dispatch import has_triton
+from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.objective import Objective
@@ -73,7 +73,7 @@ class TrainingRun:
         settings = config.training
         objective = ViewsObjective if settings.references == "all" else PaperObjective
         self.objective: Objective = objective(self.model, graph, self.voter, seed)
-        recorded = device.type == "cuda" and has_triton() and self.objective.recordable
+        recorded = can_record(device) and self.objective.recordable
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.weight_decay), lr=settings.learning_rate, capturable=recorded
         )

@@ -16,8 +16,7 @@ from se_gnn.fixed_order import linear, rows
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, IntArray
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.node import all_pairs
+from se_gnn.similarity import ComparisonPlan, compare, measure_named, nearest_labeled, vote, vote_weights
 from se_gnn.training.all_labeled import NOBODY, leave_one_out_loss
 from se_gnn.training.consistency import consistency_loss, ramp
 
@@ -105,11 +104,8 @@ class ViewsObjective:
         """Similarity of some nodes with all labeled nodes, [B, L]."""
         if self.config.training.compare == "overall":
             plan = self._plan(nodes.cpu().numpy(), name)
-            return compare(h, plan, self.config.similarity).overall
-        if self.config.similarity.measure == "distance":
-            return all_pairs(rows(h, nodes), rows(h, self.labeled), "distance")
-        units = torch.nn.functional.normalize(h, dim=1)
-        return linear(rows(units, nodes), rows(units, self.labeled))
+            return compare(h, plan).overall
+        return measure_named(self.config.similarity.measure).learned_pairs(rows(h, nodes), rows(h, self.labeled))
 
     def _plan(self, nodes: IntArray, name: str) -> ComparisonPlan:
         """The comparison of some nodes; those that are the same in every epoch are planned once."""

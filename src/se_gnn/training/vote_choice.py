@@ -17,7 +17,7 @@ from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import Similarities, combine, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
 
 NUM_NEAREST = (10, 20, 40)  # K
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
@@ -70,11 +70,13 @@ def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter) -> VoteChoic
         size = min(settings.num_nearest, sizes[-1])
         why = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g} as set: {few} to choose by"
         return VoteChoice(size, settings.node_weight, settings.temperature, why)
-    similarities = compare(model.embed(graph), voter.plan(graph.val), settings, max_memory=voter.max_memory)
+    similarities = compare(model.embed(graph), voter.plan(graph.val), max_memory=voter.max_memory)
     labels = graph.labels[graph.val]
     classes = torch.tensor(graph.labels[graph.train], device=model.device)
     trials = [
-        _try(similarities, classes, labels, graph.num_classes, size, weight) for weight in NODE_WEIGHTS for size in sizes
+        _try(similarities, classes, labels, graph.num_classes, size, weight)
+        for weight in NODE_WEIGHTS
+        for size in sizes
     ]
     most = max(trial.right for trial in trials)
     close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
@@ -90,7 +92,7 @@ def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter) -> VoteChoic
 def _try(
     similarities: Similarities, classes: Tensor, labels: IntArray, num_classes: int, size: int, weight: float
 ) -> _Trial:
-    overall = combine(similarities.node, similarities.structure, weight)
+    overall = similarities.weighted(weight).overall
     nearest = nearest_labeled(overall, size)
     theirs = classes[nearest]
     truth = torch.tensor(labels, device=overall.device)

@@ -21,6 +21,7 @@ from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.interrupt import patient_interrupt
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
@@ -72,7 +73,7 @@ def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
 def _say(text: str) -> None:
     """A line on stderr; where that is closed, the exit code has to do."""
     with contextlib.suppress(OSError, ValueError):
-        typer.echo(text, err=True)
+        say(text, err=True)
 
 
 def _one_line(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, node_id, shows_progress
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.figures import number
 from se_gnn.progress import compilation_said
@@ -43,7 +44,7 @@ def explain(
     trained = load_model_on(folder, graph)
     with compilation_said(shown=shows_progress(progress)):
         explanation = Explainer(trained).explain(node_id(trained.graph, node), k)
-    typer.echo(explanation.to_json() if as_json else _show(explanation, k))
+    say(explanation.to_json() if as_json else _show(explanation, k))
 
 
 def _show(explanation: Explanation, k: int) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
 from se_gnn.progress import phase
@@ -94,14 +95,14 @@ def train(
     check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
     if not quiet:
-        typer.echo(_describe(graph, chosen, seed, str(where)))
+        say(_describe(graph, chosen, seed, str(where)))
     metrics = _train_and_save(
         graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=shown
     )
     if not quiet:
-        typer.echo(_report(metrics, chosen.training.epochs))
+        say(_report(metrics, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        typer.echo("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
 
 def dataset_name(data: str) -> str | None:
