@@ -184,7 +184,7 @@ def _change(
         for i, group in enumerate(groups):
             less = rows.copy()
             less[:, list(group)] -= taken[:, variant == 1 + i]
-            ratio[:, 1 + i] = row_factors(less, scaling) / factors
+            ratio[:, 1 + i] = np.asarray(row_factors(less, scaling)) / factors
         taken = taken * factors[:, None]
     arrays = (np.array(nodes), features, taken.astype(np.float32), variant, ratio)
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
-from se_gnn.graph.attributed import AttributedGraph, FloatArray, Int32Array, IntArray
+from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
 
 TELEPORT = 0.2
 MAX_NODES = 32  # of a local graph, the center included
@@ -56,7 +57,7 @@ def _ranked_edges(
             center = nodes[t]
             count = _walk(indptr, indices, center, hops, teleport, share, arriving, reached)
             near = np.sort(reached[:count])
-            keys: FloatArray = np.empty(count, np.float64)
+            keys = np.empty(count, np.float64)
             for i in range(count):
                 keys[i] = -2.0 if near[i] == center else -share[near[i]]
             num_edges, num_inside = 0, 0
@@ -89,8 +90,8 @@ def _walk(
     center: int,
     hops: int,
     teleport: float,
-    share: FloatArray,
-    arriving: FloatArray,
+    share: npt.NDArray[np.float64],
+    arriving: npt.NDArray[np.float64],
     reached: IntArray,
 ) -> int:
     """Write the share of walks that end at each node within reach into ``share``; how many there are."""

@@ -19,8 +19,8 @@ def leave_one_out_loss(logits: Tensor, one_hot: Tensor, voting: Tensor, config: 
     r"""Mean of :math:`-\log p_t(y_t)`, with :math:`p_t` the vote of all *other* labeled nodes that vote in this step.
 
     With ``label_smoothing`` e a label counts 1 - e, and e is spread over all classes. With ``balance_classes`` every
-    class has the same share of the mean. A node without another voting node of its class has nothing to be similar to and is
-    left out.
+    class has the same share of the mean. A node without another voting node of its class has nothing to be similar to
+    and is left out.
 
     Args:
         logits: similarity / tau of all labeled nodes with each other, :math:`(L, L)`.

@@ -56,7 +56,7 @@ class Estimate:
 
 
 def estimate(run: TrainingRun, runs: int = 1) -> Estimate:
-    """What is left of a run, and of others like it: a step is timed, or a slice of it where its comparisons are long."""
+    """What is left of a run, and of others like it: a step is timed, or a slice where comparisons are long."""
     objective, encoder = run.objective, run.config.encoder
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     embeddings = run.graph.num_nodes * (

@@ -17,7 +17,7 @@ from se_gnn.training.draws import Draws
 class PaperObjective:
     """Algorithm 1, lines 3 to 9; presets `paper` and `authors`."""
 
-    names = ("loss", "class_loss", "node_loss", "edge_loss")
+    names: tuple[str, ...] = ("loss", "class_loss", "node_loss", "edge_loss")
 
     def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config

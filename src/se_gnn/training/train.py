@@ -1,8 +1,8 @@
 """Training from settings to a model: one run, or several between which validation nodes choose.
 
 1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
-2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand side
-   by side.
+2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand
+   side by side.
 3. K, lambda and tau are chosen on validation nodes: the vote is cheap, nothing is trained again.
 
 What was decided, and by which rule, is in the model's settings as `why`. Test nodes are not looked at.
@@ -62,7 +62,8 @@ def train(
 
     Returns:
         The model of the best epoch by ``training.best_by`` on validation nodes, ties by validation loss (the last epoch
-        where there are no validation nodes), with its exact metrics on the validation nodes. Test nodes are not looked at.
+        where there are no validation nodes), with its exact metrics on the validation nodes. Test nodes are not looked
+        at.
     """
     graph.check_trainable()
     check_seed(seed)
@@ -103,12 +104,21 @@ class _Training:
         max_memory: int | str | None,
         progress: bool,
     ) -> None:
-        self.graph, self.config, self.seed, self.device = graph, _with_fitting_vote(graph, config), seed, device
+        self.fixed = set_by_user(config)
+        self.graph, self.config, self.seed, self.device = graph, self._with_fitting_vote(graph, config), seed, device
         self.folder, self.max_memory, self.progress = folder, max_memory, progress
         self.members = num_members(graph, config)
         self.finished: list[_Finished] = []
 
+    def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
+        """Where K is chosen anyway, it is never more than the labeled nodes there are."""
+        most = len(graph.train)
+        if config.training.choose_vote and "num_nearest" not in self.fixed and config.similarity.num_nearest > most:
+            return config.with_settings(num_nearest=most)
+        return config
+
     def run(self) -> TrainedModel:
+        """From settings to a model."""
         variants = {"training": self.config}
         if self.config.training.portfolio:
             recipes = portfolio(self.config)
@@ -126,7 +136,7 @@ class _Training:
         model = self._assembled(chosen, tuple(why))
         voter = Voter(self.graph, model.config, max_memory=self.max_memory)
         if self.config.training.choose_vote:
-            model.config = choose_vote(model, self.graph, voter).applied(model.config)
+            model.config = choose_vote(model, self.graph, voter, self.fixed).applied(model.config)
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
 
     def _train(self, name: str, config: Config, seed: int) -> _Finished:
@@ -243,6 +253,13 @@ def portfolio(config: Config) -> dict[str, Config]:
     }
 
 
+def set_by_user(config: Config) -> frozenset[str]:
+    """Of K, lambda and tau those that differ from `best`: the user set them, and they are not chosen."""
+    base = Config.preset("best").similarity
+    names = ("num_nearest", "node_weight", "temperature")
+    return frozenset(name for name in names if getattr(config.similarity, name) != getattr(base, name))
+
+
 def member_seed(seed: int, member: int) -> int:
     """The seed of a further member: as good as independent of the first."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
@@ -266,14 +283,6 @@ def _products(graph: AttributedGraph, config: Config) -> int:
     return int(layers + encoder.steps * (2 * graph.num_edges + graph.num_nodes) * width)
 
 
-def _with_fitting_vote(graph: AttributedGraph, config: Config) -> Config:
-    """Where K is chosen anyway, it is never more than the labeled nodes there are."""
-    most = len(graph.train)
-    if config.training.choose_vote and config.similarity.num_nearest > most:
-        return config.with_settings(num_nearest=most)
-    return config
-
-
 def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
     if len(runs) == 1:
         return f"recipe {best.name!r}: there are no validation nodes to choose by"
@@ -292,6 +301,6 @@ def _why_members(graph: AttributedGraph, config: Config, members: int) -> str:
         return f"{members} members: as set"
     millions = _products(graph, config) // 1_000_000
     return (
-        f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million products, "
-        f"more than {LARGE // 1_000_000} million"
+        f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million "
+        f"products, more than {LARGE // 1_000_000} million"
     )

@@ -149,9 +149,9 @@ class TrainingRun:
 
     def _keep_best(self) -> None:
         """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier."""
-        if self.best_epoch >= 0 and len(self.graph.val):
-            if self.standing(self.epoch - 1) <= self.standing(self.best_epoch):
-                return
+        chosen = self.best_epoch >= 0 and len(self.graph.val) > 0
+        if chosen and self.standing(self.epoch - 1) <= self.standing(self.best_epoch):
+            return
         self.best_epoch = self.epoch - 1
         self.best_parameters = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 

@@ -44,14 +44,13 @@ class ViewDraws:
 
 
 class ViewsObjective:
-    """The vote itself is learned: each labeled node by the vote of all others, unlabeled ones by two views that agree."""
+    """The vote is learned: each labeled node by the vote of all others, unlabeled ones by two views that agree."""
 
-    names = ("loss", "class_loss", "consistency_loss")
-    recordable = False
+    names: tuple[str, ...] = ("loss", "class_loss", "consistency_loss")
 
     def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
-        self.inputs = model.inputs(graph)
+        self.inputs, self.recordable = model.inputs(graph), False
         self.labeled, self.val = (torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.val))
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]

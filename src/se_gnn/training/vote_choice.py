@@ -1,4 +1,4 @@
-"""K, lambda and tau chosen on validation nodes once the encoder is trained: the vote is cheap, nothing is trained again.
+"""K, lambda and tau chosen on validation nodes once the encoder is trained: nothing is trained again.
 
 Shapes: T validation nodes, L labeled nodes.
 """
@@ -56,41 +56,52 @@ class _Trial:
 
 
 @torch.no_grad()
-def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter) -> VoteChoice:
+def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter, fixed: frozenset[str] = frozenset()) -> VoteChoice:
     """Choose K and lambda by the number of right validation nodes, tau by their log loss.
 
-    Of all combinations those are left that are right on at most one node in a hundred fewer than the best; of them the one
-    with the lowest log loss is taken. For each combination tau is the one with the lowest log loss: the probabilities are
-    calibrated, and they are the vote's own.
+    Of all combinations those are left that are right on at most one node in a hundred fewer than the best; of them the
+    one with the lowest log loss is taken. For each combination tau is the one with the lowest log loss: the
+    probabilities are calibrated, and they are the vote's own. Settings named in ``fixed`` stay as they are.
     """
     settings, num_labeled = model.config.similarity, len(graph.train)
     sizes = [k for k in NUM_NEAREST if k <= num_labeled] or [num_labeled]
+    if "num_nearest" in fixed:
+        sizes = [settings.num_nearest]
+    weights = (settings.node_weight,) if "node_weight" in fixed else NODE_WEIGHTS
+    temperature = settings.temperature if "temperature" in fixed else None
     if len(graph.val) < FEW:
         few = "no validation node" if not len(graph.val) else f"only {len(graph.val)} validation nodes"
         size = min(settings.num_nearest, sizes[-1])
-        why = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g} as set: {few} to choose by"
+        vote_set = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g}"
+        why = f"{vote_set} as set: {few} to choose by"
         return VoteChoice(size, settings.node_weight, settings.temperature, why)
     similarities = compare(model.embed(graph), voter.plan(graph.val), max_memory=voter.max_memory)
     labels = graph.labels[graph.val]
     classes = torch.tensor(graph.labels[graph.train], device=model.device)
     trials = [
-        _try(similarities, classes, labels, graph.num_classes, size, weight)
-        for weight in NODE_WEIGHTS
+        _try(similarities, classes, labels, graph.num_classes, size, weight, temperature)
+        for weight in weights
         for size in sizes
     ]
     most = max(trial.right for trial in trials)
     close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
     best = min(close, key=lambda trial: trial.loss)
     why = (
-        f"K = {best.num_nearest}, lambda = {best.node_weight:g} and tau = {best.temperature:.3g}: of {len(trials)} votes "
-        f"tried on {len(labels)} validation nodes the one with the lowest log loss ({best.loss:.3f}) among those with "
-        f"the most right answers ({best.right}, at most {most})"
+        f"K = {best.num_nearest}, lambda = {best.node_weight:g} and tau = {best.temperature:.3g}: of {len(trials)} "
+        f"votes tried on {len(labels)} validation nodes the one with the lowest log loss ({best.loss:.3f}) among those "
+        f"with the most right answers ({best.right}, at most {most})"
     )
     return VoteChoice(best.num_nearest, best.node_weight, best.temperature, why)
 
 
 def _try(
-    similarities: Similarities, classes: Tensor, labels: IntArray, num_classes: int, size: int, weight: float
+    similarities: Similarities,
+    classes: Tensor,
+    labels: IntArray,
+    num_classes: int,
+    size: int,
+    weight: float,
+    temperature: float | None,
 ) -> _Trial:
     overall = similarities.weighted(weight).overall
     nearest = nearest_labeled(overall, size)
@@ -104,8 +115,9 @@ def _try(
         own = probabilities(float(np.exp(log_temperature))).gather(1, truth[:, None])
         return float(-own.clamp_min(SMALLEST).double().log().mean())
 
-    bounds = (np.log(SMALLEST_TAU), np.log(LARGEST_TAU))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
-    temperature = float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is said
+    if temperature is None:
+        bounds = (np.log(SMALLEST_TAU), np.log(LARGEST_TAU))
+        found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
+        temperature = float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is said
     right = int((probabilities(temperature).argmax(dim=1) == truth).sum())
     return _Trial(size, weight, temperature, right, loss(np.log(temperature)))

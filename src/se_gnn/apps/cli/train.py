@@ -92,7 +92,8 @@ def train(
     else:
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
-    check_num_nearest(graph, chosen)
+    if not chosen.training.choose_vote:
+        check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
     if not quiet:
         say(_describe(graph, chosen, seed, str(where)))
