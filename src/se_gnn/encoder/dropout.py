@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,5 +58,8 @@ class Dropout:
 
 
 def _factors(shape: tuple[int, ...], rate: float, generator: np.random.Generator) -> Tensor:
-    keep = generator.random(shape, dtype=np.float32) >= rate
-    return torch.from_numpy(keep.astype(np.float32) * np.float32(1 / (1 - rate)))
+    """A byte is drawn for each, so that the rate is one of 256: much faster than a number of 32 bits."""
+    dropped = min(255, max(1, round(256 * rate)))
+    drawn = np.frombuffer(generator.bytes(math.prod(shape)), np.uint8)
+    factors = np.array([0, 256 / (256 - dropped)], np.float32)
+    return torch.from_numpy(factors[(drawn >= dropped).view(np.uint8)].reshape(shape))

@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,7 +128,7 @@ class _Training:
         self.planned = len(variants) + self.members - 1
         for name, config in variants.items():
             self._train(name, config.with_settings(members=1), self.seed)
-        best = max(self.finished, key=lambda run: run.standing)  # of equals the first
+        best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
         why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
         chosen = [best]
         for i in range(1, self.members):
@@ -253,6 +255,18 @@ def portfolio(config: Config) -> dict[str, Config]:
     }
 
 
+def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Finished:
+    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes."""
+    best = runs[0]
+    for run in runs[1:]:
+        figure, margin = best.standing[0], 0.0
+        if best_by != "loss":
+            margin = 0.5 * math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
+        if run.standing[0] > figure + margin:
+            best = run
+    return best
+
+
 def set_by_user(config: Config) -> frozenset[str]:
     """Of K, lambda and tau those that differ from `best`: the user set them, and they are not chosen."""
     base = Config.preset("best").similarity
@@ -288,7 +302,8 @@ def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
         return f"recipe {best.name!r}: there are no validation nodes to choose by"
     by = config.training.best_by
     figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
-    return f"recipe {best.name!r}: the best on validation nodes by {by.replace('_', ' ')} ({figures})"
+    rule = "the first that no later one beats by half a standard error"
+    return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
 
 
 def _figure(run: _Finished, by: str) -> str:
