@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.memory.cases import NO_CASE
 from se_gnn.memory.sets import PredictionSets
+
+
+class Extra(Protocol):
+    """Something that is written for every node beside class, probabilities and votes."""
+
+    @property
+    def header(self) -> list[str]:
+        """Columns of a CSV file."""
+
+    def row(self, i: int) -> list[str | float]:
+        """Cells of the i-th node."""
+
+    def values(self, i: int) -> dict[str, Any]:
+        """The i-th node as JSON has it."""
+
+    def arrow_types(self, pa: Any) -> dict[str, Any]:
+        """Types of :meth:`values` in a Parquet file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +58,7 @@ class SetCells:
         ]
         return {"set": found}
 
-    def arrow_type(self, pa: Any) -> dict[str, Any]:
+    def arrow_types(self, pa: Any) -> dict[str, Any]:
         """Types of :meth:`values` in a Parquet file."""
         member = pa.struct([("class", pa.string()), ("case", pa.string()), ("similarity", pa.float32())])
         return {"set": pa.list_(member)}
