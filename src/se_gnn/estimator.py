@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
 from se_gnn.memory.calibration import with_calibration
+from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
@@ -236,6 +237,36 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 seed=self.seed,
             )
 
+    def extend(self, nodes: Any, edges: Any = None, *, names: Sequence[str] | None = None, **reading: Any) -> Extension:
+        """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
+
+        The same answer as if they had been in the graph from the start. ``extension.changed`` lists the known nodes
+        whose answer changes, ``classifier.on(extension.graph)`` explains new and known nodes.
+
+        Args:
+            nodes: rows with the columns of the imported table (a path, a DataFrame, an Arrow table); or, for any graph,
+                features [M, F].
+            edges: a table of edges by name; with features, pairs of names or of positions, where new nodes come after
+                the known ones. None: no edges.
+            names: of nodes that are given as features.
+            reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
+                ``ignore``, ``decimal``, ``missing``, ``separator``, as
+                :func:`~se_gnn.datasets.tables.new_nodes.read_new_nodes` takes them.
+        """
+        check_is_fitted(self)
+        if isinstance(nodes, np.ndarray | list | tuple) or hasattr(nodes, "tocsr") or hasattr(nodes, "numpy"):
+            if reading:
+                raise InputError(f"{next(iter(reading))} is for tables of new nodes, not for an array of features")
+            new = new_nodes_from_arrays(self.graph_, nodes, edges, names)
+        else:
+            from se_gnn.datasets.tables.new_nodes import read_new_nodes  # needs pyarrow
+
+            if names is not None:
+                raise InputError("names are for features as an array; a table names its nodes in the column id")
+            new = read_new_nodes(self.graph_, nodes, edges, **reading)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return extend(self.trained_, new)
+
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
         check_is_fitted(self)
@@ -298,5 +329,5 @@ def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph
     if y is not None:
         labels[ids] = class_indices(y, graph.class_names, count=len(ids))
     train = np.unique(ids[labels[ids] != UNKNOWN])
-    others = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
+    others: dict[str, Any] = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
     return dataclasses.replace(graph, labels=labels, train=train, **others)

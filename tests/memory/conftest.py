@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from strategies import untrained
 
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import TrainedModel
+from strategies import untrained
 
 NUM_CLASSES = 3
 

@@ -285,14 +285,11 @@ class AttributedGraph:
         """What people see for a node: its caption, or its name where it has none."""
         return (self.captions[node] if self.captions is not None else "") or self.node_names[node]
 
-    def with_split(
-        self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None
-    ) -> AttributedGraph:
+    def with_split(self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None) -> AttributedGraph:
         """A copy with another split."""
-        parts = {"train": train, "val": val, "test": test, "calibration": calibration}
-        return dataclasses.replace(
-            self, **{part: as_nodes(nodes, part, self.num_nodes) for part, nodes in parts.items()}
-        )
+        given = {"train": train, "val": val, "test": test, "calibration": calibration}
+        parts: dict[str, Any] = {part: as_nodes(nodes, part, self.num_nodes) for part, nodes in given.items()}
+        return dataclasses.replace(self, **parts)
 
     def with_edges(self, edges: Any) -> AttributedGraph:
         """A copy with other edges (a perturbed graph, say); ground truth on edges does not survive."""

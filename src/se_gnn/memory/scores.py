@@ -11,16 +11,18 @@ with s_c the similarity of the most similar labeled node of class c, and epsilon
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 
+Scores = npt.NDArray[np.float64]
 SHARED = 0.1  # epsilon
 DIFFUSED = 0.5  # share of a DAPS score that the neighbors in the graph give
 
 
-def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> FloatArray:
+def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> Scores:
     """pi, [T, C], from the vote [T, C] and the similarity of the nearest case of each class [T, C]."""
     scaled = case_similarity.astype(np.float64) / temperature
     highest = scaled.max(axis=1, keepdims=True)
@@ -28,38 +30,36 @@ def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray,
     total = weights.sum(axis=1, keepdims=True)
     uniform = np.full_like(weights, 1 / weights.shape[1])
     softmax = np.divide(weights, total, out=uniform, where=total > 0)
-    pi: FloatArray = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
+    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
     return pi
 
 
-def lac_scores(probabilities: FloatArray) -> FloatArray:
+def lac_scores(probabilities: Scores) -> Scores:
     """Least ambiguous set-valued classifier (Sadinle, Lei and Wasserman, 2019): 1 - pi_c, [T, C]."""
-    scores: FloatArray = 1 - probabilities
+    scores: Scores = 1 - probabilities
     return scores
 
 
-def aps_scores(probabilities: FloatArray, draws: FloatArray | None = None) -> FloatArray:
+def aps_scores(probabilities: Scores, draws: Scores) -> Scores:
     """Adaptive prediction sets (Romano, Sesia and Candes, 2020): the probability of all likelier classes, and its own.
 
     Args:
         probabilities: pi, [T, C].
-        draws: a number from 0 to 1 per node, [T], the share of its own probability that counts: with uniform ones
-            coverage is met exactly. None: all of it, which needs no chance and covers more than was asked for.
+        draws: a uniform number from 0 to 1 per node, [T], the share of its own probability that counts: with it the
+            coverage is met exactly; with 1, without chance, more would be covered than was asked for.
 
-    >>> aps_scores(np.array([[0.5, 0.2, 0.3]])).round(3).tolist()
-    [[0.5, 1.0, 0.8]]
+    >>> aps_scores(np.array([[0.5, 0.2, 0.3]]), np.array([0.5])).round(3).tolist()
+    [[0.25, 0.9, 0.65]]
     """
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ranked = np.take_along_axis(probabilities, order, axis=1)
-    sums = np.cumsum(ranked, axis=1)
-    if draws is not None:
-        sums = sums - (1 - draws[:, None]) * ranked
+    sums = np.cumsum(ranked, axis=1) - (1 - draws[:, None]) * ranked
     scores = np.empty_like(sums)
     np.put_along_axis(scores, order, sums, axis=1)
     return scores
 
 
-def diffused(scores: FloatArray, nodes: IntArray, graph: AttributedGraph, wanted: IntArray) -> FloatArray:
+def diffused(scores: Scores, nodes: IntArray, graph: AttributedGraph, wanted: IntArray) -> Scores:
     r"""DAPS (Zargarbashi, Antonelli and Bojchevski, 2023): half the own score, half the mean of the neighbors'.
 
     .. math:: \hat s(v, c) = (1 - \delta) \, s(v, c) + \frac{\delta}{|N_v|} \sum_{u \in N_v} s(u, c)
@@ -82,5 +82,5 @@ def diffused(scores: FloatArray, nodes: IntArray, graph: AttributedGraph, wanted
     sums = sp.csr_array((rows.data, places, rows.indptr), (len(wanted), len(nodes))) @ scores
     own = scores[np.searchsorted(nodes, wanted)]
     mixed = (1 - DIFFUSED) * own + DIFFUSED * sums / np.maximum(degrees, 1)[:, None]
-    result: FloatArray = np.where(degrees[:, None] > 0, mixed, own)
+    result: Scores = np.where(degrees[:, None] > 0, mixed, own)
     return result

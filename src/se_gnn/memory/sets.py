@@ -1,7 +1,7 @@
 r"""Prediction sets with a guarantee: split conformal prediction. Shapes: T nodes, C classes, n calibration nodes.
 
-Every class of a node has a score (`se_gnn.memory.scores`), high where the class would be strange. With the scores of the
-known classes of n calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity where
+Every class of a node has a score (`se_gnn.memory.scores`), high where the class would be strange. With the scores of
+the known classes of n calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity where
 there are fewer), and a set holds the classes with a score of at most q. If calibration nodes and asked nodes are
 exchangeable, the known class of an asked node is in its set with probability 1 - alpha at least, and at most
 1 - alpha + 1 / (n + 1) without ties, whatever the model is. By class, q is taken from the calibration nodes of each
@@ -19,9 +19,9 @@ import numpy as np
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.attributed import BoolArray, IntArray
 from se_gnn.memory.cases import Cases, nearest_cases
-from se_gnn.memory.scores import aps_scores, diffused, lac_scores, shared_probabilities
+from se_gnn.memory.scores import Scores, aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.model import TrainedModel
 
 SetMethod = Literal["lac", "aps", "daps"]
@@ -41,8 +41,8 @@ class PredictionSets:
 
     nodes: IntArray
     members: BoolArray
-    scores: FloatArray
-    thresholds: FloatArray
+    scores: Scores
+    thresholds: Scores
     calibrated: IntArray
     cases: Cases
     coverage: float
@@ -53,7 +53,7 @@ class PredictionSets:
     @property
     def sizes(self) -> IntArray:
         """Classes in each set, [T]; 0 where no class fits."""
-        return self.members.sum(axis=1)
+        return np.asarray(self.members.sum(axis=1), dtype=np.int64)
 
     @property
     def mean_size(self) -> float:
@@ -122,7 +122,7 @@ def prediction_sets(
     )
 
 
-def quantile(scores: FloatArray, coverage: float) -> float:
+def quantile(scores: Scores, coverage: float) -> float:
     """q: the ceil((n + 1) coverage)-th smallest of n scores, infinity where there are fewer.
 
     >>> quantile(np.array([0.3, 0.1, 0.2, 0.4]), 0.6), quantile(np.array([0.3]), 0.6)
@@ -132,7 +132,7 @@ def quantile(scores: FloatArray, coverage: float) -> float:
     return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
 
 
-def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int) -> tuple[Cases, FloatArray]:
+def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int) -> tuple[Cases, Scores]:
     """Cases and scores of some nodes, ascending, [T, C] each."""
     graph = trained.graph
     looked_at = nodes
@@ -180,7 +180,7 @@ def _calibration_nodes(graph: AttributedGraph, calibrate_on: str) -> IntArray:
 
 
 def _warn_of_full_sets(
-    graph: AttributedGraph, thresholds: FloatArray, counts: IntArray, coverage: float, *, by_class: bool
+    graph: AttributedGraph, thresholds: Scores, counts: IntArray, coverage: float, *, by_class: bool
 ) -> None:
     """A class, or all, that must be in every set because there are too few calibration nodes."""
     open_ended = np.flatnonzero(np.isinf(thresholds))

@@ -59,6 +59,28 @@ def predict(
     ],
     nodes: Nodes = None,
     graph: OtherGraph = None,
+    new_nodes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of nodes that arrived after training; they are the ones predicted."),
+    ] = None,
+    new_edges: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Their edges, to known nodes and to each other.")
+    ] = None,
+    id: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-nodes that names them.")] = "id",
+    source: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with one end.")] = "source",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with the other end.")] = "target",
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Columns of --new-nodes to leave out: names with commas. Repeatable."),
+    ] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the known nodes whose class --new-nodes change; .csv or .jsonl."),
+    ] = None,
+    keep_graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the graph with the new nodes, for explain --graph and report --graph."),
+    ] = None,
     coverage: Annotated[
         float | None,
         typer.Option(
@@ -78,8 +100,9 @@ def predict(
 
     One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
     their weights. A labeled node is predicted by the others. With --coverage also the classes of its set, each with the
-    nearest labeled node of that class.
+    nearest labeled node of that class. With --new-nodes the graph grows first; nothing is trained.
     """
+    from se_gnn.apps.cli.new_nodes import Arriving
     from se_gnn.apps.cli.prediction_extras import SetCells
     from se_gnn.files import replace_file, writing_to
     from se_gnn.memory.sets import prediction_sets
@@ -87,12 +110,21 @@ def predict(
 
     writer = _writer(out)
     check_file(out, overwrite=overwrite)
+    arriving = Arriving.checked(
+        new_nodes, new_edges, changes, keep_graph, id=id, source=source, target=target, ignore=ignore,
+        overwrite=overwrite,
+    )  # fmt: skip
     trained = load_model_on(folder, graph)
+    extension = None
+    if arriving is not None:
+        with compilation_said(shown=shows_progress(progress, quiet)):
+            extension = arriving.extend(trained)
+        trained = extension.trained
     wanted, shown = node_ids(trained.graph, nodes), shows_progress(progress, quiet)
     with compilation_said(shown=shown), phase("scoring", shown=shown):
-        prediction = trained.predict(wanted)
+        prediction = extension.prediction if extension is not None and wanted is None else trained.predict(wanted)
         extras: list[Extra] = []
-        said: list[str] = []
+        said: list[str] = [] if arriving is None or extension is None else arriving.about(extension)
         if coverage is not None:
             found = prediction_sets(
                 trained,
@@ -108,6 +140,8 @@ def predict(
     content = writer(prediction, trained.graph, extras)
     with writing_to(out.parent):
         replace_file(out, content)
+    if arriving is not None and extension is not None:
+        arriving.write(extension)
     if not quiet:
         typer.echo(f"Wrote the predictions of {count(len(prediction.nodes), 'node')} to {out}.")
         for line in said:
