@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import BoolArray, IntArray
 from se_gnn.memory.shapley import ShapleyValues, shapley_values
 from se_gnn.memory.suspicion import Suspicion, suspicion
 from se_gnn.memory.without_one import WithoutOne, without_one
@@ -18,6 +19,7 @@ from se_gnn.model import Prediction, TrainedModel
 ORDERS = 100  # random orders for the Shapley value of the weighted vote
 CARRIES = 3.0  # times the weight of the average labeled node
 CERTAIN = 2.0  # standard errors below 0
+MISLED = 3  # validation predictions that are right without it, less those that are wrong without it
 
 
 class Finding(StrEnum):
@@ -52,7 +54,7 @@ class AuditRow:
     decides: int  # predictions that would be of another class without it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Audit:
     """The labeled nodes of a model, most suspicious first."""
 
@@ -69,7 +71,7 @@ class Audit:
     def __iter__(self) -> Iterator[AuditRow]:
         return (self.row(int(position)) for position in self.order)
 
-    @property
+    @cached_property
     def order(self) -> IntArray:
         """Positions of the labeled nodes, most suspicious first, [L]."""
         return np.argsort(-self.suspicion.score, kind="stable").astype(np.int64)
@@ -79,13 +81,13 @@ class Audit:
         mask = self._masks[finding]
         return np.array([self.graph.train[i] for i in self.order if mask[i]], dtype=np.int64)
 
-    @property
-    def _masks(self) -> dict[Finding, FloatArray]:
+    @cached_property
+    def _masks(self) -> dict[Finding, BoolArray]:
         effects, values = self.effects, self.values
         gain = effects.accuracy - effects.accuracy_now
         with np.errstate(invalid="ignore"):
             harmful = (values.weighted + CERTAIN * values.standard_error < 0) & (effects.loss < effects.loss_now)
-            misleads = (gain > 0) | ((gain == 0) & harmful)
+            misleads = (gain * len(self.graph.val) > MISLED - 0.5) | ((gain >= 0) & harmful)
         average = effects.weight.sum() / max(1, len(self))
         return {
             Finding.WRONG: self.suspicion.score > self.suspicion.threshold,
