@@ -130,7 +130,7 @@ def test_a_history_that_does_not_lead_to_the_labels_is_refused(memory, model):
 def test_a_damaged_history_is_refused(memory, model, damage):
     memory.remove(["3"])
     (entry,) = memory.trained.history
-    with pytest.raises(InputError, match="line 1 of memory.jsonl is damaged"):
+    with pytest.raises(InputError, match=r"line 1 of memory\.jsonl is damaged"):
         _ = Memory(dataclasses.replace(memory.trained, history=({**entry, **damage},))).history
 
 

@@ -59,7 +59,9 @@ def test_a_label_is_no_witness_of_itself():
     graph, _, _ = communities()
     labels = graph.labels.copy()
     labels[0] = (labels[0] + 1) % 3
-    said = [module.suspicion(one, generator=np.random.default_rng(0)).says[0] for one in (graph, with_labels(graph, labels))]
+    said = [
+        module.suspicion(one, generator=np.random.default_rng(0)).says[0] for one in (graph, with_labels(graph, labels))
+    ]
     assert said[0] == said[1]
 
 

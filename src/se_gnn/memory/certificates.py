@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import Float64Array, IntArray
 from se_gnn.memory.ranked import ranked_blocks
 from se_gnn.model import TrainedModel
 from se_gnn.model.flips import NEVER, FlipSets, smallest_relabelings, smallest_removals
@@ -67,7 +67,7 @@ class Certificates:
         """The numbers of labeled nodes that a table shows: 1, 2, 5, ... as far as there are labeled nodes."""
         return tuple(size for size in SIZES if size < len(self.graph.train)) or (1,)
 
-    def curve(self, sets: SmallestSets) -> FloatArray:
+    def curve(self, sets: SmallestSets) -> Float64Array:
         """Share certified for every number of labeled nodes from 0 to the largest smallest set, [r + 1]."""
         most = int(max(1, sets.sizes.max(initial=0)))
         return np.array([sets.share_certified(count) for count in range(most + 1)])
@@ -87,9 +87,7 @@ def certify(trained: TrainedModel, nodes: IntArray | None = None) -> Certificate
         predicted.append(ranked.votes.probabilities().argmax(dim=1).cpu().numpy())
         removals.append((smallest_removals(ranked.votes), labeled))
         relabelings.append((smallest_relabelings(ranked.votes), labeled))
-    return Certificates(
-        _joined(asked), _joined(predicted), _sets(removals), _sets(relabelings), trained.graph
-    )
+    return Certificates(_joined(asked), _joined(predicted), _sets(removals), _sets(relabelings), trained.graph)
 
 
 def _sets(blocks: Iterable[tuple[FlipSets, IntArray]]) -> SmallestSets:

@@ -18,7 +18,7 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = ("train", "val", "test")
-LABELED = "train"
+LABELED: Part = "train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ def adding(graph: AttributedGraph, labels: Mapping[Any, str]) -> list[Change]:
 
 def removing(graph: AttributedGraph, nodes: Sequence[Any]) -> list[Change]:
     """Labeled nodes that no longer vote; their class counts as unknown, and is kept in the history."""
-    changes = [Change(graph.node_names[node], _voting(graph, node), State(None, None)) for node in _ids(graph, nodes)]
-    return changes
+    return [Change(graph.node_names[node], _voting(graph, node), State(None, None)) for node in _ids(graph, nodes)]
 
 
 def relabeling(graph: AttributedGraph, labels: Mapping[Any, str]) -> list[Change]:
@@ -125,7 +124,9 @@ def _class(graph: AttributedGraph, labels: Mapping[Any, str], node: int) -> str:
     given = next(str(label) for name, label in labels.items() if graph.node_id(name) == node)
     if given not in graph.class_names:
         known = ", ".join(map(repr, graph.class_names[:10]))
-        raise InputError(f"unknown class {shortened(given)}{did_you_mean(given, graph.class_names)}; there are: {known}")
+        raise InputError(
+            f"unknown class {shortened(given)}{did_you_mean(given, graph.class_names)}; there are: {known}"
+        )
     return given
 
 
@@ -133,6 +134,6 @@ def _voting(graph: AttributedGraph, node: int) -> State:
     state = state_of(graph, node)
     if not state.votes:
         raise InputError(
-            f"node {graph.node_names[node]!r} is not one of the {len(graph.train)} labeled nodes: use add to make it one"
+            f"node {graph.node_names[node]!r} is not one of the {len(graph.train)} labeled nodes: add makes it one"
         )
     return state

@@ -43,10 +43,14 @@ class Ranked:
         )
 
 
-def ranked_blocks(trained: TrainedModel, nodes: IntArray | None = None, *, count: int | None = None) -> Iterator[Ranked]:
+def ranked_blocks(
+    trained: TrainedModel, nodes: IntArray | None = None, *, count: int | None = None
+) -> Iterator[Ranked]:
     """Some nodes, or all, as many at a time as fit the memory."""
     wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
     per_node = BYTES_PER_PAIR * max(1, len(trained.graph.train))
-    step = items_within(memory_budget(trained.max_memory, trained.embeddings.device) // 2, per_node, max(1, len(wanted)))
+    step = items_within(
+        memory_budget(trained.max_memory, trained.embeddings.device) // 2, per_node, max(1, len(wanted))
+    )
     for part in tiles(len(wanted), step, unit="node"):
         yield Ranked.of(trained, wanted[part], count=count)

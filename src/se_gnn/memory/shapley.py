@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import BoolArray, Float64Array, IntArray
 from se_gnn.memory.ranked import ranked_blocks
 from se_gnn.model import TrainedModel
 
@@ -30,9 +30,9 @@ from se_gnn.model import TrainedModel
 class ShapleyValues:
     """Shapley values of the labeled nodes, each [L]; NaN without validation nodes, errors also with one order."""
 
-    unweighted: FloatArray
-    weighted: FloatArray
-    standard_error: FloatArray  # of ``weighted``
+    unweighted: Float64Array
+    weighted: Float64Array
+    standard_error: Float64Array  # of ``weighted``
 
 
 def shapley_values(trained: TrainedModel, *, num_orders: int, generator: np.random.Generator) -> ShapleyValues:
@@ -55,7 +55,7 @@ def shapley_values(trained: TrainedModel, *, num_orders: int, generator: np.rand
     return ShapleyValues(unweighted / len(graph.val), gains.mean(axis=0), error)
 
 
-def knn_shapley(right: FloatArray, num_nearest: int) -> FloatArray:
+def knn_shapley(right: BoolArray, num_nearest: int) -> Float64Array:
     """Closed form for the unweighted vote: values of the labeled nodes of each row, nearest first, [V, L].
 
     >>> knn_shapley(np.array([[True, False]]), 1).tolist()
@@ -65,14 +65,14 @@ def knn_shapley(right: FloatArray, num_nearest: int) -> FloatArray:
     places = np.arange(1, count)
     steps = (a[:, :-1] - a[:, 1:]) / num_nearest * np.minimum(num_nearest, places) / places
     last = a[:, -1:] / count * min(num_nearest, count) / num_nearest
-    values: FloatArray = np.concatenate([steps, last], axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
+    values: Float64Array = np.concatenate([steps, last], axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
     return values
 
 
 @numba.njit(parallel=True, cache=True)
 def _gains_in_orders(
-    positions: IntArray, weights: FloatArray, right: FloatArray, orders: IntArray, num_nearest: int
-) -> FloatArray:
+    positions: IntArray, weights: Float64Array, right: BoolArray, orders: IntArray, num_nearest: int
+) -> Float64Array:
     """By how much the probability of the right class grows, summed over the targets, when each joins; [P, L]."""
     num_targets, num_labeled = positions.shape
     gains = np.zeros(orders.shape)

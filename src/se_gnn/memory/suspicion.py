@@ -2,8 +2,8 @@ r"""Which labels are probably wrong: what all other known labels say of a node, 
 
 The encoder has learned from the very label that is in question, so its similarities cannot judge it. The witness is a
 classifier that is never trained with it: ridge regression on attributes, or on attributes smoothed over the graph
-(:math:`H = Z_{10}`, :math:`Z_{k+1} = (1 - a) \tilde A Z_k + a X`, a = 0.1), which has its leave-one-out answers in closed
-form. Over the M nodes of known class, labeled and validation nodes, with rows of H centered and of length 1,
+(:math:`H = Z_{10}`, :math:`Z_{k+1} = (1 - a) \tilde A Z_k + a X`, a = 0.1), which has its leave-one-out answers in
+closed form. Over the M nodes of known class, labeled and validation nodes, with rows of H centered and of length 1,
 :math:`Y` one column per class and :math:`v_i` the weight of a label,
 
 .. math:: Q = (H H^T + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
@@ -18,12 +18,13 @@ features, C classes, L labeled nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import Float64Array, IntArray
 
 STEPS, TELEPORT = 10, 0.1  # n and a
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
@@ -41,7 +42,7 @@ class Suspicion:
         - **threshold:** from which score on a label is probably wrong
     """
 
-    score: FloatArray
+    score: Float64Array
     says: IntArray
     threshold: float
 
@@ -63,7 +64,7 @@ def suspicion(graph: AttributedGraph, *, generator: np.random.Generator) -> Susp
     return Suspicion(-margins[: len(graph.train)], says[: len(graph.train)], _threshold(margins))
 
 
-def _judge(graph: AttributedGraph, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+def _judge(graph: AttributedGraph, nodes: IntArray) -> tuple[Float64Array, IntArray]:
     """By how much each label is ahead of the best other class, [M], and the class that is ahead, [M]."""
     labels = graph.labels[nodes]
     targets = np.eye(graph.num_classes)[labels] - 1 / graph.num_classes
@@ -82,34 +83,34 @@ def _judge(graph: AttributedGraph, nodes: IntArray) -> tuple[FloatArray, IntArra
     return _margins(answers, labels), answers.argmax(axis=1)
 
 
-def leave_one_out(gram: FloatArray, targets: FloatArray, ridges: FloatArray) -> FloatArray:
+def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Array) -> Float64Array:
     """What ridge regression without each row says of that row, [M, C].
 
     Shapes:
         - **gram:** :math:`(M, M)`, **targets:** :math:`(M, C)`, **ridges:** :math:`(M,)`, mu / v of each row
     """
     inverse = np.linalg.inv(gram + np.diag(ridges))
-    answers: FloatArray = targets - (inverse @ targets) / inverse.diagonal()[:, None]
+    answers: Float64Array = targets - (inverse @ targets) / inverse.diagonal()[:, None]
     return answers
 
 
-def _threshold(margins: FloatArray) -> float:
+def _threshold(margins: Float64Array) -> float:
     """A label is probably wrong where another class is ahead by half of what labels are usually ahead or behind by."""
     return 0.5 * float(np.median(np.abs(margins))) if len(margins) else 0.0
 
 
-def _balanced(labels: IntArray, num_classes: int) -> FloatArray:
+def _balanced(labels: IntArray, num_classes: int) -> Float64Array:
     """Weights with which all classes count alike, 1 on average, [M]."""
     counts = np.bincount(labels, minlength=num_classes)
-    weights: FloatArray = len(labels) / (np.count_nonzero(counts) * counts[labels])
+    weights: Float64Array = len(labels) / (np.count_nonzero(counts) * counts[labels])
     return weights
 
 
-def _margins(answers: FloatArray, labels: IntArray) -> FloatArray:
+def _margins(answers: Float64Array, labels: IntArray) -> Float64Array:
     rows = np.arange(len(labels))
     others = answers.copy()
     others[rows, labels] = -np.inf
-    ahead: FloatArray = answers[rows, labels] - others.max(axis=1)
+    ahead: Float64Array = answers[rows, labels] - others.max(axis=1)
     return ahead
 
 
@@ -120,7 +121,7 @@ def _attributes(graph: AttributedGraph) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ features)
 
 
-def _smoothed(graph: AttributedGraph, nodes: IntArray) -> FloatArray:
+def _smoothed(graph: AttributedGraph, nodes: IntArray) -> Float64Array:
     """Rows of H, [M, F]: first which attributes count how much for these nodes, [M, N], then the attributes."""
     n = graph.num_nodes
     adjacency = sp.csr_array((np.ones(2 * graph.num_edges), graph.adjacency.indices, graph.adjacency.indptr), (n, n))
@@ -132,15 +133,15 @@ def _smoothed(graph: AttributedGraph, nodes: IntArray) -> FloatArray:
     reach = start
     for _ in range(STEPS):
         reach = (1 - TELEPORT) * (step @ reach) + TELEPORT * start
-    rows: FloatArray = np.asarray((_attributes(graph).T @ reach).T)
+    rows: Float64Array = np.asarray((_attributes(graph).T @ reach).T)
     return rows
 
 
-def _gram(rows: sp.csr_array | FloatArray) -> FloatArray:
+def _gram(rows: Any) -> Float64Array:
     """Products of the rows with each other, [M, M], after they are centered and of length 1."""
     dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     centered = dense - dense.mean(axis=0)
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
     centered /= np.where(lengths > 1e-12, lengths, 1)
-    gram: FloatArray = centered @ centered.T
+    gram: Float64Array = centered @ centered.T
     return gram

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import Float64Array, FloatArray, IntArray
 from se_gnn.memory.ranked import Ranked, ranked_blocks
 from se_gnn.model import TrainedModel
 from se_gnn.model.metrics import SMALLEST
@@ -30,10 +30,10 @@ class WithoutOne:
     """
 
     used: IntArray
-    weight: FloatArray
+    weight: Float64Array
     decides: IntArray
-    accuracy: FloatArray
-    loss: FloatArray
+    accuracy: Float64Array
+    loss: Float64Array
     accuracy_now: float
     loss_now: float
 
@@ -83,7 +83,7 @@ def _part(ranked: Ranked, low: int, high: int) -> Ranked:
     return Ranked(ranked.nodes[low:high], ranked.positions[low:high].cpu(), part)
 
 
-def _counted_without_each(ranked: Ranked, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _counted_without_each(ranked: Ranked, k: int) -> tuple[FloatArray, Float64Array, FloatArray]:
     """Probabilities [T, C], weights [T, k], and the probabilities without each of the k nearest, [T, k, C]."""
     votes, available = ranked.votes, ranked.votes.overall.shape[1]
     k = min(k, available)
@@ -98,9 +98,9 @@ def _counted_without_each(ranked: Ranked, k: int) -> tuple[FloatArray, FloatArra
     return votes.probabilities().numpy(), weights.numpy().astype(np.float64), np.nan_to_num(each.numpy())
 
 
-def _loss(probabilities: FloatArray, labels: IntArray) -> FloatArray:
+def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:
     """Negative logarithm of the probability [T, ..., C] of the labels [T]."""
     places = labels.reshape(-1, *[1] * (probabilities.ndim - 1))
     own = np.take_along_axis(probabilities, places, axis=-1)[..., 0].astype(np.float64)
-    losses: FloatArray = -np.log(np.clip(own, SMALLEST, 1))
+    losses: Float64Array = -np.log(np.clip(own, SMALLEST, 1))
     return losses

@@ -122,9 +122,7 @@ def smallest_relabelings(votes: RankedVotes) -> FlipSets:
             low, high = torch.where(beaten, low, middle), torch.where(beaten, middle, high)
         fewer = (high > 0) & (high < sizes) & (predicted != label)
         sizes, becomes = torch.where(fewer, high, sizes), becomes.masked_fill(fewer, label)
-        chosen[:, : labels.shape[1]] = torch.where(
-            fewer[:, None], ranks < high[:, None], chosen[:, : labels.shape[1]]
-        )
+        chosen[:, : labels.shape[1]] = torch.where(fewer[:, None], ranks < high[:, None], chosen[:, : labels.shape[1]])
     return FlipSets(sizes.masked_fill(becomes == predicted, NEVER), chosen, becomes)
 
 

@@ -47,7 +47,11 @@ VERSION = 1
 _NEEDED = (PARAMETERS, CONFIG, METRICS, store.ARRAYS, store.NAMES)
 MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY)
 _LIMITS = {
-    PARAMETERS: LARGE, store.ARRAYS: LARGE, store.NAMES: store.MOST_NAMES, EPOCHS: LARGE, HISTORY: LARGE,
+    PARAMETERS: LARGE,
+    store.ARRAYS: LARGE,
+    store.NAMES: store.MOST_NAMES,
+    EPOCHS: LARGE,
+    HISTORY: LARGE,
 }  # others are small; fmt: skip
 _DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 
