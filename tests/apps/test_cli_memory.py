@@ -62,7 +62,7 @@ def test_an_edit_is_previewed_applied_listed_and_taken_back(run, model, tmp_path
 
 def test_the_edited_model_can_go_to_a_folder_of_its_own(run, model, tmp_path):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    result = run("memory", model, "remove", "node 3", "node 4", "--out", tmp_path / "edited")
+    result = run("memory", model, "remove", "node 3", "#4", "--out", tmp_path / "edited")
     assert result.exit_code == 0, result.output
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert len(Memory(load_model(tmp_path / "edited"))) == 6

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, Quiet
+from se_gnn.apps.cli.arguments import ModelFolder, Quiet, node_id
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
@@ -25,8 +25,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change,
 Out = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the edited model to this new folder, and leave DIR as it is.")
 ]
-NodeClass = Annotated[list[str], typer.Argument(metavar="NODE=CLASS...", help="Nodes and their classes.")]
-NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of labeled nodes.")]
+NodeClass = Annotated[
+    list[str], typer.Argument(metavar="NODE=CLASS...", help="Nodes, by name or #POSITION, and their classes.")
+]
+NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="Labeled nodes, by name or #POSITION.")]
 
 memory = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -52,8 +54,8 @@ def add(
     quiet: Quiet = False,
 ) -> None:
     """Let nodes vote for a class; a validation or test node leaves its part of the split."""
-    labels = _pairs(nodes)
-    _edit(context.obj, lambda m: m.add(labels, reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
+    pairs = _pairs(nodes)
+    _edit(context.obj, lambda m: m.add(_ids(m, pairs), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
 
 
 @memory.command()
@@ -67,7 +69,13 @@ def remove(
     quiet: Quiet = False,
 ) -> None:
     """Let labeled nodes no longer vote."""
-    _edit(context.obj, lambda m: m.remove(nodes, reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
+    _edit(
+        context.obj,
+        lambda m: m.remove([node_id(m.trained.graph, node) for node in nodes], reason=reason, by=by, dry_run=dry_run),
+        dry_run,
+        out,
+        quiet,
+    )
 
 
 @memory.command()
@@ -81,8 +89,8 @@ def relabel(
     quiet: Quiet = False,
 ) -> None:
     """Let labeled nodes vote for another class."""
-    labels = _pairs(nodes)
-    _edit(context.obj, lambda m: m.relabel(labels, reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
+    pairs = _pairs(nodes)
+    _edit(context.obj, lambda m: m.relabel(_ids(m, pairs), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
 
 
 @memory.command()
@@ -176,6 +184,10 @@ def _show(found: Preview) -> str:
 
 def _state(label: str | None) -> str:
     return "not labeled" if label is None else label
+
+
+def _ids(memory: Memory, pairs: dict[str, str]) -> dict[int, str]:
+    return {node_id(memory.trained.graph, node): label for node, label in pairs.items()}
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
