@@ -110,7 +110,8 @@ def _draw_edges(
     for (edge, (u, v)), (start, end), numbers, strength, value in lines:
         group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
         title = ElementTree.SubElement(group, "title")
-        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {_meaning(value, own=own)}"
+        meaning = _meaning(value, links.get(edge, []), own=own)
+        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         stops = np.linspace(start, end, parts + 1).tolist()
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
@@ -187,10 +188,16 @@ def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kin
     ElementTree.SubElement(root, "text", {**place, "fill": color, "stroke": "none"}).text = text
 
 
-def _meaning(value: float, *, own: bool) -> str:
+def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> str:
+    """What an edge's number is; an edge that several are matched with has another similarity with each."""
     if not math.isfinite(value):
         return "no edges to compare with" if own else "nothing is matched with it"
-    return f"{'importance' if own else 'similarity'} {decimal(value)}"
+    if own:
+        return f"importance {decimal(value)}"
+    if not matches:
+        return f"matched with edges that are not shown, similarity up to {decimal(value)}"
+    best = decimal(max(similarity for _, similarity in matches))
+    return f"similarity {best}" if len(matches) == 1 else f"matched with {len(matches)} edges, similarity up to {best}"
 
 
 def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
