@@ -90,7 +90,7 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
 
 
 def _in_words(view: LocalView, name: str) -> str:
-    """What a person hears who does not see the picture."""
+    """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
     noun = "edge" if len(view.edges) == 1 else "edges"
