@@ -1,4 +1,7 @@
-"""A graph of three classes whose edges mostly stay within a class, and models on it that were not trained."""
+"""Models that the tests of the memory look at; nobody changes them.
+
+`blocks` are a graph of three classes whose edges mostly stay within a class, and models on it that were not trained.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import TrainedModel
-from strategies import untrained
+from strategies import random_graph, small_config, untrained
 
 NUM_CLASSES = 3
 
@@ -48,3 +51,11 @@ def graph() -> AttributedGraph:
 @pytest.fixture(scope="session")
 def trained(graph) -> TrainedModel:
     return block_model(graph)
+
+
+@pytest.fixture(scope="session")
+def model():
+    graph = random_graph(
+        3, num_nodes=60, num_edges=110, num_labeled=18, num_classes=3, class_names=("a", "b", "c"), isolated=(4, 30)
+    )
+    return untrained(graph, small_config(similarity={"num_nearest": 5, "temperature": 0.3}), seed=3)
