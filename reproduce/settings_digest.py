@@ -44,7 +44,7 @@ def same_settings(stored: Settings, wanted: Settings) -> bool:
 
 
 def _earlier(path: str) -> Any:
-    """The value before a setting existed; settings of SE-GNN may be a part of larger ones."""
+    """The value before a setting existed, by section and key, wherever in the settings the section is."""
     parts = path.split(".")
     return EARLIER.get(".".join(parts[-2:]), EARLIER.get(parts[-1]))
 
@@ -57,11 +57,6 @@ def digest_of(settings: Settings) -> str:
     """
     text = json.dumps(_explicit(settings), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _earlier(path: str) -> Any:
-    """By section and key, wherever in the settings the section is."""
-    return EARLIER.get(".".join(path.split(".")[-2:]))
 
 
 def _explicit(settings: Settings, path: str = "") -> Settings:
