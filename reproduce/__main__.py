@@ -5,7 +5,7 @@ python -m reproduce run all --jobs 14 --seeds 5    # everything, in 14 processes
 python -m reproduce run table-2 --only cora,citeseer --only gcn
 python -m reproduce run table-2 --trial            # from changed source: kept in build/trial, on no page
 python -m reproduce status                         # what is there, what is out of date and what is missing
-python -m reproduce render                         # docs/results.md and the table of the README
+python -m reproduce render                         # docs/results.md, docs/truth.md, table of the README
 python -m reproduce prune                          # remove rows that nothing shows any more
 """
 
@@ -99,13 +99,15 @@ def prune(args: argparse.Namespace) -> int:
 
 
 def render(args: argparse.Namespace) -> int:
-    """Write the page and the table of the README."""
+    """Write the pages and the table of the README."""
     from reproduce.page import write_page, write_readme
+    from reproduce.truth_page import write_truth
 
     store = Store(args.results)
-    page = write_page(store)
+    write_page(store)
     write_readme(store)
-    print(f"wrote {page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page} and README.md")
+    write_truth(store)
+    print("wrote docs/results.md, docs/truth.md and the table of README.md")
     return 0
 
 
@@ -139,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     counting.set_defaults(do=status)
     for command in (running, counting):
         command.add_argument("--seeds", type=_positive, default=5, help="seeds 0 to N - 1 (default: 5)")
-    rendering = commands.add_parser("render", help="write docs/results.md and the table of README.md")
+    rendering = commands.add_parser("render", help="write the pages of results and the table of README.md")
     rendering.set_defaults(do=render)
     pruning = commands.add_parser("prune", help="remove rows that nothing shows any more")
     pruning.set_defaults(do=prune)

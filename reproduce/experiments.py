@@ -1,11 +1,16 @@
-"""All tables and figures by name; each module has `TITLE`, `series()` and `render(store, pictures)`."""
+"""All tables and figures by name; each module has `TITLE`, `series()` and `render(store, pictures)`.
+
+One that has `ELSEWHERE` is not part of `docs/results.md`.
+"""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 from reproduce import (
+    agreement,
     authors_settings,
+    default,
     figure_3,
     figure_4,
     figure_5,
@@ -17,11 +22,13 @@ from reproduce import (
     table_2,
     table_4,
     table_5,
+    truth,
 )
 
 EXPERIMENTS: dict[str, ModuleType] = {
     module.__name__.removeprefix("reproduce.").replace("_", "-"): module
     for module in (
+        default,
         table_1,
         table_2,
         more_seeds,
@@ -34,6 +41,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
         figure_6,
         figure_7,
         presets,
+        truth,
+        agreement,
     )
 }
 
@@ -45,3 +54,8 @@ def file_names() -> dict[str, str]:
         for series in experiment.series():
             found.setdefault(series.name, name)
     return found
+
+
+def on_results_page() -> dict[str, ModuleType]:
+    """Those that `docs/results.md` shows."""
+    return {name: module for name, module in EXPERIMENTS.items() if not hasattr(module, "ELSEWHERE")}

@@ -33,8 +33,11 @@ def percent(mean: float, deviation: float) -> str:
     return f"{mean:.1f} ± {deviation:.1f}"
 
 
-def spread(results: Sequence[Result], measure: str, *, item: int | None = None) -> str:
-    """A share over the seeds in percent, or one ``item`` of a list of shares; how many seeds, if not the usual five."""
+def spread(results: Sequence[Result], measure: str, *, item: int | None = None, usual: int = USUAL_SEEDS) -> str:
+    """A share over the seeds in percent, or one ``item`` of a list of shares; how many seeds, if not the usual number.
+
+    Mean and standard deviation, of the seeds that were run.
+    """
     if not results:
         return MISSING
     values = measured(results, measure)
@@ -43,7 +46,7 @@ def spread(results: Sequence[Result], measure: str, *, item: int | None = None) 
     if item is not None:
         values = values[:, item]
     text = percent(100 * values.mean(), 100 * values.std())
-    if len(values) == USUAL_SEEDS:
+    if len(values) == usual:
         return text
     return f"{text} ({len(values)} {'seed' if len(values) == 1 else 'seeds'})"
 

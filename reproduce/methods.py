@@ -41,7 +41,7 @@ DATASET_NAMES = {
 
 # about the seconds of a job on one core, for the order of those that were never run
 _SECONDS_ON_CORA = {"se-gnn": 20.0, "pro-gnn": 600.0, "gnn-explainer": 600.0, "pg-explainer": 120.0}
-_TIMES_CORA = {"pubmed": 6.0}
+_TIMES_CORA = {"pubmed": 6.0, "amazon-photo": 20.0, "coauthor-physics": 40.0}
 
 
 def classify(
@@ -97,7 +97,7 @@ def explainer_settings(method: str) -> dict[str, Any]:
 
 def guessed_seconds(series: Series) -> float:
     """A guess that needs no result: enough to start the longest first."""
-    return _SECONDS_ON_CORA.get(series.method, 5.0) * _TIMES_CORA.get(series.dataset, 1.0)
+    return _SECONDS_ON_CORA.get(series.method, 5.0) * _TIMES_CORA.get(series.dataset.removesuffix("-100"), 1.0)
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

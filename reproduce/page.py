@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reproduce import goals, presets
-from reproduce.experiments import EXPERIMENTS
-from reproduce.markdown import table
+from reproduce import default, goals, presets
+from reproduce.experiments import on_results_page
+from reproduce.markdown import paragraphs, table
 from reproduce.runner import duration
 from reproduce.store import Result, Store
 
@@ -40,7 +40,7 @@ def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
     """Write `results.md` and its pictures into a folder; returns the page."""
     pictures = docs / "results"
     pictures.mkdir(parents=True, exist_ok=True)
-    shown = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment is not presets}
+    shown = on_results_page()
     machines: list[str] = []
     sections = [INTRODUCTION, f"## {goals.TITLE}\n\n{goals.render(store)}\n"]
     for name, experiment in shown.items():
@@ -55,10 +55,11 @@ def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
 
 
 def write_readme(store: Store, readme: Path = ROOT / "README.md") -> None:
-    """Put the table of the presets between its two marks."""
+    """Put the table of the default preset between its two marks, below it that of the other presets."""
     before, rest = readme.read_text(encoding="utf-8").split(README_START)
     after = rest.split(README_END)[1]
-    rows = presets.render(store, readme.parent)
+    run = default.datasets_run(store)
+    rows = paragraphs(default.accuracy_table(store, run) if run else "", presets.render(store, readme.parent))
     readme.write_text(f"{before}{README_START}\n{rows}\n{README_END}{after}", encoding="utf-8")
 
 

@@ -23,6 +23,7 @@ from benchmarks.machine import describe_machine
 from reproduce.job import Job
 from reproduce.methods import guessed_seconds
 from reproduce.store import Result, Store
+from se_gnn.errors import InputError
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -75,6 +76,8 @@ def execute(job: Job, making: Making) -> Outcome:
     start = time.perf_counter()
     try:
         measures = job.measure(making.device)
+    except InputError as error:
+        return Outcome(None, str(error))
     except Exception:
         return Outcome(None, traceback.format_exc())
     return Outcome(Result(job.seed, measures, time.perf_counter() - start, made_with(making)))

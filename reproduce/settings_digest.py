@@ -13,13 +13,13 @@ from typing import Any
 Settings = dict[str, Any]
 
 # the value that results without the setting were made with, by section and key
-EARLIER: dict[str, Any] = {}
+EARLIER: dict[str, Any] = {"training.probability_floor": 1e-8}
 
 
 def same_settings(stored: Settings, wanted: Settings) -> bool:
     """Whether two settings give the same result."""
     one, other = _explicit(stored), _explicit(wanted)
-    return all(one.get(key, EARLIER.get(key)) == other.get(key, EARLIER.get(key)) for key in one | other)
+    return all(one.get(path, _earlier(path)) == other.get(path, _earlier(path)) for path in one | other)
 
 
 def digest_of(settings: Settings) -> str:
@@ -30,6 +30,11 @@ def digest_of(settings: Settings) -> str:
     """
     text = json.dumps(_explicit(settings), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _earlier(path: str) -> Any:
+    """By section and key, wherever in the settings the section is."""
+    return EARLIER.get(".".join(path.split(".")[-2:]))
 
 
 def _explicit(settings: Settings, path: str = "") -> Settings:

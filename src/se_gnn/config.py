@@ -91,12 +91,14 @@ class TrainingConfig:
     num_negatives: int = 20  # Q
     max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
+    probability_floor: float = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "epochs", "num_negatives", "support_size")
         above_zero(self, "learning_rate")
         at_least(self, 0, "weight_decay")
+        between(self, 0, 1, "probability_floor")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:
                 at_least(self, 1, name)
@@ -278,7 +280,7 @@ _AUTHORS: Settings = {
     "encoder": {"aggregation": "mean", "weight_init": "fan_in"},
     "similarity": {"measure": "distance", "directions": "both"},
     "contrast": {"node_negatives": 31, "negative_views": "second"},
-    "training": {"references": "nearest", "num_negatives": 15, "patience": None},
+    "training": {"references": "nearest", "num_negatives": 15, "patience": None, "probability_floor": 1e-8},
 }
 
 _AUTHORS_BY_DATASET: dict[str, Settings] = {

@@ -10,7 +10,15 @@ from se_gnn.datasets import dataset_names, load_dataset
 from se_gnn.errors import InputError
 from se_gnn.training import train
 
-LARGE = ("pubmed", "amazon-photo", "amazon-computers", "coauthor-cs", "coauthor-physics")
+LARGE = (
+    "pubmed",
+    "amazon-photo",
+    "amazon-computers",
+    "coauthor-cs",
+    "coauthor-physics",
+    "amazon-photo-100",
+    "coauthor-physics-100",
+)
 TOO_LARGE = ("ogbn-arxiv",)  # 90,941 labeled nodes: a tiny folder of the same layout is trained on elsewhere
 # one rate of each attacked graph says enough
 ONE_RATE = [name for name in dataset_names() if "metattack" not in name or name.endswith("0.25")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 
+import numpy as np
 import pytest
 
 from se_gnn import Config, load_dataset
 from se_gnn.explain import Explainer
+from se_gnn.figures import decimal
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
 from strategies import untrained
@@ -132,24 +134,77 @@ def test_a_tap_holds_an_edge_until_the_next(open_page, page):
     assert len(lit(browser, f"#node-{NODE} figure.own .edge.lit")) == 1
 
 
+@pytest.fixture(scope="module")
+def by_distance(hub):
+    """A model whose similarities differ from edge to edge."""
+    return untrained(hub.graph, hub.config.updated({"similarity": {"measure": "distance"}}))
+
+
+@pytest.fixture(scope="module")
+def distance_page(by_distance):
+    return report_html(by_distance, [NODE], k=3)
+
+
+def test_what_is_told_of_a_match_is_what_the_table_says_of_it(open_page, distance_page, by_distance):
+    """An edge of a neighbor that several edges are matched with has another similarity with each of them."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    browser = open_page(distance_page)
+    explanation = Explainer(by_distance).explain(NODE)
+    browser.execute_script("document.querySelector('.matching button')?.click()")  # all rows
+    for row in browser.find_elements(By.CSS_SELECTOR, f"#node-{NODE} tr[data-m]"):
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", row)
+        ActionChains(browser).move_to_element(row).perform()
+        told = browser.find_elements(By.CSS_SELECTOR, f"#node-{NODE} .told-match")
+        position = explanation.edge_ids.tolist().index(int(row.get_attribute("data-m")))
+        expected = [decimal(explanation.importance[position])]
+        expected += [decimal(one.matches.similarity[position]) for one in explanation.neighbors[:3]]
+        assert [piece.text.split()[-1] for piece in told] == expected
+
+
+def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, distance_page, by_distance):
+    browser = open_page(distance_page)
+    explanation = Explainer(by_distance).explain(NODE)
+    found = browser.execute_script(
+        """
+        const article = document.getElementById(`node-${arguments[0]}`);
+        const found = [];
+        [...article.querySelectorAll("figure:not(.own) svg")].forEach((svg, column) => {
+          for (const edge of svg.querySelectorAll(".edge[data-m]")) {
+            svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+            const told = [...article.querySelectorAll(".told-edge b .similarity")].map((one) => one.textContent);
+            found.push({ column, ids: edge.dataset.m.split(" "), told });
+          }
+        });
+        return found;
+        """,
+        NODE,
+    )
+    assert max(len(edge["ids"]) for edge in found) > 1  # else the test shows nothing
+    for edge in found:
+        matches = explanation.neighbors[edge["column"]].matches
+        positions = np.searchsorted(matches.edge_ids, [int(one) for one in edge["ids"]])
+        similarity = {decimal(matches.similarity[position]) for position in positions}
+        assert len(edge["told"]) == min(2, len(edge["ids"]))
+        assert set(edge["told"]) <= similarity
+
+
 def test_hostile_names_are_text_and_nothing_else(open_page, page, hub):
     from selenium.webdriver.common.by import By
 
     browser = open_page(page)
     assert browser.title == "<script>hub</script> · se-gnn report"
-    assert browser.execute_script("return document.scripts.length") == 1
-    assert (
-        browser.execute_script(
-            "return document.querySelectorAll('main img, main b > i, u, main i:not(.symbol)').length"
-        )
-        == 0
-    )
+    kinds = browser.execute_script("return [...document.scripts].map((script) => script.type)")
+    assert kinds == ["application/json", "module"]
+    strange = "return document.querySelectorAll('main img, main b > i, u, main i:not(.symbol)').length"
+    assert browser.execute_script(strange) == 0
     for node in (1, 2, 4, 5, 6, 7, 8):
         heading = browser.find_element(By.CSS_SELECTOR, f"#node-{node} h3 bdi")
         assert heading.get_attribute("textContent") == readable(hub.graph.node_names[node])
         direction = "return getComputedStyle(arguments[0]).unicodeBidi"
         assert browser.execute_script(direction, heading) == "isolate"
-    chips = browser.find_elements(By.CSS_SELECTOR, "#model .chip")
+    chips = browser.find_elements(By.CSS_SELECTOR, "#by-class .chip")
     assert [chip.get_attribute("textContent") for chip in chips] == list(hub.graph.class_names)
 
 
@@ -157,39 +212,91 @@ def test_long_tables_open_on_demand(open_page, page):
     from selenium.webdriver.common.by import By
 
     browser = open_page(page)
+    browser.execute_script("document.querySelector('#node-0 > details').open = true")
     shown = "return [...document.querySelectorAll('#node-0 tr[data-m]')].filter(r => r.getClientRects().length).length"
     assert browser.execute_script(shown) == 8
-    button = browser.find_element(By.CSS_SELECTOR, "#node-0 button")
+    button = browser.find_element(By.CSS_SELECTOR, "#node-0 .matching button")
     assert button.get_attribute("aria-expanded") == "false"
     browser.execute_script("arguments[0].click()", button)
     assert browser.execute_script(shown) > 8
     assert button.get_attribute("aria-expanded") == "true"
 
 
-def test_a_phone_has_no_need_to_scroll_sideways(open_page, page):
+def test_sections_are_folded_and_a_link_opens_its_own(open_page, page):
     browser = open_page(page)
-    phone = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+    opened = "return [...document.querySelectorAll('.case > details[open]')].map(d => d.parentElement.id)"
+    assert browser.execute_script(opened) == [f"node-{NODE}"]
+    assert browser.execute_script("return document.scrollingElement.scrollHeight") < 7000
+    browser.execute_script("location.hash = 'node-7'")
+    wait(browser, f"{opened}.includes('node-7')")
+    browser.execute_script("location.hash = 'calibration'")
+    wait(browser, "return document.getElementById('calibration').open")
+    browser.execute_script("document.querySelector('#node-7 > details').open = false; location.hash = 'node-7'")
+    wait(browser, f"{opened}.includes('node-7')")
+
+
+def test_a_page_opened_at_a_node_shows_it(open_page, page):
+    browser = open_page(page)
+    browser.get(f"{browser.current_url}#node-6")
+    browser.refresh()
+    wait(browser, "return document.querySelector('#node-6 > details').open")
+    wait(browser, "return Math.abs(document.getElementById('node-6').getBoundingClientRect().top) < 200")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window(open_page, page, width):
+    browser = open_page(page)
+    window = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    browser.refresh()
+    browser.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
+    wide, room = browser.execute_script(
+        "const page = document.scrollingElement; return [page.scrollWidth, page.clientWidth]"
+    )
+    assert wide <= room <= width
+    if width == 390:  # tables are cards: none of them has to be scrolled either
+        cut = "return [...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth)"
+        assert browser.execute_script(f"{cut}.map(s => s.getAttribute('aria-label'))") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_in_both_color_schemes(open_page, page, scheme):
+    """Every text of the page against the ground it stands on, as the browser computes them."""
     browser = open_page(page)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
     pairs = browser.execute_script(
         """
-        const style = getComputedStyle(document.documentElement);
-        const color = (name) => style.getPropertyValue(name).trim();
-        const on = ["--paper", "--raised"].map(color);
-        const text = ["--ink", "--faint", "--accent", "--right", "--wrong"].map(color);
-        const numbers = ["--m1", "--m2", "--m3", "--m4", "--m5"].map((name) => [color("--on-m"), color(name)]);
-        return [...text.flatMap((one) => on.map((back) => [one, back])), ...numbers];
+        for (const details of document.querySelectorAll("details")) details.open = true;
+        const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+        const painted = (colors) => {
+          canvas.clearRect(0, 0, 1, 1);
+          for (const color of colors) {
+            canvas.fillStyle = color;
+            canvas.fillRect(0, 0, 1, 1);
+          }
+          return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        };
+        const found = new Map();
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+          const element = walker.currentNode.parentElement;
+          if (!walker.currentNode.data.trim() || !element.getClientRects().length) continue;
+          if (element.closest("svg, script, option, :disabled")) continue;
+          const grounds = [];
+          for (let at = element; at; at = at.parentElement) grounds.unshift(getComputedStyle(at).backgroundColor);
+          const pair = [painted([...grounds, getComputedStyle(element).color]), painted(grounds)];
+          found.set(JSON.stringify(pair), [...pair, element.outerHTML.slice(0, 80)]);
+        }
+        const numbers = getComputedStyle(document.documentElement);
+        for (const one of ["--m1", "--m2", "--m3", "--m4", "--m5"].map((name) => numbers.getPropertyValue(name))) {
+          found.set(one, [painted([numbers.getPropertyValue("--on-m")]), painted([one]), "a number in a picture"]);
+        }
+        return [...found.values()];
         """
     )
-    assert len(pairs) == 15
-    assert min(contrast(*pair) for pair in pairs) >= 4.5
+    assert len(pairs) > 12
+    assert [(what, contrast(one, other)) for one, other, what in pairs if contrast(one, other) < 4.5] == []
     paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
@@ -202,6 +309,12 @@ def test_on_paper_everything_is_open_and_light(open_page, page):
     assert paper == "rgb(255, 255, 255)"
     hidden = "return [...document.querySelectorAll('tr[data-m]')].filter(r => !r.getClientRects().length).length"
     assert browser.execute_script(hidden) == 0
+    folded = "return document.querySelectorAll('details:not([open])').length"
+    before = browser.execute_script(folded)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(folded) == 0
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(folded) == before
 
 
 @pytest.mark.slow
@@ -220,12 +333,19 @@ def test_fifty_nodes_of_cora_take_seconds_and_few_bytes(data_dir, open_page):
 
 
 def contrast(one, other):
-    """Contrast ratio of two colors #RRGGBB, as the web's accessibility guidelines define it."""
+    """Contrast ratio of two colors, red, green and blue up to 255, as the web's accessibility guidelines define it."""
 
     def luminance(color):
-        channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        channels = [value / 255 for value in color]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def wait(browser, script):
+    """Until a script gives something."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 5).until(lambda driver: driver.execute_script(script))

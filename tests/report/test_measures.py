@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.report.measures import calibrate
+from se_gnn.report.measures import calibrate, score
 
 
 def test_expected_calibration_error_by_hand():
@@ -35,3 +35,29 @@ def test_bins_hold_every_node_and_the_error_is_a_share(cases, num_bins):
     assert sum(one.nodes for one in found.bins) == len(cases)
     assert 0 <= found.error <= 1
     assert all(one.low - 1e-6 <= one.probability <= one.high + 1e-6 for one in found.bins)
+
+
+def test_scores_by_hand():
+    # F1 of class 0: precision 1/2, recall 1; of class 1: precision 1, recall 2/3
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], dtype=np.float32)
+    found = score(probabilities, np.array([0, 1, 1, 1]))
+    assert found.macro_f1 == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert found.log_loss == pytest.approx(-np.log([0.9, 0.8, 0.4, 0.7]).mean(), abs=1e-6)
+    assert found.roc_auc == pytest.approx(1.0)
+    assert found.average_precision == pytest.approx(1.0)
+    assert found.positive == 1
+
+
+def test_ranking_is_scored_for_two_classes_that_both_occur():
+    three = score(np.eye(3, dtype=np.float32), np.array([0, 1, 2]))
+    assert three.roc_auc is three.average_precision is three.positive is None
+    one = score(np.array([[0.9, 0.1]], np.float32), np.array([0]))
+    assert one.roc_auc is None
+
+
+def test_a_class_that_nobody_votes_for_has_a_finite_log_loss():
+    assert score(np.array([[1, 0]], np.float32), np.array([1])).log_loss == pytest.approx(-np.log(1e-8), rel=1e-3)
+
+
+def test_without_nodes_there_are_no_scores():
+    assert score(np.zeros((0, 3), np.float32), np.zeros(0, np.int64)) is None

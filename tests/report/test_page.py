@@ -92,8 +92,8 @@ def test_the_policy_knows_the_style_and_the_script_by_their_digests(hub):
     text = report_html(hub, [45])
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1].replace("&#39;", "'")
     assert policy.startswith("default-src 'none'")
-    for tag in ("style", "script"):
-        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.S)
+    for tag, opened in (("style", "<style>"), ("script", '<script type="module">')):
+        (content,) = re.findall(rf"{opened}(.*?)</{tag}>", text, flags=re.S)
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
@@ -146,10 +146,13 @@ def test_any_number_of_voters_is_shown_or_counted(num_nearest):
     text = report_html(trained, [35], k=6)
     found = Page(text)
     assert len(found.all("figure")) == 1 + min(6, num_nearest)
-    votes = re.search(r'<table class="numbers vote">(.*?)</table>', text, flags=re.S)[1]
-    single = len(re.findall(r"<tr><td>\d+</td>", votes))
+    votes = re.search(r'<table class="[^"]* vote"[^>]*>(.*?)</table>', text, flags=re.S)[1]
+    single = votes.count('<td class="bar weight">')
     more = sum(int(count) for count in re.findall(r"and (\d+) more", votes))
     assert single + more == num_nearest
+    widths = [float(width) for width in re.findall(r'class="share c\d+" width="([\d.]+)"', votes)]
+    assert len(widths) == single  # a sum of many has no bar
+    assert widths[0] == max(widths) == 100
 
 
 def test_a_graph_without_any_edge_has_a_report():
@@ -161,12 +164,13 @@ def test_a_graph_without_any_edge_has_a_report():
 def test_pictures_of_nodes_are_shown():
     graph = random_graph(num_features=6, image_shape=(2, 3))
     found = Page(report_html(untrained(graph, small_config()), [12], k=2))
-    assert len(found.all("img")) == 1 + 1 + 3  # index, heading, local graphs
+    assert len(found.all("img")) == 1 + 3  # heading, local graphs
     assert all(image["src"].startswith("data:image/png;base64,") for image in found.all("img"))
 
 
 def test_attributes_with_names_are_shown(page):
-    assert "Its attributes: <u>height</u>" in page.words
+    assert "Rows side by side" in page.words
+    assert "<u>height</u>" in page.text
 
 
 def test_a_text_of_a_table_is_shown_as_words_without_numbers():
@@ -176,10 +180,17 @@ def test_a_text_of_a_table_is_shown_as_words_without_numbers():
     trained = untrained(graph, small_config())
     page = report_html(trained, [12], k=1)
     shown = Page(page).words
-    assert "Its attributes: purpose food rent." in shown
+    assert "<bdi>food rent</bdi>" in page
     assert "<bdi>purpose: rent</bdi>" in page
     assert "<bdi>rent</bdi>" in page
     assert "Each effect is exact: the attribute is taken from one of the two nodes at a time" in shown
+
+
+def test_a_name_that_is_a_number_is_not_read_as_a_count(hub):
+    numbered = Page(report_html(untrained(random_graph(), small_config()), [12]))
+    assert "Removing any one" in numbered.words or "Removing node" in numbered.words
+    assert "in node" in numbered.words
+    assert "in node" not in Page(report_html(hub, [45])).words
 
 
 def test_bad_input_is_refused_before_any_work(hub):

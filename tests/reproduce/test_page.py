@@ -2,14 +2,14 @@
 
 import pytest
 from reproduce.__main__ import chosen_jobs, main
-from reproduce.experiments import EXPERIMENTS
+from reproduce.experiments import EXPERIMENTS, on_results_page
 from reproduce.job import Job, jobs_of
 from reproduce.markdown import spread
 from reproduce.methods import classify, preset_on
 from reproduce.page import README_END, README_START, write_page, write_readme
 from reproduce.store import Result, Store
 
-from reproduce import figure_5, figure_7, goals, presets, table_2, table_4, table_5
+from reproduce import figure_5, figure_7, goals, table_2, table_4, table_5
 from se_gnn.errors import InputError
 
 MACHINE = {"cores": 2, "cpu": "a CPU", "gpu": None, "memory_gb": 8.2, "python": "3.12.1", "packages": {"torch": "2.7"}}
@@ -53,7 +53,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
     put(store, classify("cora", "se-gnn"), *[0.8] * 5)
     put(store, classify("citeseer", "gcn", noise="metattack-0.25"), 0.5)
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
-    assert [page.count(f"## {one.TITLE}\n") for one in EXPERIMENTS.values() if one is not presets] == [1] * 11
+    assert [page.count(f"## {one.TITLE}\n") for one in on_results_page().values()] == [1] * 12
     assert "Made by `python -m reproduce run all --seeds 5` at commit `abc123` on machine A, seeds 0-4." in page
     assert "- A: 2 cores of a CPU, 8 GB; Python 3.12.1, torch 2.7" in page
     assert "| `table-2` | 5 | 5 min | 60 s |" in page
@@ -66,7 +66,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
 
 def test_without_any_result_all_is_said_to_be_missing(store, tmp_path):
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
-    assert page.count("> Not run yet: `make reproduce-") == 11
+    assert page.count("> Not run yet: `make reproduce-") == 12
     assert "![" not in page
 
 

@@ -34,6 +34,9 @@ def test_a_setting_that_came_later_may_have_had_a_value_before(monkeypatch):
     assert same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "clamped"}})
     assert not same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "exact"}})
     assert same_settings({"training": {"epochs": 5, "loss": "exact"}}, {"training": {"epochs": 5, "loss": "exact"}})
+    nested = [{"config": {"training": {"epochs": 5, **more}}} for more in ({}, {"loss": "clamped"}, {"loss": "exact"})]
+    assert same_settings(nested[0], nested[1])
+    assert not same_settings(nested[0], nested[2])
 
 
 def test_digests_are_equal_for_equal_settings_alone():

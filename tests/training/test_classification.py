@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from se_gnn.config import Config
 from se_gnn.training.classification import classification_loss
 from strategies import continuous, seeds, small_config
 
@@ -17,10 +18,15 @@ def loss_of(overall, labels, config, seed=0):
     return classification_loss(overall, torch.from_numpy(labels), draw, config)
 
 
-def settings_of(references="support", num_nearest=2, num_negatives=3, support_size=4, temperature=1.0):
+def settings_of(references="support", num_nearest=2, num_negatives=3, support_size=4, temperature=1.0, floor=0.0):
     return small_config(
         similarity={"num_nearest": num_nearest, "temperature": temperature},
-        training={"references": references, "num_negatives": num_negatives, "support_size": support_size},
+        training={
+            "references": references,
+            "num_negatives": num_negatives,
+            "support_size": support_size,
+            "probability_floor": floor,
+        },
     )
 
 
@@ -45,8 +51,11 @@ def by_loops(overall, labels, config, draw):
             rest = sorted(set(others) - set(near), key=by_draw)[: config.training.num_negatives]
             positives = [i for i in near + rest if labels[i] == labels[t]]
             negatives = [i for i in near + rest if labels[i] != labels[t]]
+            if not positives and not config.training.probability_floor:
+                positives = sorted(same, key=by_score)[:1]
         share = np.exp(scores[t] / tau)
-        losses.append(-np.log(max(share[positives].sum() / share[positives + negatives].sum(), 1e-8)))
+        found = share[positives].sum() / share[positives + negatives].sum()
+        losses.append(-np.log(max(found, config.training.probability_floor)))
     return np.mean(losses)
 
 
@@ -54,13 +63,14 @@ def by_loops(overall, labels, config, draw):
 @given(
     seed=seeds, num_labeled=st.integers(4, 9), num_classes=st.integers(2, 3), k=st.integers(1, 6), q=st.integers(1, 9),
     n=st.integers(1, 5), references=st.sampled_from(["support", "nearest"]), tau=st.sampled_from([0.3, 1.0, 2.0]),
+    floor=st.sampled_from([0.0, 1e-8, 0.3]),
 )  # fmt: skip
 def test_it_is_the_log_share_of_the_positives_among_positives_and_negatives(
-    seed, num_labeled, num_classes, k, q, n, references, tau
+    seed, num_labeled, num_classes, k, q, n, references, tau, floor
 ):
     labels = np.sort(np.arange(num_labeled) % num_classes)
     overall = continuous(seed, num_labeled, num_labeled)
-    config = settings_of(references, k, q, n, tau)
+    config = settings_of(references, k, q, n, tau, floor)
     draw = np.random.default_rng(seed).random((num_labeled, num_labeled))
     found = loss_of(overall, labels, config, seed)
     assert float(found) == pytest.approx(by_loops(overall, labels, config, draw), rel=1e-4, abs=1e-6)
@@ -115,3 +125,36 @@ def test_its_gradient_makes_same_class_nodes_more_similar_and_others_less():
     same = (labels[:, None] == labels[None]) & ~np.eye(6, dtype=bool)
     assert (overall.grad[torch.from_numpy(same)] <= 0).all()
     assert (overall.grad[torch.from_numpy(labels[:, None] != labels[None])] >= 0).all()
+
+
+FAR = torch.tensor([[0.0, -90, 0, 0], [-90, 0, 0, 0], [0, 0, 0, -90], [0, 0, -90, 0]])  # alike by no class
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_the_gradient_is_as_large_as_it_gets_where_the_model_is_most_wrong(references):
+    overall, labels = FAR.clone().requires_grad_(), np.array([0, 0, 1, 1])
+    loss = loss_of(overall, labels, settings_of(references, num_nearest=2, num_negatives=1))
+    loss.backward()
+    assert float(loss.detach()) > 80  # -log of a share that float32 cannot hold
+    assert overall.grad[0, 1].item() == pytest.approx(-1 / 4)
+
+
+@pytest.mark.parametrize("references", ["support", "nearest"])
+def test_with_a_floor_the_loss_is_flat_there_as_the_authors_have_it(references):
+    overall, labels = FAR.clone().requires_grad_(), np.array([0, 0, 1, 1])
+    loss = loss_of(overall, labels, settings_of(references, num_nearest=2, num_negatives=1, floor=1e-8))
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(-np.log(1e-8))
+    assert not overall.grad.any()
+
+
+def test_only_the_authors_keep_a_floor():
+    floors = {name: Config.preset(name).training.probability_floor for name in ("paper", "authors")}
+    assert floors == {"paper": 0.0, "authors": 1e-8}
+
+
+@given(seed=seeds, references=st.sampled_from(["support", "nearest"]))
+def test_its_gradient_is_that_of_finite_differences(seed, references):
+    labels, overall = np.array([0, 0, 0, 1, 1, 1]), continuous(seed, 6, 6).double().requires_grad_()
+    config = settings_of(references, num_nearest=2, num_negatives=2, support_size=2)
+    assert torch.autograd.gradcheck(lambda values: loss_of(values, labels, config), overall, eps=1e-7, atol=1e-5)

@@ -3,6 +3,7 @@
 "Pitfalls of Graph Neural Network Evaluation" (https://arxiv.org/abs/1811.05868). Amazon: a node is a product, an edge
 joins products that are often bought together, the features are words of its reviews. Coauthor: a node is an author, an
 edge joins two who wrote a paper together, the features are keywords of the papers. No split is published with them.
+A name that ends in `-100` has 100 labeled nodes in all.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import numpy as np
 
 from se_gnn.datasets.npz import read_graph
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.datasets.split import split_by_class
+from se_gnn.datasets.split import split_by_class, split_by_count
 from se_gnn.graph import AttributedGraph
 
 URL = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 TRAIN_PER_CLASS = 20
 VAL_PER_CLASS = 30
+FEW = "-100"  # the end of a name: 100 labeled nodes in all
+FEW_COUNTS = {"train": 100, "val": 500, "test": 1000}
 
 
 def _file(name: str, sha256: str | None) -> RawFile:
@@ -41,11 +44,18 @@ SOURCES = {
 
 
 def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
-    """A graph with sparse features; 20 nodes a class are labeled, 30 a class validate, the others test, by ``seed``."""
-    folder, file = SOURCES[name]
+    """A graph with sparse features and a split by ``seed``.
+
+    20 nodes per class are labeled, 30 per class validate, the others test; with 100 labeled nodes in all, drawn by the
+    shares of the classes, 500 validate and 1,000 test.
+    """
+    folder, file = SOURCES[name.removesuffix(FEW)]
     raw = read_graph(read_verified([file], folder, data_dir=data_dir)[file.name], where=file.name)
     generator = np.random.default_rng(seed)
-    split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
+    if name.endswith(FEW):
+        split = split_by_count(raw.labels, **FEW_COUNTS, generator=generator)
+    else:
+        split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
     return AttributedGraph.build(
         name=name,
         features=raw.features,

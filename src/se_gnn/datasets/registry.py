@@ -39,7 +39,7 @@ _RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
 _INFOS = (
     DatasetInfo(
         name="digits",
-        description="1,797 handwritten digits, each joined to its 5 nearest; 10 labeled a class",
+        description="1,797 handwritten digits, each joined to its 5 nearest; 10 labeled per class",
         embedded=True,
         module="se_gnn.datasets.digits",
     ),
@@ -93,22 +93,32 @@ _INFOS = (
     ),
     DatasetInfo(
         name="amazon-photo",
-        description="7,650 products, 8 categories; 20 labeled a class",
+        description="7,650 products, 8 categories; 20 labeled per class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="amazon-computers",
-        description="13,752 products, 10 categories; 20 labeled a class",
+        description="13,752 products, 10 categories; 20 labeled per class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="coauthor-cs",
-        description="18,333 authors, 15 fields; 20 labeled a class",
+        description="18,333 authors, 15 fields; 20 labeled per class",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(
         name="coauthor-physics",
-        description="34,493 authors, 5 fields; 20 labeled a class",
+        description="34,493 authors, 5 fields; 20 labeled per class",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="amazon-photo-100",
+        description="amazon-photo with 100 labeled nodes in all, 500 to validate and 1,000 to test",
+        module="se_gnn.datasets.gnn_benchmark",
+    ),
+    DatasetInfo(
+        name="coauthor-physics-100",
+        description="coauthor-physics with 100 labeled nodes in all, 500 to validate and 1,000 to test",
         module="se_gnn.datasets.gnn_benchmark",
     ),
     DatasetInfo(

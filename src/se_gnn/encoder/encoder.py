@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from se_gnn.config import EncoderConfig
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.fixed_order import linear
 from se_gnn.graph.sparse import SparseMatrix
 
 
@@ -70,20 +71,20 @@ class Encoder(nn.Module):
         assert isinstance(layer, nn.Linear)
         if isinstance(features, SparseMatrix):
             return features @ layer.weight.T.contiguous() + layer.bias
-        out: Tensor = layer(features)
-        return out
+        return linear(features, layer.weight, layer.bias)
 
     def later_layers(self, first: Tensor) -> Tensor:
         """H^m from the output of the first layer, node by node, [..., D]."""
         h = first
         for layer in self.layers[1:]:
-            h = layer(torch.relu(h))
+            assert isinstance(layer, nn.Linear)
+            h = linear(torch.relu(h), layer.weight, layer.bias)
         return h
 
     def residual(self, h: Tensor, heard: Tensor) -> Tensor:
         """H from H^m and what each node hears of it, [..., D]."""
         if self.weight is not None:
-            return torch.relu(self.weight(heard)) + h
+            return torch.relu(linear(heard, self.weight.weight)) + h
         assert self.scale is not None
         return heard * self.scale + h
 

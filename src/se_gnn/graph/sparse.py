@@ -11,6 +11,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from se_gnn.graph.csr import csr_product
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMatrix:
@@ -77,11 +79,11 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        return matrix.rows @ dense
+        return csr_product(matrix.rows, dense)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.transposed @ grad, None
+        return csr_product(ctx.matrix.transposed, grad), None
 
 
 def _csr(indptr: Any, indices: Any, values: Tensor, shape: tuple[int, ...], device: torch.device | str) -> Tensor:

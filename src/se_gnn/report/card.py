@@ -12,9 +12,10 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
-from se_gnn.report.measures import Calibration, calibrate, part_of
+from se_gnn.report.measures import Calibration, Scores, calibrate, part_of, score
+from se_gnn.report.predictions import PARTS
 
-PARTS = {"train": "labeled", "val": "validation", "test": "test"}
+MOST_CONFUSED = 8
 
 
 class Fact(NamedTuple):
@@ -40,6 +41,15 @@ class PartFigures:
         return self.right / self.nodes if self.nodes else None
 
 
+class Confused(NamedTuple):
+    """Nodes of one class that were predicted as another."""
+
+    label: int
+    predicted: int
+    nodes: int
+    of: int  # nodes of the class
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Card:
     """What a reader has to know of a model before its answers."""
@@ -52,6 +62,8 @@ class Card:
     measured_nodes: int
     classes: tuple[ClassFigures, ...]
     confusion: IntArray
+    confused: tuple[Confused, ...]  # most nodes first
+    scores: Scores | None
     calibration: Calibration
     rests_on: tuple[Fact, ...]
 
@@ -76,8 +88,26 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
         measured_nodes=len(nodes),
         classes=by_class(graph, confusion),
         confusion=confusion,
+        confused=most_confused(confusion),
+        scores=score(prediction.probabilities[nodes], truth),
         calibration=calibrate(prediction.probabilities[nodes], truth),
         rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.config)),
+    )
+
+
+def most_confused(confusion: IntArray) -> tuple[Confused, ...]:
+    """The classes that are most often taken for one another, from the confusion matrix [C, C]; most nodes first.
+
+    >>> most_confused(np.array([[5, 1], [3, 4]]))[0]
+    Confused(label=1, predicted=0, nodes=3, of=7)
+    """
+    wrong = confusion - np.diag(confusion.diagonal())
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
+    pairs = (divmod(int(place), len(confusion)) for place in order)
+    return tuple(
+        Confused(label, predicted, int(wrong[label, predicted]), int(confusion[label].sum()))
+        for label, predicted in pairs
+        if wrong[label, predicted]
     )
 
 
@@ -92,8 +122,8 @@ def _data(graph: AttributedGraph) -> list[Fact]:
     unknown = int((graph.labels < 0).sum())
     facts = [
         Fact("nodes", f"{graph.num_nodes:,}", "what is classified"),
-        Fact("edges", f"{graph.num_edges:,}", "relations, without direction, each counted once"),
-        Fact("features", f"{graph.num_features:,}", f"attributes of a node: {kind}"),
+        Fact("edges", f"{graph.num_edges:,}", "without direction, each counted once"),
+        Fact("features", f"{graph.num_features:,}", f"attributes per node: {kind}"),
         Fact("classes", f"{graph.num_classes:,}", "possible answers"),
         Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
         Fact("validation", f"{len(graph.val):,}", "nodes that chose the best epoch"),
@@ -111,9 +141,14 @@ def _settings(config: Config, labeled: int) -> list[Fact]:
     measure = {"cosine": "cosine of the angle", "distance": "minus the distance"}[s.measure]
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
-        Fact("voters", str(s.num_nearest), f"nearest of the {labeled:,} labeled nodes", "K"),
-        Fact("weight of the node itself", f"{s.node_weight:g}", f"its surroundings weigh {1 - s.node_weight:g}", "λ"),
-        Fact("reach of the surroundings", str(s.hops), "hops: the edges among the nodes this near", "n"),
+        Fact("labeled neighbors that vote", str(s.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
+        Fact("weight of the node itself", f"{s.node_weight:g}", f"its local graph weighs {1 - s.node_weight:g}", "λ"),
+        Fact(
+            "size of a local graph",
+            f"{s.hops} {'hop' if s.hops == 1 else 'hops'}",
+            "the edges among all nodes this near",
+            "n",
+        ),
         Fact("similarity of two vectors", measure, "0 is equal" if s.measure == "distance" else "1 is equal", "sim"),
         Fact("temperature of the vote", f"{s.temperature:g}", "smaller: the nearest count for more", "τ"),
         Fact("directions of matching", ways, "the node's edges, or the labeled node's, too"),
@@ -152,13 +187,13 @@ def _rests_on(prediction: Prediction, graph: AttributedGraph, config: Config) ->
     facts = [
         Fact("labeled nodes that vote", f"{len(voted):,} of {len(graph.train):,}", "at least once"),
         Fact("vote of the nearest", f"{weights[:, 0].mean():.0%}", "its mean weight"),
-        Fact("voters for half the weight", f"{np.median(half):g}", "median number"),
-        Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all voters are of the predicted class"),
+        Fact("neighbors for half the weight", f"{np.median(half):g}", "median number"),
+        Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all labeled neighbors are of the predicted class"),
     ]
     if compared.any() and np.abs(node).sum() + np.abs(structure).sum() > 0:
         share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
         facts.append(
-            Fact("node : surroundings", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity")
+            Fact("node : local graph", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity")
         )
     if not compared.all():
         facts.append(Fact("compared by attributes alone", f"{1 - compared.mean():.1%}", "of all comparisons: no edges"))

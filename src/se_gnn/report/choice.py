@@ -7,7 +7,7 @@ import numpy as np
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction
-from se_gnn.report.survey import certainty, unlabeled
+from se_gnn.report.predictions import certainty, unlabeled
 
 CERTAIN, UNCERTAIN, MISTAKES = 2, 2, 4
 

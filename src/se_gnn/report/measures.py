@@ -1,4 +1,4 @@
-"""How good predictions are: by class, and whether a probability means what it says. Shapes: T nodes, C classes."""
+"""How good predictions are, and whether a probability means what it says. Shapes: T nodes, C classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
 
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import Prediction
 
 NUM_BINS = 10
+LEAST = 1e-8  # probability of a class that nobody votes for, as training counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,48 @@ class Calibration:
     error: float
 
 
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Figures of one part of the split; None where they are not defined.
+
+    The area under the ROC curve and the average precision are of two classes alone; the second one, ``positive``, is
+    the class that is to be found.
+    """
+
+    macro_f1: float
+    log_loss: float
+    roc_auc: float | None
+    average_precision: float | None
+    positive: int | None
+
+
 def part_of(prediction: Prediction, positions: IntArray) -> Prediction:
     """The predictions at some positions."""
     values = {field.name: getattr(prediction, field.name)[positions] for field in dataclasses.fields(prediction)}
     return Prediction(**values)
+
+
+def score(probabilities: FloatArray, truth: IntArray) -> Scores | None:
+    """Macro-F1 over the classes that occur or were predicted, log loss, and for two classes how well they are ranked.
+
+    None without nodes.
+
+    Args:
+        probabilities: of all classes, [T, C].
+        truth: the class of each node, [T].
+    """
+    if not len(truth):
+        return None
+    num_classes = probabilities.shape[1]
+    likely = np.maximum(probabilities.astype(np.float64), LEAST)
+    ranked = num_classes == 2 and len(np.unique(truth)) == 2
+    return Scores(
+        macro_f1=float(f1_score(truth, probabilities.argmax(axis=1), average="macro")),
+        log_loss=float(log_loss(truth, likely / likely.sum(axis=1, keepdims=True), labels=np.arange(num_classes))),
+        roc_auc=float(roc_auc_score(truth, probabilities[:, 1])) if ranked else None,
+        average_precision=float(average_precision_score(truth, probabilities[:, 1])) if ranked else None,
+        positive=1 if ranked else None,
+    )
 
 
 def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BINS) -> Calibration:
@@ -49,17 +90,16 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
         truth: the class of each node, [T].
         num_bins: how many bins there are between 0 and 1.
     """
+    if not len(truth):
+        return Calibration((), 0.0)
     sure = np.minimum(probabilities.max(axis=1).astype(np.float64), 1.0)  # sums of float32 weights may pass 1
     right = probabilities.argmax(axis=1) == truth
-    number = np.clip(np.ceil(sure * num_bins).astype(np.int64) - 1, 0, num_bins - 1)  # a bin holds its upper end
+    # scikit-learn takes labels that are all alike for a mistake unless it is told which one is positive
+    accuracy, probability = calibration_curve(right, sure, n_bins=num_bins, pos_label=True)
+    edges = np.linspace(0, 1, num_bins + 1)
+    held = np.bincount(np.searchsorted(edges[1:-1], sure), minlength=num_bins)  # a bin holds its upper end
     bins = tuple(
-        Bin(
-            b / num_bins,
-            (b + 1) / num_bins,
-            int((number == b).sum()),
-            sure[number == b].mean(),
-            right[number == b].mean(),
-        )
-        for b in np.unique(number).tolist()
+        Bin(b / num_bins, (b + 1) / num_bins, int(held[b]), float(p), float(a))
+        for b, p, a in zip(np.flatnonzero(held).tolist(), probability, accuracy)
     )
-    return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / max(1, len(truth)))
+    return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / len(truth))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,16 @@ from se_gnn.figures import decimal, effect, percent, tenths
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.optional import require
-from se_gnn.plot.palette import class_style
+from se_gnn.plot.svg import match_class
 from se_gnn.plot.text import isolated, readable
+from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
 from se_gnn.report.choice import choose_nodes
+from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
 from se_gnn.report.node import node_parts
 from se_gnn.report.node_image import NodeImages
-from se_gnn.report.survey import survey
+from se_gnn.report.predictions import prediction_table
 
 NEIGHBORS = 4  # that come with a picture
 
@@ -58,7 +59,8 @@ def report_html(
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
     card = model_card(trained, prediction)
-    style, script = _asset("page.css") + _class_colors(graph.num_classes), _asset("page.js")
+    misleading = find_misleading(prediction, graph)
+    style, code = stylesheet(graph.num_classes), script()
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("se_gnn.report", "templates"),
         autoescape=True,
@@ -69,7 +71,7 @@ def report_html(
     environment.filters.update(
         percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
-    environment.globals["class_style"] = class_style
+    environment.globals.update(shown_name=graph.caption, match_class=match_class)
     page: str = environment.get_template("page.html").render(
         title=graph.name if title is None else title,
         version=__version__,
@@ -77,13 +79,16 @@ def report_html(
         config=trained.config,
         card=card,
         reliability=reliability_diagram(card.calibration),
-        survey=survey(prediction, graph),
+        predictions=prediction_table(prediction, graph, explained=wanted),
+        misleading=misleading[:MOST_MISLEADING],
+        num_misleading=len(misleading),
+        numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
         parts=list(node_parts(trained, wanted, k, progress=progress)),
         included=frozenset(wanted.tolist()),
         images=NodeImages(graph),
         style=style,
-        script=script,
-        policy=_policy(style, script),
+        script=code,
+        policy=_policy(style, code),
     )
     return page
 
@@ -94,15 +99,6 @@ def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
     if len(missing):
         raise InputError(f"nodes must be between 0 and {num_nodes - 1}, got {missing[0]}")
     return ids
-
-
-def _asset(name: str) -> str:
-    return resources.files("se_gnn.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _class_colors(num_classes: int) -> str:
-    """The colors of the classes as rules that follow those of the page."""
-    return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
 
 
 def _policy(style: str, script: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from se_gnn.explain import Explanation, Neighbor
 from se_gnn.plot.vote import vote_bars
 
-MOST_VOTES = 15  # single voters; the others are summed up by class
+MOST_VOTES = 15  # single neighbors; the others are summed up by class
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteRow:
-    """One voter, or those of a class that are not shown one by one (then ``neighbor`` is None)."""
+    """One labeled neighbor, or those of a class that are not shown one by one: then ``neighbor`` and bars are None."""
 
     rank: int
     neighbor: Neighbor | None
     label: int
     weight: float
     count: int
-    bar: Piece
+    bar: Piece | None  # a sum of many beside single ones would look like the nearest
     node_term: Piece | None
     structure_term: Piece | None
 
@@ -57,7 +57,7 @@ def vote_of(explanation: Explanation) -> Vote:
     ends = [0.0] + [end for one in shown for end in (one.node_term, one.structure_term, one.similarity)]
     low, high = min(ends), max(ends)
     scale = 100 / (high - low or 1)
-    heaviest = max(bar.weight for bar in bars)
+    heaviest = max(one.weight for one in shown) or 1
     hidden = explanation.neighbors[len(shown) :]
 
     def piece(start: float, end: float) -> Piece:
@@ -65,13 +65,14 @@ def vote_of(explanation: Explanation) -> Vote:
 
     def row(rank: int, label: int, weight: float, one: Neighbor | None) -> VoteRow:
         count = 1 if one is not None else sum(other.label == label for other in hidden)
-        node_term = structure_term = None
-        if one is not None:
-            node_term = piece(0, one.node_term)
-            if one.structure_similarity is not None:
-                start = one.node_term if one.node_term * one.structure_term > 0 else 0.0
-                structure_term = piece(start, start + one.structure_term)
-        return VoteRow(rank, one, label, weight, count, Piece(0, 100 * weight / heaviest), node_term, structure_term)
+        if one is None:
+            return VoteRow(rank, one, label, weight, count, None, None, None)
+        structure_term = None
+        if one.structure_similarity is not None:
+            start = one.node_term if one.node_term * one.structure_term > 0 else 0.0
+            structure_term = piece(start, start + one.structure_term)
+        bar = Piece(0, 100 * weight / heaviest)
+        return VoteRow(rank, one, label, weight, count, bar, piece(0, one.node_term), structure_term)
 
     rows = tuple(row(rank, bar.label, bar.weight, bar.neighbor) for rank, bar in enumerate(bars, start=1))
     return Vote(tuple(_slices(explanation)), rows, -low * scale)

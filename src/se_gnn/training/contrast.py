@@ -14,6 +14,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderInputs, propagation
+from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
@@ -88,11 +89,11 @@ def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> 
     second = model(inputs.masked(draws.keep_second).with_propagation(draws.propagation))
     both = torch.cat([first, second])
     nodes = draws.nodes
-    node_loss = _info_nce(first[nodes], second[nodes], _rows(both, draws.other_nodes), model.config)
+    node_loss = _info_nce(rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes), model.config)
     if not len(draws.edges):
         return node_loss, node_loss.new_zeros(())
-    query, positive = ((view[draws.edges[:, 0]] + view[draws.edges[:, 1]]) / 2 for view in (first, second))
-    negatives = (_rows(both, draws.other_edges[..., 0]) + _rows(both, draws.other_edges[..., 1])) / 2
+    query, positive = (_middles(view, draws.edges) for view in (first, second))
+    negatives = _middles(both, draws.other_edges)
     return node_loss, _info_nce(query, positive, negatives, model.config)
 
 
@@ -106,7 +107,7 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config
     good = aligned(query, positive, measure)[:, None]  # [B, 1]
     bad = aligned(query[:, None], negatives, measure)  # [B, Q]
     scores = torch.cat([good, bad], dim=1) / temperature
-    return -torch.log_softmax(scores, dim=1)[:, 0].mean()
+    return torch.nn.functional.cross_entropy(scores, torch.zeros_like(scores[:, 0], dtype=torch.int64))
 
 
 def _other_than(own: IntArray, total: int, count: int, generator: np.random.Generator) -> IntArray:
@@ -122,8 +123,9 @@ def _views(shape: tuple[int, ...], config: Config, generator: np.random.Generato
     return generator.random(shape) < 0.5
 
 
-def _rows(both: Tensor, index: Tensor) -> Tensor:
-    return torch.nn.functional.embedding(index, both)  # as both[index], with a faster way back
+def _middles(h: Tensor, edges: Tensor) -> Tensor:
+    """Edge representations, Eq. (3): [N, D] and [..., 2] to [..., D]."""
+    return (rows(h, edges[..., 0]) + rows(h, edges[..., 1])) / 2
 
 
 def _keys(edges: IntArray, num_nodes: int) -> IntArray:

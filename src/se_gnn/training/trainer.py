@@ -18,6 +18,7 @@ from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.figures import known
 from se_gnn.files import append_line, json_line, locked, replace_file
+from se_gnn.fixed_order import one_thread
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.model.prediction import accuracy, log_loss
@@ -45,7 +46,7 @@ def train(
     folder: Path | None = None,
     max_memory: int | str | None = None,
 ) -> TrainedModel:
-    """Train a model; on the CPU the same seed gives the same bits.
+    """Train a model; on the CPU the same seed gives the same bits, on any number of threads.
 
     Args:
         graph: a graph with labeled nodes of at least two classes.
@@ -187,6 +188,7 @@ class TrainingRun:
             contrast = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
         return Draws(plan, references, contrast)
 
+    @one_thread()
     def run_draws(self, draws: Draws) -> tuple[Tensor, Tensor]:
         """Eq. (14) with its three parts, [4], after a step of Adam; class probabilities of the validation nodes."""
         self.model.train()

@@ -1,59 +1,37 @@
-// Lights matched edges together: by pointer, by touch, and by the arrow keys. The page can be read without it.
-"use strict";
+// Lights matched edges together: by pointer, by touch, and by the arrow keys.
+// A block holds pictures and a table. Elements that stand for the same edge of the explained node share an id in
+// data-m: its row has that one alone, an edge of a neighbor the ids of all that are matched with it.
 
 const REACH = 14; // pixels: how near to an edge a pointer has to be
-const ROWS_AT_FIRST = 8;
-const NAMED = 1; // edges of a picture that are told in words
+const MOST_TOLD = 2; // edges that are told in words at a time
 
-for (const block of document.querySelectorAll(".matching")) makeMatching(block);
-for (const table of document.querySelectorAll("table.relations")) makeFoldable(table);
-window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details")) details.open = true;
-});
-
-function makeMatching(block) {
+export function makeMatching(block) {
   const told = block.querySelector(".told");
   if (!told) return;
-  told.textContent = told.dataset.idle;
   const linked = [...block.querySelectorAll("[data-m]")].map((element) => ({ element, ids: idsOf(element) }));
+  const rows = [...block.querySelectorAll("tr[data-m]")];
   let pinned = false;
+  told.textContent = told.dataset.idle;
 
-  function light(ids) {
+  // `column`: the neighbor whose picture is pointed at, from 0; -1 for the node's own picture and for the table.
+  function light(ids, column = -1) {
     block.classList.toggle("active", ids.size > 0);
-    for (const one of linked) {
-      one.element.classList.toggle("lit", one.ids.some((id) => ids.has(id)));
-    }
-    tell(ids.size > 0);
-  }
-
-  function tell(any) {
-    told.textContent = any ? "" : told.dataset.idle;
-    if (!any) return;
-    for (const figure of block.querySelectorAll("figure")) {
-      const titles = [...figure.querySelectorAll(".edge.lit > title")].map((title) => title.textContent);
-      if (!titles.length) continue;
-      const line = document.createElement("span");
-      const name = document.createElement("b");
-      const bdi = document.createElement("bdi");
-      bdi.textContent = figure.querySelector(".name").textContent;
-      name.append(bdi);
-      const more = titles.length > NAMED ? `; and ${titles.length - NAMED} more` : "";
-      line.append(name, ` ${titles.slice(0, NAMED).join("; ")}${more}`);
-      told.append(line, " ");
-    }
+    for (const one of linked) one.element.classList.toggle("lit", one.ids.some((id) => ids.has(id)));
+    tell(told, rows.filter((row) => ids.has(row.dataset.m)), column);
   }
 
   const clear = () => {
     pinned = false;
     light(new Set());
   };
-  const lightElement = (element) => light(new Set(element ? idsOf(element) : []));
+  const lightElement = (element, column = -1) => light(new Set(element ? idsOf(element) : []), column);
 
-  for (const svg of block.querySelectorAll("svg.local-graph")) {
+  [...block.querySelectorAll("svg.local-graph")].forEach((svg, place) => {
     const edges = [...svg.querySelectorAll(".edge[data-m]")];
-    if (!edges.length) continue;
+    if (!edges.length) return;
+    const lightEdge = (edge) => lightElement(edge, place - 1);
     svg.addEventListener("pointermove", (event) => {
-      if (event.pointerType === "mouse" && !pinned) lightElement(nearestEdge(edges, event));
+      if (event.pointerType === "mouse" && !pinned) lightEdge(nearestEdge(edges, event));
     });
     svg.addEventListener("pointerleave", (event) => {
       if (event.pointerType === "mouse" && !pinned) clear();
@@ -61,13 +39,12 @@ function makeMatching(block) {
     svg.addEventListener("click", (event) => {
       const edge = nearestEdge(edges, event);
       pinned = edge !== null;
-      lightElement(edge);
+      lightEdge(edge);
     });
     svg.setAttribute("tabindex", "0");
-    makeWalkable(svg, edges, lightElement, clear);
-  }
+    makeWalkable(svg, edges, lightEdge, clear);
+  });
 
-  const rows = [...block.querySelectorAll("tr[data-m]")];
   for (const row of rows) {
     row.addEventListener("pointerenter", () => pinned || lightElement(row));
     row.addEventListener("pointerleave", () => pinned || clear());
@@ -78,6 +55,33 @@ function makeMatching(block) {
   }
   const table = block.querySelector(".scroll");
   makeWalkable(table, rows, lightElement, clear, ["ArrowDown"], ["ArrowUp"]);
+}
+
+// What the table says of these edges, match by match: the one place where the numbers stand.
+function tell(told, rows, column) {
+  told.textContent = rows.length ? "" : told.dataset.idle;
+  for (const row of rows.slice(0, MOST_TOLD)) {
+    const line = document.createElement("span");
+    line.className = "told-edge";
+    line.append(...copies(...row.querySelector("th").childNodes), " ");
+    line.append(labeled("importance", row.querySelector(".importance"), column < 0));
+    [...row.querySelectorAll("td.match")].forEach((cell, place) => {
+      line.append(labeled(cell.dataset.label, cell, place === column));
+    });
+    told.append(line);
+  }
+  if (rows.length > MOST_TOLD) told.append(`and ${rows.length - MOST_TOLD} more edges, marked in the table`);
+}
+
+function labeled(text, cell, here) {
+  const piece = document.createElement(here ? "b" : "span");
+  piece.className = "told-match";
+  piece.append(`${text} `, ...copies(...cell.childNodes));
+  return piece;
+}
+
+function copies(...nodes) {
+  return nodes.map((node) => node.cloneNode(true));
 }
 
 // One stop of the tab key; inside, keys move from item to item.
@@ -135,22 +139,6 @@ function distanceTo(line, x, y) {
   const squared = along.x ** 2 + along.y ** 2 || 1;
   const share = Math.min(1, Math.max(0, ((x - start.x) * along.x + (y - start.y) * along.y) / squared));
   return Math.hypot(x - start.x - share * along.x, y - start.y - share * along.y);
-}
-
-// Long tables show their first rows until asked for all.
-function makeFoldable(table) {
-  const count = table.tBodies[0].rows.length;
-  if (count <= ROWS_AT_FIRST) return;
-  const button = document.createElement("button");
-  const fold = (short) => {
-    table.classList.toggle("short", short);
-    button.textContent = short ? `Show all ${count} relations` : "Show fewer";
-    button.setAttribute("aria-expanded", String(!short));
-  };
-  button.type = "button";
-  button.addEventListener("click", () => fold(!table.classList.contains("short")));
-  fold(true);
-  table.parentElement.after(button);
 }
 
 function idsOf(element) {

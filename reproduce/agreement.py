@@ -1,0 +1,65 @@
+"""How far evidence agrees between five training seeds, beside other explainers on the same nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reproduce.job import Series
+from reproduce.markdown import NOT_APPLICABLE, paragraphs, table
+from reproduce.methods import NAMES, baseline_settings, explainer_settings, se_gnn_settings
+from reproduce.store import Store
+
+TITLE = "Evidence of five training seeds, and fidelity"
+ELSEWHERE = True  # on docs/truth.md
+DATASETS = ("cora",)
+METHODS = {"best": "se-gnn", "authors": "se-gnn", "gnn-explainer": "gnn-explainer", "pg-explainer": "pg-explainer"}
+NODES, SEEDS, TOP = 100, 5, 10
+MEASURES = {
+    "labeled_nodes_jaccard": "ten nearest labeled nodes",
+    "edges_jaccard": "ten most important edges",
+    "fidelity+": "fidelity+",
+    "fidelity-": "fidelity-",
+    "changed_without_nearest_labeled": "changed without the ten nearest labeled nodes",
+    "changed_by_nearest_labeled_alone": "changed by the ten nearest labeled nodes alone",
+}
+ABOUT = f"""\
+{NODES} test nodes, evenly spaced; models trained with {SEEDS} seeds, each explained. The first two columns are the
+mean Jaccard index of the evidence of two seeds: 1 where both name the same, 0 where they have nothing in common.
+GNNExplainer and PGExplainer explain a GCN with the settings that validation nodes chose. Fidelity is PyG's, of the
+ten most important edges of the first seed: how often the prediction changes without them (fidelity+, high is good)
+and with them alone (fidelity-, low is good). The last two columns are another measure, of labeled nodes: how often
+the prediction changes when the ten nearest lose their labels, and when they alone vote; the graph stays as it is."""
+
+
+def on_graph(dataset: str, name: str) -> Series:
+    """A preset or an explainer on a graph."""
+    method = METHODS[name]
+    about: dict[str, Any] = {"nodes": NODES, "seeds": SEEDS, "top": TOP}
+    if method == "se-gnn":
+        about["config"] = se_gnn_settings(dataset, name)
+    else:
+        about |= {"network": baseline_settings(dataset, "gcn"), "explainer": explainer_settings(method)}
+    variant = name if method == "se-gnn" else ""
+    return Series(kind="agreement", dataset=dataset, method=method, variant=variant, settings=about, seeded=False)
+
+
+def series() -> list[Series]:
+    """All of them on every graph."""
+    return [on_graph(dataset, name) for dataset in DATASETS for name in METHODS]
+
+
+def render(store: Store, pictures: Path) -> str:
+    """A row for each that was run."""
+    rows = []
+    for dataset in DATASETS:
+        for name, method in METHODS.items():
+            results = store.of(on_graph(dataset, name))
+            if results:
+                found = results[0].measures
+                shown = f"{NAMES[method]}, `{name}`" if method == "se-gnn" else NAMES[method]
+                cells = [f"{found[one]:.3f}" if one in found else NOT_APPLICABLE for one in MEASURES]
+                rows.append([f"{dataset}, {shown}", *cells])
+    if not rows:
+        return paragraphs(ABOUT, "> Not run yet: `make reproduce-agreement`.")
+    return paragraphs(ABOUT, table(["", *MEASURES.values()], rows))

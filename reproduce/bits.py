@@ -1,0 +1,169 @@
+"""Same seed, same bits: trained on 1, 2 and 4 threads, interrupted or not, in processes of their own.
+
+python -m reproduce.bits --runs 200 --out bits.jsonl
+
+Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line with
+the number of runs and of differing bits, and with what made it; 1 as exit status where a bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+DATASETS = ("digits", "ba-shapes", "syn-cora")  # the last is made from Cora
+PRESETS = ("paper", "authors", "best")
+THREADS = (1, 2, 4)
+MOST_THREADS = 4
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What must have the same bits however it is run."""
+
+    dataset: str
+    preset: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset} {self.preset} seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a case is run."""
+
+    threads: int
+    interrupted: bool
+
+
+WAYS = tuple(Way(threads, interrupted) for interrupted in (False, True) for threads in THREADS)
+
+
+def all_runs() -> Iterator[tuple[Case, Way]]:
+    """Every way of every case, seed by seed, without end."""
+    for seed in itertools.count():
+        for preset, dataset, way in itertools.product(PRESETS, DATASETS, WAYS):
+            yield Case(dataset, preset, seed), way
+
+
+def trained_bits(cases: Sequence[Case], way: Way, epochs: int) -> list[bytes]:
+    """Parameters and predictions of each case, trained in a process of their own; interrupted: in two, one killed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wanted = json.dumps([[case.dataset, case.preset, case.seed] for case in cases])
+        for stage in ("killed", "whole") if way.interrupted else ("whole",):
+            _run_child([wanted, stage, str(way.threads), str(epochs), name], way.threads, dies=stage == "killed")
+        return [(folder / f"{i}.bits").read_bytes() for i in range(len(cases))]
+
+
+def differing_bits(one: bytes, other: bytes) -> int:
+    """How many bits differ; what one has more counts as differing.
+
+    >>> differing_bits(bytes([0b1010]), bytes([0b1001]))
+    2
+    """
+    common = min(len(one), len(other))
+    a, b = (np.frombuffer(each[:common], np.uint8) for each in (one, other))
+    return int(np.bitwise_count(a ^ b).sum()) + 8 * (max(len(one), len(other)) - common)
+
+
+def _run_child(arguments: Sequence[str], threads: int, *, dies: bool) -> None:
+    counts = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    environment = {**os.environ, **counts, "NUMBA_NUM_THREADS": str(MOST_THREADS)}
+    command = [sys.executable, "-m", "reproduce.bits", "--child", *arguments]
+    done = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != (_KILLED if dies else 0):
+        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stderr}")
+
+
+_KILLED = 77
+
+
+def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> None:
+    """Train the cases one after the other; a killed one ends without a word in the middle of the last."""
+    import numba
+    import torch
+
+    from se_gnn.config import Config
+    from se_gnn.datasets import load_dataset
+    from se_gnn.training import TrainingRun, trainer
+
+    torch.set_num_threads(int(threads))
+    numba.set_num_threads(int(threads))
+    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    for i, (dataset, preset, seed) in enumerate(json.loads(wanted)):
+        config = Config.preset(preset, dataset=dataset).override([f"training.epochs={epochs}"])
+        graph = load_dataset(dataset)
+        folder = Path(name, str(i))
+        if stage == "killed":
+            folder.mkdir()
+            run = TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=folder)
+            for _ in range(int(epochs) // 2):
+                run.step()
+            continue
+        trained = trainer.train(graph, config, seed=seed, folder=folder)
+        found = trained.predict(graph.test)
+        tensors = [tensor for _, tensor in sorted(trained.model.state_dict().items())]
+        arrays = [*(t.numpy() for t in tensors), found.probabilities, found.neighbors, found.overall, found.weights]
+        Path(name, f"{i}.bits").write_bytes(b"".join(array.tobytes() for array in arrays))
+    if stage == "killed":
+        os._exit(_KILLED)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, compare and add a line; 1 where a bit differs."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.bits", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--epochs", type=int, default=6, help="of each run (default: 6)")
+    parser.add_argument("--out", type=Path, help="file of JSON lines to add to")
+    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    if args.child:
+        _child(*args.child)
+        return 0
+    from benchmarks.machine import describe_commit, describe_machine
+
+    commit = describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
+    first: dict[Case, bytes] = {}
+    differing, different_runs = 0, 0
+    for count, (case, way) in enumerate(itertools.islice(all_runs(), args.runs), start=1):
+        (bits,) = trained_bits([case], way, args.epochs)
+        apart = differing_bits(first.setdefault(case, bits), bits)
+        differing, different_runs = differing + apart, different_runs + (apart > 0)
+        how = "interrupted" if way.interrupted else "whole"
+        print(f"{count:4} of {args.runs}: {case}, {way.threads} threads, {how}: {apart} differing bits", flush=True)
+    row = {
+        "experiment": "bits",
+        "runs": args.runs,
+        "cases": len(first),
+        "epochs": args.epochs,
+        "differing_runs": different_runs,
+        "differing_bits": differing,
+        "command": f"python -m reproduce.bits --runs {args.runs} --epochs {args.epochs}",
+        "commit": commit,
+        "machine": describe_machine(),
+    }
+    print(json.dumps(row))
+    if args.out:
+        with args.out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    return int(differing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Train, explain, and compute every explanation again in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reproduce.job import Job
+from reproduce.truth.recompute import Recomputed
+from reproduce.truth.statements import Findings, check
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.explain import Explainer
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import TrainedModel
+from se_gnn.training import train
+
+
+def measure(job: Job, device: str) -> dict[str, Any]:
+    """The largest error of each kind of number, and the number of false statements, over the test nodes."""
+    graph = load_dataset(job.series.dataset, seed=job.seed)
+    trained = train(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed, device=device)
+    return findings_of(trained, some_nodes(graph.test, job.series.settings["nodes"]))
+
+
+def findings_of(trained: TrainedModel, nodes: IntArray) -> dict[str, Any]:
+    """What comparing the explanations of some nodes gives."""
+    explainer, model, findings = Explainer(trained), Recomputed(trained), Findings()
+    for node in nodes:
+        check(explainer.explain(int(node)), model, findings)
+    return {"nodes": len(nodes), **findings.as_dict()}
+
+
+def some_nodes(nodes: IntArray, count: int | None) -> IntArray:
+    """All nodes, or that many of them, evenly spaced."""
+    if count is None or count >= len(nodes):
+        return nodes
+    chosen: IntArray = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]
+    return chosen

@@ -1,0 +1,28 @@
+"""docs/truth.md: the largest errors and the false statements of explanations, and how far evidence agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduce import agreement, truth
+from reproduce.markdown import paragraphs
+from reproduce.store import Store
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "truth.md"
+INTRODUCTION = """\
+# Are explanations true?
+
+    make reproduce-truth              # computes every explanation again; takes a while
+    make reproduce-agreement          # evidence of five training seeds, beside other explainers
+    python -m reproduce.truth cora --preset authors --nodes 50    # a quick look
+    python -m reproduce render        # this page, from the rows in reproduce/results/
+
+No number on this page was typed."""
+
+
+def write_truth(store: Store, page: Path = PAGE) -> None:
+    """Write the page."""
+    sections = [
+        f"## {experiment.TITLE}\n\n{experiment.render(store, page.parent)}" for experiment in (truth, agreement)
+    ]
+    page.write_text(paragraphs(INTRODUCTION, *sections) + "\n", encoding="utf-8")

@@ -1,0 +1,114 @@
+"""The predictions of all nodes as a table: columns for the page's script, and the first rows for pages without it.
+
+The script sorts, searches and filters columns of numbers, and makes only the rows that are seen. Shapes: N nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.model import Prediction
+from se_gnn.plot.text import readable
+
+PARTS = {"train": "labeled", "val": "validation", "test": "test"}
+UNITS = 10_000  # of a share; whole numbers are short
+FIRST_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The prediction of one node, and the labeled node that counted most in it."""
+
+    node: int
+    predicted: int
+    probability: float
+    label: int
+    part: str  # of the split; empty where it is in none
+    closest: int
+    closest_label: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionTable:
+    """All predictions: the columns as JSON, and the rows that a page without script shows, least certain first."""
+
+    json: str
+    first: tuple[Row, ...]
+
+
+def prediction_table(prediction: Prediction, graph: AttributedGraph, *, explained: IntArray) -> PredictionTable:
+    """The predictions of all nodes of a graph, in the order of the nodes; the ``explained`` ones become links."""
+    order = np.argsort(shares_in_units(certainty(prediction)), kind="stable")[:FIRST_ROWS]  # as the script sorts
+    columns = {**_columns(prediction, graph), "explained": explained.tolist()}
+    text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
+    # a name may hold </script> or <!--, which would end or change the element that the text stands in
+    return PredictionTable(text.replace("<", "\\u003c"), tuple(_row(int(node), prediction, graph) for node in order))
+
+
+def certainty(prediction: Prediction) -> FloatArray:
+    """Probability of the predicted class, [T]."""
+    highest: FloatArray = prediction.probabilities.max(axis=1)
+    return highest
+
+
+def unlabeled(graph: AttributedGraph) -> IntArray:
+    """Nodes that do not vote; all where every node does."""
+    others = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
+    return others if len(others) else np.arange(graph.num_nodes)
+
+
+def shares_in_units(shares: FloatArray) -> list[int]:
+    """Shares as whole numbers of 1 / 10,000; what is neither 0 nor 1 does not become it.
+
+    >>> shares_in_units(np.array([0, 1e-9, 0.81234, 0.99999, 1]))
+    [0, 1, 8123, 9999, 10000]
+    """
+    exact = shares.astype(np.float64)
+    units = np.round(exact * UNITS)
+    between = (exact > 0) & (exact < 1 - 1e-6)  # weights add up to 1 but for their last bits
+    return np.where(between, np.clip(units, 1, UNITS - 1), units).astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def _columns(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+    names = [readable(name) for name in graph.node_names]
+    return {
+        "classes": [readable(name) for name in graph.class_names],
+        "parts": ["", *PARTS.values()],
+        "name": names,
+        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
+        "predicted": prediction.classes.tolist(),
+        "probability": shares_in_units(certainty(prediction)),
+        "label": graph.labels.tolist(),
+        "part": _parts(graph).tolist(),
+        "closest": prediction.neighbors[:, 0].tolist(),
+        "weight": shares_in_units(prediction.weights[:, 0]),
+    }
+
+
+def _parts(graph: AttributedGraph) -> IntArray:
+    """The part of the split that each node is in, 0 for none, [N]."""
+    parts = np.zeros(graph.num_nodes, dtype=np.int64)
+    for number, part in enumerate(PARTS, start=1):
+        parts[getattr(graph, part)] = number
+    return parts
+
+
+def _row(node: int, prediction: Prediction, graph: AttributedGraph) -> Row:
+    predicted, closest = int(prediction.classes[node]), int(prediction.neighbors[node, 0])
+    return Row(
+        node=node,
+        predicted=predicted,
+        probability=float(prediction.probabilities[node, predicted]),
+        label=int(graph.labels[node]),
+        part=["", *PARTS.values()][int(_parts(graph)[node])],
+        closest=closest,
+        closest_label=int(graph.labels[closest]),
+        weight=float(prediction.weights[node, 0]),
+    )
