@@ -14,7 +14,7 @@ from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
-from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_side, number_places, pieces
+from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
@@ -127,14 +127,9 @@ def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGr
                 show(graph.class_names[label]), points[i], ha="center", va="center_baseline",
                 fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=style.ink, zorder=4,
             )  # fmt: skip
-    if names := _names(view, graph):
-        for name, point in zip(names, points[1:]):
-            outward = name_side(point)
-            axes.annotate(
-                name, point, (0, outward * (0.6 * size**0.5 + 1)),
-                textcoords="offset points", ha="center", va="bottom" if outward > 0 else "top", fontsize=SMALL - 1,
-                color=FAINT, zorder=4,
-            )  # fmt: skip
+    for name, point in zip(_names(view, graph), points[1:]):
+        x, y = name_place(point, name)
+        axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
 
 
 def _names(view: LocalView, graph: AttributedGraph) -> list[str]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from se_gnn.graph import UNKNOWN
 
-# contrast with white at least 3 : 1, and told apart by people of any color vision: found by a search over sRGB that makes
-# the least distance in CIE L*a*b*, as each vision sees the colors, as large as it gets; the tests measure both
+# Contrast with white at least 3 : 1, and told apart by people of any color vision: found by a search over sRGB for the
+# largest least distance in CIE L*a*b* as each vision sees the colors. The tests measure both.
 CLASS_COLORS = (
     "#0F3CA5", "#D2784B", "#007800", "#D21E5A", "#5A96E1", "#A59600", "#781EE1", "#E12DB4", "#692D5A", "#004B2D",
 )  # fmt: skip
@@ -40,7 +40,7 @@ def class_style(label: int) -> ClassStyle:
         return ClassStyle(UNKNOWN_COLOR, "o", INK)
     color = CLASS_COLORS[label % len(CLASS_COLORS)]
     marker = CLASS_MARKERS[label // len(CLASS_COLORS) % len(CLASS_MARKERS)]
-    return ClassStyle(color, marker, "white" if _luminance(color) < 0.18 else INK)
+    return ClassStyle(color, marker, "white" if _luminance(color) < 0.213 else INK)
 
 
 def match_color(number: int) -> str:

@@ -59,9 +59,10 @@ def number_places(view: LocalView, points: Points, names: Sequence[str] = ()) ->
     return places
 
 
-def name_side(point: Points) -> int:
-    """Whether the name of a node stands above it (1) or below (-1): away from the center."""
-    return 1 if point[1] > 0.05 else -1
+def name_place(point: Points, name: str) -> Points:
+    """The middle of the name of a node: above or below it, away from the center, and not beyond the picture."""
+    room = max(0.0, EDGE_OF_PICTURE - CHARACTER * len(name) / 2)
+    return np.array([np.clip(point[0], -room, room), point[1] + (NAME_AWAY if point[1] > 0.05 else -NAME_AWAY)])
 
 
 def pieces(path: Points, count: int) -> list[Points]:
@@ -148,9 +149,8 @@ def _name_circles(point: Points, name: str) -> Points:
     """The room of a name as circles, [O, 3]."""
     half = max(0.0, CHARACTER * len(name) / 2 - LINE)
     count = 1 + int(np.ceil(half / LINE))
-    x = point[0] + np.linspace(-half, half, count)
-    y = np.full(count, point[1] + name_side(point) * NAME_AWAY)
-    return np.column_stack([x, y, np.full(count, LINE)])
+    x, y = name_place(point, name)
+    return np.column_stack([x + np.linspace(-half, half, count), np.full(count, y), np.full(count, LINE)])
 
 
 def _at(path: Points, steps: Points, length: float) -> Points:

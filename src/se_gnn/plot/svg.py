@@ -20,7 +20,7 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
-from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_side, number_places, pieces
+from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import isolated, readable, shorten
 
 MOST_NODES_WITH_NAMES = 8
@@ -143,9 +143,9 @@ def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explana
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    for name, point, (x, y) in zip(_names(view, explanation), points[1:], places[1:]):
-        below = radius + 12 if name_side(point) < 0 else -radius - 3
-        _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
+    for name, point in zip(_names(view, explanation), points[1:]):
+        x, y = name_place(point, name) * _DOWN
+        _text(root, name, x, y + 4, 11.5, FAINT, "name")
 
 
 def _names(view: LocalView, explanation: Explanation) -> list[str]:
