@@ -9,6 +9,7 @@ suspicious account, and does the same for the tables of the next month.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import tempfile
 import textwrap
@@ -20,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from se_gnn import AttributedGraph, SEGNNClassifier
-from se_gnn.datasets.tables import import_tables
+from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.display import node_values
 
 NUM_ACCOUNTS = 3_000
@@ -33,7 +34,7 @@ PURPOSES = {
 }
 TOWNS = ["Bergen", "Graz", "Lyon", "Turin", "Porto", "Leeds", "Ghent", "Malmo", "Brno", "Cork", "Bonn", "Nantes"]
 NAMES = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gia", "Hugo", "Ida", "Jan", "Kim", "Leo", "Mia", "Ned", "Ola"]
-ROLES = {"id": "account", "label": "fraud", "source": "from", "target": "to"}
+TABLES = ImportSettings(id="account", label="fraud", source="from", target="to", max_train=100)
 
 
 def make_tables(num_accounts: int = NUM_ACCOUNTS, *, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -125,7 +126,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
     accounts.to_csv(folder / "accounts.csv", index=False)
     payments.to_parquet(folder / "payments.parquet", index=False)
 
-    imported = import_tables(folder / "accounts.csv", folder / "payments.parquet", **ROLES, max_train=100)
+    imported = import_tables(folder / "accounts.csv", folder / "payments.parquet", TABLES)
     imported.save(folder / "graph")
     print(imported.summary)
 
@@ -152,7 +153,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
         more_payments[end] = more_payments[end].str.replace("ACC", "NEW")
     grown = import_tables(
         pd.concat([accounts, later], ignore_index=True), pd.concat([payments, more_payments], ignore_index=True),
-        **ROLES, like=graph, name="next month",
+        dataclasses.replace(TABLES, name="next month"), like=graph,
     )  # fmt: skip
     next_month = classifier.on(grown.graph)
     new = np.flatnonzero([name.startswith("NEW") for name in grown.graph.node_names])

@@ -59,7 +59,7 @@ def test_networkx_graph_of_a_user_with_attributes_of_any_kind():
         graph.nodes[i].update(country=["DE", "FR", None][i % 3], balance=i * 1.5, fraud=i % 2)
     ours = from_networkx(graph, label="fraud")
     assert {column.name: column.kind for column in ours.columns} == {"balance": "number", "country": "category"}
-    assert node_values(ours, 4) == {"balance": "6.0", "country": "FR"}
+    assert node_values(ours, 4) == {"balance": "6", "country": "FR"}
     assert ours.num_edges == 30
 
 
@@ -70,7 +70,6 @@ def test_networkx_graph_of_a_user_with_attributes_of_any_kind():
         (lambda g: g.nodes[1].update(x=[1, 2]), "node 1 has 2 values"),
         (lambda g: g.nodes[1].update(split="maybe"), "must be train, val, test or nothing, got 'maybe'"),
         (lambda g: g.graph.update(class_names=("a",)), "label '0' is not one of the class_names"),
-        (lambda g: [g.nodes[i].pop("x") for i in g], "no attributes besides label and split"),
         (lambda g: g.clear(), "has no nodes"),
     ],
 )
@@ -124,3 +123,13 @@ def test_npz_files_that_cannot_be_read(tmp_path):
     ]:
         with pytest.raises(InputError, match=message):
             load_npz(tmp_path / file)
+
+
+def test_networkx_graph_of_a_user_without_attributes_is_described_by_its_edges():
+    graph = nx.star_graph(5)
+    for i in graph:
+        graph.nodes[i].update(label=i % 2, caption=f"No. {i}")
+    graph.nodes[3].pop("caption")
+    ours = from_networkx(graph, caption="caption")
+    assert node_values(ours, 0)["number of edges"] == "5"
+    assert [ours.caption(node) for node in (1, 3)] == ["No. 1", "3"]

@@ -22,4 +22,4 @@ def test_what_harms_nothing_stays(text):
 
 
 def test_escape_sequences_are_shown():
-    assert printable("\x1b]0;title\x07\r\x9b31m\u202eabc") == "\\x1b]0;title\\x07\\r\\x9b31m\\u202eabc"
+    assert printable("\x1b]0;title\x07\r\x9b31m\u202eabc") == "\\u001b]0;title\\u0007\\u000d\\u009b31m\\u202eabc"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 
@@ -11,6 +12,7 @@ import pytest
 from se_gnn import Config, load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.figures import decimal
+from se_gnn.graph.raw import RawTable
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
 from strategies import untrained
@@ -243,9 +245,51 @@ def test_a_page_opened_at_a_node_shows_it(open_page, page):
     wait(browser, "return Math.abs(document.getElementById('node-6').getBoundingClientRect().top) < 200")
 
 
+@pytest.fixture(scope="module")
+def captioned(hub):
+    """People's names instead of codes, and the rows of a table with a long text."""
+    graph = hub.graph
+    captions = [f"Kwame Wolfeschlegelsteinhausenbergerdorff {i}" for i in range(graph.num_nodes)]
+    notes = ["salary rent school books and a long story " * 20 if i % 2 else None for i in range(graph.num_nodes)]
+    raw = RawTable.from_columns({"country": ["DE", "PL"] * (graph.num_nodes // 2), "note": notes})
+    codes = [f"AC-{i:09d}" for i in range(graph.num_nodes)]
+    table = dataclasses.replace(graph, captions=tuple(captions), raw=raw, node_names=tuple(codes))
+    return untrained(table, hub.config)
+
+
+def test_captions_stand_before_codes_and_both_find_a_node(open_page, captioned):
+    from selenium.webdriver.common.by import By
+
+    browser = open_page(report_html(captioned, [NODE], k=3))
+    heading = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} h3").text
+    assert heading == f"Kwame Wolfeschlegelsteinhausenbergerdorff {NODE} AC-{NODE:09d}"
+    field = browser.find_element(By.CSS_SELECTOR, '[data-field="search"]')
+    for words in (f"AC-{NODE:09d}", f"wolfe dorff {NODE}"):
+        field.clear()
+        field.send_keys(words)
+        rows = browser.find_elements(By.CSS_SELECTOR, ".predictions tbody tr")
+        assert any(f"AC-{NODE:09d}" in row.text for row in rows)
+
+
+def test_rows_stand_side_by_side_with_equal_values_marked(open_page, captioned):
+    browser = open_page(report_html(captioned, [NODE], k=5))
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('.rows tbody tr')].map(row => [...row.cells]"
+        ".map(cell => [cell.textContent, cell.classList.contains('agrees')]))"
+    )
+    country = next(row for row in rows if row[0][0] == "country")
+    own = country[1][0]
+    assert own == ["DE", "PL"][NODE % 2]
+    assert [agrees for _, agrees in country[2:]] == [value == own for value, _ in country[2:]]
+    note = next(row for row in rows if row[0][0] == "note")
+    assert {value for value, _ in note[1:]} <= {"(missing)", note[1][0]}
+    assert note[1][0].startswith("salary rent school")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_window(open_page, page, width):
-    browser = open_page(page)
+@pytest.mark.parametrize("kind", ["hostile names", "captions"])
+def test_nothing_is_wider_than_the_window(open_page, page, captioned, kind, width):
+    browser = open_page(page if kind == "hostile names" else report_html(captioned, [NODE, 0], k=4))
     window = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
     browser.refresh()
@@ -254,6 +298,8 @@ def test_nothing_is_wider_than_the_window(open_page, page, width):
         "const page = document.scrollingElement; return [page.scrollWidth, page.clientWidth]"
     )
     assert wide <= room <= width
+    spilled = "return [...document.querySelectorAll('td, th')].filter(cell => cell.scrollWidth > cell.clientWidth + 1)"
+    assert browser.execute_script(f"{spilled}.map(cell => cell.textContent)") == []
     if width == 390:  # tables are cards: none of them has to be scrolled either
         cut = "return [...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth)"
         assert browser.execute_script(f"{cut}.map(s => s.getAttribute('aria-label'))") == []

@@ -63,7 +63,7 @@ def from_networkx(
     place = {node: i for i, node in enumerate(graph.nodes)}
     attributes = [graph.nodes[node] for node in graph.nodes]
     if not any(features in known for known in attributes):
-        return _by_columns(graph, attributes, label, split)
+        return _by_columns(graph, attributes, label, split, caption)
     about = dict(graph.graph)
     labels, class_names = _labels([known.get(label) for known in attributes], about.pop("class_names", None))
     matrix = _matrix([known.get(features) for known in attributes], list(place), features)
@@ -89,20 +89,25 @@ def from_networkx(
     )
 
 
-def _by_columns(graph: Any, attributes: list[dict[str, Any]], label: str, split: str) -> AttributedGraph:
-    from se_gnn.datasets.tables import import_tables
+def _by_columns(graph: Any, attributes: list[dict[str, Any]], label: str, split: str, caption: str) -> AttributedGraph:
+    from se_gnn.datasets.tables import ImportSettings, import_tables
 
     names = {name for known in attributes for name in known}
-    if not names - {label, split}:
-        raise InputError("the nodes of the NetworkX graph have no attributes besides label and split: none to compare")
     pd: Any = require("pandas", extra="tables", feature="tables")
     nodes = pd.DataFrame({name: [known.get(name) for known in attributes] for name in sorted(names)})
     nodes.insert(0, "(node)", [str(node) for node in graph.nodes])
     edges = pd.DataFrame([(str(u), str(v)) for u, v in graph.edges()], columns=["source", "target"], dtype=str)
     if not len(edges):
         raise InputError("the NetworkX graph has no edges")
-    given = split if split in names else None
-    return import_tables(nodes, edges, id="(node)", label=label, split=given, name=graph.name or "graph").graph
+    settings = ImportSettings(
+        id="(node)",
+        label=label,
+        split=split if split in names else None,
+        caption=caption if caption in names else None,
+        ignore=[caption] if caption in names else [],
+        name=graph.name or "graph",
+    )
+    return import_tables(nodes, edges, settings).graph
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

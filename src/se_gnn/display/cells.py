@@ -11,7 +11,8 @@ import re
 
 MARK = "'"
 _FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")
-_MARKED = re.compile(r"'+(\s*[=+\-@]|[\t\r])")
+MARKED = r"^'('*(?:\s*[=+\-@]|[\t\r]))"  # the text behind one mark; also for engines that know no look-ahead
+_MARKED = re.compile(MARKED)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 

@@ -15,18 +15,20 @@ from se_gnn.graph.columns import MISSING
 def node_values(graph: AttributedGraph, node: int) -> dict[str, str]:
     """The values of a node by column.
 
-    The row of its table as it was given (``graph.raw``), text and columns that are no features included; for a graph
-    that has kept no rows, the columns read back from the features; features by name where there was no table.
+    The row of its table as it was given (``graph.raw``), text and columns that are no features included; what is not in
+    the table, or was not kept, is read back from the features; features by name where there was no table.
 
     >>> graph = AttributedGraph.build(features=[[0.5], [1.0]], edges=[[0, 1]], labels=[0, 1], feature_names=["size"])
     >>> node_values(graph, 0)
     {'size': '0.5'}
     """
-    if graph.raw is not None:
-        return {name: MISSING if text is None else text for name, text in graph.raw.row(node).items()}
+    raw = {} if graph.raw is None else graph.raw.row(node)
+    shown = {name: MISSING if text is None else text for name, text in raw.items()}
+    if shown and all(column.name in shown for column in graph.columns or ()):
+        return shown
     stored: Any = graph.features[[node]]
     row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
     if graph.columns is not None:
-        return {column.name: show_value(column, row[list(column.features)]) for column in graph.columns}
+        return {c.name: show_value(c, row[list(c.features)]) for c in graph.columns if c.name not in shown} | shown
     names = graph.feature_names or [f"feature {i}" for i in range(graph.num_features)]
     return {name: f"{value:g}" for name, value in zip(names, row.tolist())}

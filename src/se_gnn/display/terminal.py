@@ -13,7 +13,7 @@ def printable(text: str) -> str:
     r"""The text with control characters escaped; line breaks and tabs stay, because our own texts have them.
 
     >>> printable("a\x1b[31mred\x07")
-    'a\\x1b[31mred\\x07'
+    'a\\u001b[31mred\\u0007'
     """
     if text.isprintable():
         return text
@@ -36,4 +36,4 @@ def _is_harmless(character: str) -> bool:
 
 
 def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return f"\\u{ord(character):04x}"  # which JSON knows as well, so that escaped JSON is the same JSON

@@ -93,6 +93,13 @@ class NumberColumn(Column):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StructureColumn(NumberColumn):
+    """A number that the edges around a node give, where a table has no attributes; by magnitude."""
+
+    kind: ClassVar[str] = "structure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BooleanColumn(Column):
     """0 or 1; a missing value is the share of ones."""
 
@@ -146,8 +153,9 @@ class TextColumn(Column):
 
 
 KINDS: dict[str, type[Column]] = {
-    kind.kind: kind for kind in (NumberColumn, BooleanColumn, CategoryColumn, DateColumn, TextColumn)
+    kind.kind: kind for kind in (NumberColumn, BooleanColumn, CategoryColumn, DateColumn, TextColumn, StructureColumn)
 }
+TABLE_KINDS = tuple(kind for kind in KINDS if kind != StructureColumn.kind)  # that a column of a table can be
 
 
 def column_from_dict(values: Mapping[str, Any]) -> Column:

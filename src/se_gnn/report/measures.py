@@ -39,7 +39,7 @@ class Calibration:
 class Scores:
     """Figures of one part of the split; None where they are not defined.
 
-    The area under the ROC curve and the average precision are of two classes alone; the second one, ``positive``, is
+    The area under the ROC curve and the average precision are of two classes alone; the rarer one, ``positive``, is
     the class that is to be found.
     """
 
@@ -70,12 +70,13 @@ def score(probabilities: FloatArray, truth: IntArray) -> Scores | None:
     num_classes = probabilities.shape[1]
     likely = np.maximum(probabilities.astype(np.float64), LEAST)
     ranked = num_classes == 2 and len(np.unique(truth)) == 2
+    rarer = 1 if 2 * truth.sum() <= len(truth) else 0
     return Scores(
         macro_f1=float(f1_score(truth, probabilities.argmax(axis=1), average="macro")),
         log_loss=float(log_loss(truth, likely / likely.sum(axis=1, keepdims=True), labels=np.arange(num_classes))),
-        roc_auc=float(roc_auc_score(truth, probabilities[:, 1])) if ranked else None,
-        average_precision=float(average_precision_score(truth, probabilities[:, 1])) if ranked else None,
-        positive=1 if ranked else None,
+        roc_auc=float(roc_auc_score(truth == rarer, probabilities[:, rarer])) if ranked else None,
+        average_precision=float(average_precision_score(truth == rarer, probabilities[:, rarer])) if ranked else None,
+        positive=rarer if ranked else None,
     )
 
 

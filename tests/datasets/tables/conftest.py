@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from se_gnn.datasets.tables import Imported, import_tables
+from se_gnn.datasets.tables import Imported, ImportSettings, import_tables
 
 NODES = """\
 account,country,balance,opened,verified,note,fraud
@@ -34,12 +34,14 @@ Import = Callable[..., Imported]
 def load(tmp_path: Path) -> Import:
     """Import the two tables, changed as a test wants, from CSV files."""
 
-    def call(nodes: str | bytes = NODES, edges: str | bytes = EDGES, **options: object) -> Imported:
+    def call(
+        nodes: str | bytes = NODES, edges: str | bytes = EDGES, *, strict: bool = False, **options: object
+    ) -> Imported:
         paths = []
         for name, text in (("nodes.csv", nodes), ("edges.csv", edges)):
             (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
             paths.append(tmp_path / name)
         usual = {"id": "account", "label": "fraud", "source": "from", "target": "to"}
-        return import_tables(*paths, **{**usual, **options})
+        return import_tables(*paths, ImportSettings(**{**usual, **options}), strict=strict)
 
     return call

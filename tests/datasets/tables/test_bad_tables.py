@@ -7,10 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from se_gnn.datasets.tables import import_tables
+from se_gnn.datasets.tables import ImportSettings
+from se_gnn.datasets.tables import import_tables as import_with_settings
 from se_gnn.errors import InputError
 
 ROLES = {"id": "account", "label": "fraud", "source": "from", "target": "to"}
+
+
+def import_tables(nodes, edges, *, like=None, strict=False, **settings):
+    return import_with_settings(nodes, edges, ImportSettings(**settings), like=like, strict=strict)
 
 
 @pytest.fixture
@@ -186,13 +191,14 @@ def test_columns_that_are_the_same(refused, tables):
     refused("source and target must be different columns", target="from")
 
 
-def test_a_table_without_attributes():
-    with pytest.raises(InputError, match=r"nodes has no column that can become a feature"):
-        import_tables(frame(), EDGE_FRAME, **ROLES)
+def test_a_table_without_attributes_whose_nodes_all_have_the_same_edges():
+    ring = pd.DataFrame({"from": list("abcd"), "to": list("bcda")})
+    with pytest.raises(InputError, match=r"there is nothing to tell them apart by"):
+        import_tables(frame(), ring, **ROLES)
 
 
 def test_shares_and_decimals_outside_their_range(refused):
-    refused("train share must be above 0", train_share=0.9, val_share=0.2)
+    refused("train_share must be above 0", train_share=0.9, val_share=0.2)
     refused("decimal must be '.' or ',', got ';'", decimal=";")
 
 
@@ -201,4 +207,4 @@ def test_strict_makes_warnings_errors(refused, tables):
     nodes = "\n".join(
         line if i == 0 else line.replace(",", ",x,", 1) for i, line in enumerate(nodes.strip().split("\n"))
     )
-    refused("strict:", "column 'same' is left out: the same value in all training rows", nodes=nodes, strict=True)
+    refused("strict:", "column 'same' is left out: the same value in all rows", nodes=nodes, strict=True)

@@ -7,14 +7,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
-from se_gnn.datasets.tables import import_tables, load_import
-from se_gnn.display import node_values
+from se_gnn.datasets.tables import ImportSettings, load_import
+from se_gnn.datasets.tables import import_tables as import_with_settings
+from se_gnn.display import node_values, show_value
 from se_gnn.errors import InputError
 from se_gnn.graph.columns import CategoryColumn, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.store import graph_files, load_graph
 
 ROLES = {"id": "account", "label": "fraud", "source": "from", "target": "to"}
+
+
+def import_tables(nodes, edges, *, like=None, strict=False, **settings):
+    return import_with_settings(nodes, edges, ImportSettings(**settings), like=like, strict=strict)
 
 
 def tables(num_rows=60, seed=0, **columns):
@@ -47,7 +53,7 @@ def test_every_kind_of_column_is_understood_and_shown_as_the_table_has_it(load):
     assert graph.class_names == ("no", "yes")
     assert graph.labels.tolist() == [0, 0, 1, 0, 1, -1]
     shown = node_values(graph, 2)
-    assert shown.pop("note").split()
+    assert shown.pop("note") == "paid in full"
     assert shown == {"country": "DE", "balance": "312.50", "opened": "2020-03-05", "verified": "yes"}
     assert node_values(graph, 1)["balance"] == "(missing)"
     assert node_values(graph, 3)["country"] == "(missing)"
@@ -107,23 +113,34 @@ def test_texts_with_several_words_are_text_and_codes_of_one_word_name_rows():
     assert {c.name for c in imported.summary.columns if c.kind == "left out"} == {"iban", "row"}
     asked = import_tables(nodes, edges, **ROLES, kinds={"row": "category", "iban": "text"}, ignore=["note"])
     assert column(asked, "row").kind == "category"
-    assert any("column 'iban' is left out: no word that two training rows share" in w for w in asked.summary.warnings)
+    assert any("column 'iban' is left out: no word that two rows share" in w for w in asked.summary.warnings)
 
 
-def test_an_encoding_is_fitted_on_training_rows_only():
-    nodes, edges = tables(seed=1, color=(["red", "green"] * 30))
-    nodes["part"] = ["train"] * 30 + ["val"] * 15 + ["test"] * 15
-    before = import_tables(nodes, edges, **ROLES, split="part")
-    nodes.loc[30:, "x"] = 1e9
-    nodes.loc[40:, "color"] = "violet"
-    after = import_tables(nodes, edges, **ROLES, split="part")
-    assert after.graph.columns == before.graph.columns
-    np.testing.assert_array_equal(after.graph.features[:30], before.graph.features[:30])
-    assert column(after, "color").categories == ("green", "red")
-    number = column(after, "x")
-    assert number.offset == pytest.approx(nodes.x[:30].mean())
-    assert number.scale == pytest.approx(nodes.x[:30].std(ddof=0))
-    assert any("20 rows of categories that no training row has" in c.note for c in after.summary.columns)
+def test_an_encoding_is_fitted_on_all_rows_and_no_label_or_split_changes_it():
+    color = ["red", "green"] * 20 + ["violet"] * 20
+    nodes, edges = tables(seed=1, color=color, note=[f"paid {i} euros in month {i % 12}" for i in range(60)])
+    nodes["part"] = ["train"] * 6 + ["test"] * 54
+    one = import_tables(nodes, edges, **ROLES, split="part")
+    shuffled = nodes.assign(fraud=np.roll(nodes.fraud, 1), part=nodes.part[::-1].to_numpy())
+    other = import_tables(shuffled, edges, **ROLES, split="part")
+    assert other.graph.columns == one.graph.columns
+    np.testing.assert_array_equal(other.graph.features, one.graph.features)
+    assert column(one, "color").categories == ("green", "red", "violet")
+    assert {"10", "11"} <= set(column(one, "note").vocabulary)  # words of rows that are not labeled
+    assert column(one, "x").offset == pytest.approx(nodes.x.mean())
+    assert column(one, "x").scale == pytest.approx(nodes.x.std(ddof=0))
+
+
+def test_the_number_of_words_is_limited_by_the_user_and_many_are_kept_sparse():
+    generator = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(400)])
+    notes = [" ".join(generator.choice(words, 6)) for _ in range(300)]
+    nodes, edges = tables(num_rows=300, note=notes)
+    every = import_tables(nodes, edges, **ROLES).graph
+    assert len(every.columns[-1].vocabulary) > 300
+    assert sp.issparse(every.features)
+    few = import_tables(nodes, edges, **ROLES, text_words=20)
+    assert len(column(few, "note").vocabulary) == 20
 
 
 def test_heavy_tails_are_compared_by_magnitude_and_shown_as_they_are():
@@ -141,7 +158,9 @@ def test_rare_categories_share_a_feature():
     nodes, edges = tables(num_rows=3001, color=color)
     imported = import_tables(nodes, edges, **ROLES, train_share=1.0, val_share=0.0, max_train=None)
     assert column(imported, "color").categories == ("green", "red")
-    assert node_values(imported.graph, 3000)["color"] == "(other)"
+    place = column(imported, "color").features
+    assert imported.graph.features[3000, list(place)].tolist() == [0, 0, 1]
+    assert imported.graph.raw.row(3000)["color"] == "odd"
 
 
 def test_constant_empty_and_leaking_columns_are_pointed_out():
@@ -152,8 +171,8 @@ def test_constant_empty_and_leaking_columns_are_pointed_out():
     nodes["risk"] = np.where(nodes.fraud == "yes", 0.9, 0.1) + np.random.default_rng(0).normal(size=60) / 100
     imported = import_tables(nodes, edges, **ROLES)
     text = "\n".join(imported.summary.warnings)
-    assert "column 'same' is left out: the same value in all training rows" in text
-    assert "column 'empty' is left out: no value in the training rows" in text
+    assert "column 'same' is left out: the same value in all rows" in text
+    assert "column 'empty' is left out: no value in any row" in text
     assert "column 'closed_on' alone tells the class" in text
     assert "column 'risk' alone tells the class" in text
     assert "column 'x'" not in text
@@ -161,12 +180,14 @@ def test_constant_empty_and_leaking_columns_are_pointed_out():
         import_tables(nodes, edges, **ROLES, strict=True)
 
 
-def test_missing_values_that_no_training_row_has_are_reported():
-    nodes, edges = tables(part=["train"] * 30 + ["test"] * 30)
+def test_missing_values_that_the_encoding_does_not_know_are_reported():
+    nodes, edges = tables()
+    first = import_tables(nodes, edges, **ROLES)
     nodes.loc[55, "x"] = None
-    imported = import_tables(nodes, edges, **ROLES, split="part")
-    assert "column 'x': 1 missing values, but none in the training rows" in imported.summary.warnings[0]
-    assert imported.graph.features[55, 0] == 0
+    later = import_tables(nodes, edges, **ROLES, like=first.graph)
+    told = "column 'x': 1 missing values, but none in the rows that the encoding was fitted on"
+    assert told in later.summary.warnings[0]
+    assert later.graph.features[55, 0] == 0
 
 
 def test_a_drawn_split_keeps_the_share_of_each_class_and_follows_the_seed():
@@ -234,7 +255,8 @@ def test_dates_that_can_be_read_in_two_ways_are_pointed_out():
     nodes, edges = tables(day=["01/02/2020", "03/04/2021", "05/06/2022"] * 20)
     imported = import_tables(nodes, edges, **ROLES)
     assert any("could as well be month/day/year" in warning for warning in imported.summary.warnings)
-    assert node_values(imported.graph, 0)["day"] == "2020-02-01"
+    day = column(imported, "day")
+    assert show_value(day, imported.graph.features[0, list(day.features)]) == "2020-02-01"
 
 
 def test_quotes_newlines_and_a_byte_order_mark(load):

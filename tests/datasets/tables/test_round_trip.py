@@ -9,11 +9,18 @@ import pyarrow.csv as pa_csv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.datasets.tables import import_tables, load_import
+from se_gnn.datasets.tables import ImportSettings, load_import
+from se_gnn.datasets.tables import import_tables as import_with_settings
 from se_gnn.graph.store import graph_files
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
 ROLES = {"id": "id", "label": "label", "source": "from", "target": "to"}
+
+
+def import_tables(nodes, edges, *, like=None, strict=False, **settings):
+    return import_with_settings(nodes, edges, ImportSettings(**settings), like=like, strict=strict)
+
+
 MINIMUM = datetime.datetime(1900, 1, 1)
 MAXIMUM = datetime.datetime(2100, 1, 1)
 

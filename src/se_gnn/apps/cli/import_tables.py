@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def import_tables(
     nodes: Annotated[
-        Path, typer.Option(metavar="FILE", help="Table with a row a node, .csv or .parquet.", show_default=False)
+        Path, typer.Option(metavar="FILE", help="Table with one row per node, .csv or .parquet.", show_default=False)
     ],
-    edges: Annotated[Path, typer.Option(metavar="FILE", help="Table with a row an edge.", show_default=False)],
+    edges: Annotated[Path, typer.Option(metavar="FILE", help="Table with one row per edge.", show_default=False)],
     id: Annotated[str, typer.Option(metavar="COLUMN", help="Column that names the nodes.", show_default=False)],
     label: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column with the class; empty: not known.", show_default=False)
@@ -30,6 +30,10 @@ def import_tables(
         str | None,
         typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
     ] = None,
+    caption: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with what people see for a node.  [default: the id]"),
+    ] = None,
     like: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="New rows for a model, or for a graph imported before: use its encoding."),
@@ -37,10 +41,20 @@ def import_tables(
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Leave these out: names with commas. Repeatable.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Use these although they look like keys: names with commas. Repeatable."),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=KIND", help="number, boolean, category, date or text. Repeatable."),
     ] = None,
+    text_words: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most words of a text column that become features.")
+    ] = 500,
+    merge_classes: Annotated[
+        bool, typer.Option("--merge-classes", help="Make one class of those that look alike, as a and A, 1 and 1.0.")
+    ] = False,
     drop_dangling: Annotated[
         bool, typer.Option("--drop-dangling", help="Leave out edges that name no node, instead of an error.")
     ] = False,
@@ -71,8 +85,7 @@ def import_tables(
     """Make a graph of a node table and an edge table.
 
     Shows first what was understood: columns and their kinds, classes, split, edges, warnings. Numbers, booleans,
-    categories, dates and short texts become features, fitted on the training rows. DIR is then what `se-gnn train`
-    takes.
+    categories, dates and texts become features; no label is looked at for it. DIR is then what `se-gnn train` takes.
     """
     from se_gnn.apps.cli.output_folder import check_import_folder
     from se_gnn.datasets import tables
@@ -80,27 +93,29 @@ def import_tables(
     from se_gnn.graph.store import ARRAYS, NAMES
 
     check_import_folder(out, (ARRAYS, NAMES, TABLE, ABOUT), overwrite=overwrite)
-    imported = tables.import_tables(
-        nodes,
-        edges,
+    settings = tables.ImportSettings(
         id=id,
         label=label,
         source=source,
         target=target,
         split=split,
-        like=None if like is None else _graph_of(like),
+        caption=caption,
         train_share=train_share,
         val_share=val_share,
         max_train=max_train,
         seed=seed,
         ignore=_names(ignore),
+        keep=_names(keep),
         kinds=_kinds(kind),
+        text_words=text_words,
+        merge_classes=merge_classes,
         drop_dangling=drop_dangling,
         separator=None if sep is None else sep.replace("\\t", "\t"),
         decimal=decimal,
         missing=missing or (),
         name=name,
     )
+    imported = tables.import_tables(nodes, edges, settings, like=None if like is None else _graph_of(like))
     typer.echo(imported.summary.to_json() if as_json else str(imported.summary))
     if strict:
         check_no_warnings(imported.summary)

@@ -9,15 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from se_gnn.datasets.tables.encoding import encode_column, fit_column
+from se_gnn.datasets.structure import DECIMALS, structure_numbers
+from se_gnn.datasets.tables.encoding import encode_column, fit_column, fit_structure, join_features
 from se_gnn.datasets.tables.leaks import leaking_columns
 from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.settings import ImportSettings
 from se_gnn.datasets.tables.summary import ColumnSummary
 from se_gnn.datasets.tables.values import Parsed, Reading, check_kinds, parse_column
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
-from se_gnn.graph.columns import CategoryColumn, Column, DateColumn, NumberColumn
+from se_gnn.graph.attributed import BoolArray, Features, FloatArray, IntArray
+from se_gnn.graph.columns import CategoryColumn, Column, DateColumn, NumberColumn, StructureColumn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,34 +27,29 @@ class NodeColumns:
     """Columns with their features, [N, F], and what people should know about them."""
 
     columns: tuple[Column, ...]
-    features: FloatArray
+    features: Features
     summaries: tuple[ColumnSummary, ...]
     warnings: tuple[str, ...]
 
 
-def fit_columns(
-    table: Table,
-    names: Sequence[str],
-    reading: Reading,
-    kinds: dict[str, str],
-    labels: IntArray,
-    train: IntArray,
-    seed: int,
-) -> NodeColumns:
-    """Fit an encoding of each column on the training rows, and encode all rows."""
-    check_kinds(table, kinds, names)
-    is_train = np.zeros(len(table), dtype=bool)
-    is_train[train] = True
+def fit_columns(table: Table, names: Sequence[str], settings: ImportSettings, edges: IntArray) -> NodeColumns:
+    """Fit an encoding of each column on all rows, and encode them; no label is looked at.
+
+    Where no column says anything about a node, the edges around it do: how many there are, and in how many triangles.
+    """
+    check_kinds(table, settings.kinds, names)
     columns: list[Column] = []
-    blocks: list[FloatArray] = []
+    blocks: list[Features] = []
     summaries: list[ColumnSummary] = []
     warnings: list[str] = []
     for name in names:
-        parsed = parse_column(table, name, reading, kind=kinds.get(name))
+        parsed = parse_column(table, name, settings.reading, kind=settings.kinds.get(name))
         missing = int(parsed.missing.sum())
         if parsed.note:
             warnings.append(f"column {name!r}: {parsed.note}")
-        column = fit_column(name, parsed, is_train, sum(column.size for column in columns))
+        first = sum(column.size for column in columns)
+        keep = name in settings.keep or name in settings.kinds
+        column = fit_column(name, parsed, first, text_words=settings.text_words, keep=keep)
         if isinstance(column, str):
             summaries.append(ColumnSummary(name=name, kind="left out", missing=missing, note=column))
             warnings.append(f"column {name!r} is left out: {column}")
@@ -64,26 +61,60 @@ def fit_columns(
                 name=name, kind=column.kind, num_features=column.size, missing=missing, note=_note(column, parsed)
             )
         )
-        warnings += _unmarked(column, parsed)
-    if not columns:
-        raise InputError(f"{table.name} has no column that can become a feature, besides id, label and split")
-    features = np.concatenate(blocks, axis=1)
-    leaks = leaking_columns(tuple(columns), features[train], labels[train], generator=np.random.default_rng(seed))
-    warnings += [
+    if columns:
+        return NodeColumns(tuple(columns), join_features(blocks), tuple(summaries), tuple(warnings))
+    fitted, features = _fit_structure(table, edges)
+    warnings.append(
+        f"{table.name} has no column that says something about a node: features are taken from the edges around it, "
+        + ", ".join(column.name for column in fitted)
+    )
+    summaries += [ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in fitted]
+    return NodeColumns(fitted, features, tuple(summaries), tuple(warnings))
+
+
+def leak_warnings(fitted: NodeColumns, labels: IntArray, train: IntArray, seed: int) -> list[str]:
+    """Columns that give the class of training rows away."""
+    leaks = leaking_columns(
+        fitted.columns, fitted.features[train], labels[train], generator=np.random.default_rng(seed)
+    )
+    return [
         f"column {name!r} alone tells the class of {score:.1%} of the training rows, each class counting the same: is "
         f"it known before the class is? If not, leave it out: --ignore {name}"
         for name, score in leaks.items()
     ]
-    return NodeColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
 
 
-def encode_like(table: Table, names: Sequence[str], reading: Reading, like: AttributedGraph) -> NodeColumns:
+def _fit_structure(table: Table, edges: IntArray) -> tuple[tuple[Column, ...], FloatArray]:
+    fitted: list[Column] = []
+    blocks = []
+    for name, numbers in structure_numbers(edges, len(table)).items():
+        column = fit_structure(name, numbers, len(fitted), decimals=DECIMALS[name])
+        if column is not None:
+            fitted.append(column)
+            blocks.append(column.encode(numbers).astype(np.float32))
+    if not fitted:
+        raise InputError(
+            f"{table.name} has no column that says something about a node, and all nodes have the same number of edges "
+            "and triangles: there is nothing to tell them apart by"
+        )
+    return tuple(fitted), np.stack(blocks, axis=1)
+
+
+def encode_like(
+    table: Table, names: Sequence[str], reading: Reading, like: AttributedGraph, edges: IntArray
+) -> NodeColumns:
     """Encode the rows of a new table as those of ``like`` were; nothing is fitted."""
     if like.columns is None:
         raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")
-    blocks, warnings = [], []
+    blocks: list[Features] = []
+    warnings: list[str] = []
     summaries: list[ColumnSummary] = []
+    structure = structure_numbers(edges, len(table)) if isinstance(like.columns[0], StructureColumn) else {}
     for column in like.columns:
+        if isinstance(column, StructureColumn):
+            blocks.append(column.encode(structure[column.name]).astype(np.float32)[:, None])
+            summaries.append(ColumnSummary(name=column.name, kind=column.kind, num_features=1))
+            continue
         known = Reading(decimal=getattr(column, "decimal_point", reading.decimal), missing=reading.missing)
         pattern = column.pattern if isinstance(column, DateColumn) else None
         parsed = parse_column(table, column.name, known, kind=column.kind, pattern=pattern)
@@ -102,7 +133,7 @@ def encode_like(table: Table, names: Sequence[str], reading: Reading, like: Attr
     summaries += [
         ColumnSummary(name=name, kind="left out", note="not part of the encoding") for name in names if name not in used
     ]
-    return NodeColumns(like.columns, np.concatenate(blocks, axis=1), tuple(summaries), tuple(warnings))
+    return NodeColumns(like.columns, join_features(blocks), tuple(summaries), tuple(warnings))
 
 
 def _note(column: Column, parsed: Parsed) -> str:
@@ -112,7 +143,7 @@ def _note(column: Column, parsed: Parsed) -> str:
     if isinstance(column, CategoryColumn):
         unknown = int(_without_place(column, parsed).sum())
         if unknown:
-            where = "share the feature (other)" if column.has_other else "of categories that no training row has"
+            where = "share the feature (other)" if column.has_other else "of unknown categories"
             return f"{unknown:,} rows {where}"
     return ""
 
@@ -128,4 +159,5 @@ def _unmarked(column: Column, parsed: Parsed) -> list[str]:
     if column.marked or not missing:
         return []
     filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
-    return [f"column {column.name!r}: {missing:,} missing values, but none in the training rows: {filled}, unmarked"]
+    told = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
+    return [f"column {column.name!r}: {told}"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.datasets.tables.read import Table
-from se_gnn.datasets.tables.values import Reading, as_texts
+from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import IntArray
 
@@ -29,7 +29,7 @@ def read_edges(
     table: Table, source: str, target: str, ids: pa.Array, *, nodes: str, drop_dangling: bool = False
 ) -> Edges:
     """Row of the node table that each end of each edge names; ``nodes`` is what errors call that table."""
-    ends = {column: as_texts(table, column, Reading()) for column in (source, target)}
+    ends = {column: as_names(table, column, Reading()) for column in (source, target)}
     rows = [pc.fill_null(pc.index_in(end, value_set=ids), -1).to_numpy(zero_copy_only=False) for end in ends.values()]
     pairs = np.stack(rows, axis=1).astype(np.int64)
     lost = np.flatnonzero((pairs < 0).any(axis=1))

@@ -1,4 +1,4 @@
-"""Columns as features: fitted on training rows, applied to all rows, and again to rows of later tables.
+"""Columns as features: fitted on all rows of a table, without a look at the labels, and applied to later tables.
 
 Shapes: N rows, F features of one column.
 """
@@ -7,44 +7,72 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 
-from se_gnn.datasets.tables.values import Parsed, is_row_number
+from se_gnn.datasets.tables.values import Parsed, is_key
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import BoolArray, FloatArray
-from se_gnn.graph.columns import BooleanColumn, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
+from se_gnn.graph.attributed import Features, FloatArray
+from se_gnn.graph.columns import (
+    BooleanColumn,
+    CategoryColumn,
+    Column,
+    DateColumn,
+    NumberColumn,
+    StructureColumn,
+    TextColumn,
+)
 
 MOST_CATEGORIES = 50
-RARE = 0.001  # share of the training rows below which a category has no feature of its own
-MOST_WORDS = 100
+RARE = 0.001  # share of the rows below which a category has no feature of its own
+KEY = "a different whole number in nearly every row: a key, not a measurement"
+NAMES_ROWS = "a different value in most rows: it names them"
 HEAVY_TAIL = 6.0  # standard deviations from the mean beyond which numbers are compared by their magnitude
 FARTHEST = 1e9  # standard deviations from the mean that a feature says
 SMALLEST = 1e-30
+SPARSE_BELOW = 0.1  # share of features that are not 0, below which a table with texts is kept sparse
 
 
-def fit_column(name: str, parsed: Parsed, train: BoolArray, first: int) -> Column | str:
-    """The encoding of a column, from its training rows; or why it can say nothing about a node."""
-    if parsed.identifier or is_row_number(parsed):
-        return "a different value in most rows: it names them"
-    present = train & ~parsed.missing
+def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
+    """The encoding of a column, from all rows; or why it says nothing about a node.
+
+    Args:
+        name: of the column.
+        parsed: its values.
+        first: its first feature.
+        text_words: the most words that become features.
+        keep: use it although it tells rows apart.
+    """
+    if not keep and (parsed.identifier or is_key(parsed)):
+        return f"{KEY if parsed.kind == 'number' else NAMES_ROWS}; --keep {name} uses it"
+    present = ~parsed.missing
     if not present.any():
-        return "no value in the training rows"
-    marked = bool((train & parsed.missing).any())
+        return "no value in any row"
+    marked = bool(parsed.missing.any())
     place: dict[str, Any] = {"name": name, "first": first, "marked": marked}
-    fit = {"number": _fit_number, "boolean": _fit_boolean, "date": _fit_date, "category": _fit_category,
-           "text": _fit_text}[parsed.kind]  # fmt: skip
     if parsed.texts is not None:
-        return fit(parsed.texts.filter(pa.array(present)), parsed, place)
+        texts = parsed.texts.filter(pa.array(present))
+        return _fit_text(texts, place, text_words) if parsed.kind == "text" else _fit_category(texts, place)
     assert parsed.numbers is not None
     values = parsed.numbers[present]
     if values.min() == values.max() and not marked:
-        return "the same value in all training rows"
+        return "the same value in all rows"
+    fit = {"number": _fit_number, "boolean": _fit_boolean, "date": _fit_date}[parsed.kind]
     return fit(values, parsed, place)
+
+
+def fit_structure(name: str, numbers: npt.NDArray[np.float64], first: int, *, decimals: int) -> StructureColumn | None:
+    """The encoding of a number that the edges give; None where it is the same for all nodes."""
+    if numbers.min() == numbers.max():
+        return None
+    column = StructureColumn(name=name, first=first, size=1, offset=0.0, scale=1.0, log_unit=1.0, decimals=decimals)
+    return dataclasses.replace(column, **_standardization(column.encode(numbers)))
 
 
 def _fit_number(numbers: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
@@ -68,41 +96,55 @@ def _fit_boolean(values: npt.NDArray[np.float64], parsed: Parsed, place: dict[st
     return BooleanColumn(**place, size=1 + place["marked"], fill=float(values.mean()), **parsed.details)
 
 
-def _fit_category(values: pa.Array, parsed: Parsed, place: dict[str, Any]) -> Column | str:
+def _fit_category(values: pa.Array, place: dict[str, Any]) -> Column | str:
     counts = pc.value_counts(values)
     names, numbers = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
     if len(names) == 1 and not place["marked"]:
-        return "the same value in all training rows"
+        return "the same value in all rows"
     order = sorted(range(len(names)), key=lambda i: (-numbers[i], names[i]))[:MOST_CATEGORIES]
     kept = [names[i] for i in order if numbers[i] >= RARE * len(values)]
     has_other = len(kept) < len(names)
     if not kept:
-        return "a different value in most rows: it names them"
+        return NAMES_ROWS
     size = len(kept) + has_other + place["marked"]
     return CategoryColumn(**place, size=size, categories=tuple(sorted(kept)), has_other=has_other)
 
 
-def _fit_text(values: pa.Array, parsed: Parsed, place: dict[str, Any]) -> Column | str:
+def _fit_text(values: pa.Array, place: dict[str, Any], most: int) -> Column | str:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(max_features=MOST_WORDS, min_df=2 if len(values) > 1 else 1)
+    vectorizer = TfidfVectorizer(max_features=most, min_df=2 if len(values) > 1 else 1)
     try:
         vectorizer.fit(values.to_pylist())
     except ValueError:  # no word in two rows
-        return "no word that two training rows share"
+        return "no word that two rows share"
     words = vectorizer.get_feature_names_out().tolist()
     return TextColumn(
         **place, size=len(words) + place["marked"], vocabulary=tuple(words), idf=tuple(vectorizer.idf_.tolist())
     )
 
 
-def encode_column(column: Column, parsed: Parsed) -> FloatArray:
-    """Features of all rows, [N, F]; only the encoding decides, whatever else is in the table."""
+def encode_column(column: Column, parsed: Parsed) -> Features:
+    """Features of all rows, [N, F], sparse for a text; only the encoding decides, whatever else is in the table."""
+    if isinstance(column, TextColumn):
+        return _encode_text(column, parsed)
     features = np.zeros((len(parsed.missing), column.size), np.float32)
     _encode(column, parsed, features)
     if column.marked:
         features[parsed.missing, -1] = 1
     return features
+
+
+def join_features(blocks: Sequence[Features]) -> Features:
+    """Features of all columns side by side; sparse where texts leave most of them empty."""
+    texts = [block for block in blocks if not isinstance(block, np.ndarray)]
+    if texts:
+        size = sum(block.shape[0] * block.shape[1] for block in blocks)
+        filled = sum(int(np.count_nonzero(block)) if isinstance(block, np.ndarray) else block.nnz for block in blocks)
+        if filled < SPARSE_BELOW * size:
+            return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"), dtype=np.float32)
+    dense = [block if isinstance(block, np.ndarray) else block.toarray() for block in blocks]
+    return np.concatenate(dense, axis=1)
 
 
 @functools.singledispatch
@@ -130,12 +172,13 @@ def _(column: CategoryColumn, parsed: Parsed, features: FloatArray) -> None:
     features[rows, places[rows]] = 1
 
 
-@_encode.register
-def _(column: TextColumn, parsed: Parsed, features: FloatArray) -> None:
+def _encode_text(column: TextColumn, parsed: Parsed) -> Features:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     assert parsed.texts is not None
     vectorizer = TfidfVectorizer(vocabulary=column.vocabulary, dtype=np.float32)
     vectorizer.idf_ = np.array(column.idf)
-    texts = pc.fill_null(parsed.texts, "").to_pylist()
-    features[:, : len(column.vocabulary)] = vectorizer.transform(texts).toarray()
+    words = sp.csr_array(vectorizer.transform(pc.fill_null(parsed.texts, "").to_pylist()), dtype=np.float32)
+    if not column.marked:
+        return words
+    return sp.csr_array(sp.hstack([words, sp.csr_array(parsed.missing[:, None].astype(np.float32))], format="csr"))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from se_gnn.display import from_csv_cell
 from se_gnn.errors import InputError
 
 SEPARATORS = (",", ";", "\t", "|")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
 HEAD = 1 << 16  # bytes that are looked at
+LONGEST_HEADER = 1 << 24  # bytes
 
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
@@ -59,29 +63,68 @@ def find_separator(head: bytes) -> str:
     ';'
     """
     lines = head.decode("utf-8", errors="replace").splitlines()
-    lines = lines[:-1] if len(head) == HEAD else lines  # the last one is cut
+    lines = lines[:-1] or lines if len(head) == HEAD else lines  # the last one is cut
+    lines = [line for line in lines if line.strip()]
 
     def steady_columns(separator: str) -> float:
-        rows = [len(row) for row in csv.reader(lines[:200], delimiter=separator) if row]
+        try:
+            rows = [len(row) for row in csv.reader(lines[:200], delimiter=separator) if row]
+        except csv.Error:  # a quote that is never closed makes one value of all
+            return 0.0
         return (rows[0] - 1) * rows.count(rows[0]) / len(rows) if rows else 0.0
 
     return max(SEPARATORS, key=steady_columns)  # the first of equals: a comma
 
 
-def header(head: bytes, separator: str, path: Path) -> list[str]:
-    """Names of the columns, as the first line has them; a column without a name gets its number."""
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Names of the columns, how many blank lines stand above them, and how many bytes the line takes."""
+
+    names: list[str]
+    blank_lines: int
+    num_bytes: int
+
+
+def read_header(path: Path, separator: str) -> Header:
+    """The first line that is not blank; a column without a name gets its number.
+
+    Lines of separators only, as spreadsheets write them for empty rows, are blank.
+    """
+    blank, taken = 0, 0
     try:
-        text = head.decode("utf-8-sig", errors="strict" if len(head) < HEAD else "ignore")
-    except UnicodeDecodeError:
-        text = head.decode("utf-8-sig", errors="replace")
-        if "�" in text.split("\n", 1)[0]:
-            raise InputError(f"{path} is not UTF-8: its first line, the names of the columns, cannot be read") from None
-    rows = csv.reader(text.splitlines(keepends=True), delimiter=separator)
-    names = [name.strip() or f"column {i}" for i, name in enumerate(next(row for row in rows if row), 1)]
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if twice is not None:
-        raise InputError(f"{path} has two columns named {twice!r}")
-    return names
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+
+            def lines() -> Iterator[str]:
+                nonlocal blank, taken
+                begun = False
+                while line := file.readline(LONGEST_HEADER):
+                    if not begun and not line.strip().strip(separator + '"').strip():
+                        blank += 1
+                        continue
+                    begun = True
+                    taken += len(line.encode(errors="surrogateescape"))
+                    if taken > LONGEST_HEADER:
+                        raise InputError(
+                            f"{path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?"
+                        )
+                    yield line
+
+            limit = csv.field_size_limit(LONGEST_HEADER)
+            try:
+                found = next(csv.reader(lines(), delimiter=separator), [])
+            finally:
+                csv.field_size_limit(limit)
+    except csv.Error as error:
+        raise InputError(f"{path}: its first line, the names of the columns, cannot be read: {error}") from error
+    if any("\udc80" <= character <= "\udcff" for name in found for character in name):
+        raise InputError(f"{path} is not UTF-8: its first line, the names of the columns, cannot be read")
+    names = [from_csv_cell(name).strip() or f"column {i}" for i, name in enumerate(found, 1)]
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{path} has two columns named {name!r}")
+        seen.add(name)
+    return Header(names, blank, taken)
 
 
 def _text(head: bytes) -> str:

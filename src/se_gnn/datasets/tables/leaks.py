@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import Features, IntArray
 from se_gnn.graph.columns import Column
 
 GIVES_AWAY = 0.99  # balanced accuracy of a small tree on rows that it has not seen
@@ -14,7 +14,7 @@ MOST_ROWS = 20_000
 
 
 def leaking_columns(
-    columns: tuple[Column, ...], features: FloatArray, labels: IntArray, *, generator: np.random.Generator
+    columns: tuple[Column, ...], features: Features, labels: IntArray, *, generator: np.random.Generator
 ) -> dict[str, float]:
     """Columns from which a decision tree reads the class, with its cross-validated balanced accuracy.
 
@@ -37,6 +37,7 @@ def leaking_columns(
     found = {}
     for column in columns:
         own = features[:, column.first : column.first + column.size]
+        own = own if isinstance(own, np.ndarray) else own.toarray()
         score = float(cross_val_score(tree, own, labels, cv=folds, scoring="balanced_accuracy").mean())
         if score >= GIVES_AWAY:
             found[column.name] = score

@@ -1,16 +1,19 @@
-"""The columns of a node table that are no attributes: id, label, split. Shapes: N nodes."""
+"""The columns of a node table that are no attributes: id, label, split, caption. Shapes: N nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.datasets.split import Split
+from se_gnn.datasets.tables.classes import look_alike, merged
+from se_gnn.datasets.tables.classes import warning as look_alike_warning
 from se_gnn.datasets.tables.read import Table
-from se_gnn.datasets.tables.values import Reading, as_texts
+from se_gnn.datasets.tables.values import Reading, as_names, as_texts
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.attributed import IntArray
@@ -25,7 +28,7 @@ PARTS = {
 
 def read_ids(table: Table, column: str) -> pa.Array:
     """Names of the nodes, each once; numbers as people write them."""
-    ids = as_texts(table, column, Reading())
+    ids = as_names(table, column, Reading())
     if ids.null_count:
         row = pc.index(ids.is_null(), True).as_py()
         raise table.error(column, row, f"a node without an id ({ids.null_count} such rows)")
@@ -44,29 +47,70 @@ def read_ids(table: Table, column: str) -> pa.Array:
     return ids
 
 
-def read_labels(
-    table: Table, column: str, reading: Reading, known: Sequence[str] | None = None
-) -> tuple[IntArray, tuple[str, ...]]:
-    """Class of each node, -1 where the table has none, and the names of the classes, in order.
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Class of each node, [N], -1 where the table has none; the names of the classes; what people should know."""
 
-    ``known`` are the classes of a model that is to be used: another one is an error.
+    classes: IntArray
+    names: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_labels(
+    table: Table, column: str, reading: Reading, known: Sequence[str] | None = None, *, merge: bool = False
+) -> Labels:
+    """The classes that a column names; spaces around a name do not count.
+
+    Args:
+        table: the node table.
+        column: its column with the classes.
+        reading: how text is read.
+        known: the classes of a model that is to be used: another one is an error.
+        merge: make one class of those that look alike.
     """
-    texts = as_texts(table, column, reading)
+    texts = as_names(table, column, reading)
     encoded = texts.dictionary_encode()
-    found: list[str] = encoded.dictionary.to_pylist()
-    codes = pc.fill_null(encoded.indices, len(found)).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    written: list[str] = encoded.dictionary.to_pylist()
+    counts = dict(zip(written, np.bincount(codes, minlength=len(written)).tolist()))
+    called = {name: name for name in written}
+    if merge:
+        # a class that the model has stays what it is called there
+        called |= merged(counts | {name: len(texts) + 1 for name in known or ()})
+    found = list(dict.fromkeys(called[name] for name in written))
     if known is None:
         _check_classes(table, column, found, len(texts) - texts.null_count)
         names = sorted(found, key=_number_first)
     else:
         names = list(known)
-        new = next((name for name in found if name not in names), None)
+        new = next((i for i, name in enumerate(written) if called[name] not in names), None)
         if new is not None:
-            row = int(np.flatnonzero(codes == found.index(new))[0])
-            hint = did_you_mean(new, names)
-            raise table.error(column, row, f"class {new!r} is not one of the model's: {', '.join(names)}{hint}")
-    place = np.array([names.index(name) for name in found] + [UNKNOWN], dtype=np.int64)
-    return place[codes], tuple(names)
+            row = int(np.flatnonzero(codes == new)[0])
+            hint = did_you_mean(written[new], names)
+            listed = ", ".join(names)
+            raise table.error(column, row, f"class {written[new]!r} is not one of the model's: {listed}{hint}")
+    place = {name: i for i, name in enumerate(names)}
+    classes = np.array([place[called[name]] for name in written] + [UNKNOWN], dtype=np.int64)[codes]
+    warnings = list(_class_warnings(names, called))
+    given = len(pc.unique(as_texts(table, column, reading).drop_null()))
+    if given > len(written):
+        warnings.append(f"column {column!r}: {given} classes are {len(written)} without the spaces around their names")
+    return Labels(classes, tuple(names), tuple(warnings))
+
+
+def _class_warnings(names: Sequence[str], called: dict[str, str]) -> Iterator[str]:
+    for group in look_alike(names):
+        yield look_alike_warning(group)
+    for name in names:
+        others = [repr(other) for other, kept in called.items() if kept == name and other != name]
+        if others:
+            yield f"class {name!r} takes in {', '.join(others)}, which look like it (--merge-classes)"
+
+
+def read_captions(table: Table, column: str) -> tuple[str, ...]:
+    """What people see for each node, on one line; the empty text where there is none."""
+    texts = pc.fill_null(as_texts(table, column, Reading()), "").to_pylist()
+    return tuple(" ".join(text.split()) for text in texts)
 
 
 def _check_classes(table: Table, column: str, found: list[str], labeled: int) -> None:
@@ -92,7 +136,7 @@ def _number_first(name: str) -> tuple[int, float, str]:
 
 def read_split(table: Table, column: str, labels: IntArray) -> Split:
     """The parts that a column names: train, val, test, or nothing."""
-    texts = as_texts(table, column, Reading())
+    texts = as_names(table, column, Reading())
     encoded = texts.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     parts = {"train": np.zeros(len(codes), dtype=bool)}

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from se_gnn.datasets.tables.file_kind import PARQUET_ENDINGS, check_content, find_separator, header
+from se_gnn.datasets.tables.file_kind import PARQUET_ENDINGS, Header, check_content, find_separator, read_header
+from se_gnn.display.cells import MARK, MARKED
 from se_gnn.errors import InputError, did_you_mean
+
+BLOCK = 1 << 20  # bytes that Arrow reads at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +93,13 @@ def _read_file(path: Path, separator: str | None, only: Collection[str] | None) 
     used = separator or likely
     if len(used) != 1:
         raise InputError(f"the separator must be one character, got {used!r}")
-    names = header(head, used, path)
-    wanted = names if only is None else _known(names, only)
-    return Table(str(path), _read_csv(path, used, names, wanted), tuple(names), used, likely)
+    header = read_header(path, used)
+    wanted = header.names if only is None else _known(header.names, only)
+    return Table(str(path), _read_csv(path, used, header, wanted), tuple(header.names), used, likely)
 
 
-def _read_csv(path: Path, separator: str, names: list[str], wanted: list[str]) -> pa.Table:
+def _read_csv(path: Path, separator: str, header: Header, wanted: list[str]) -> pa.Table:
+    names = header.names
     convert = pa_csv.ConvertOptions(
         column_types={name: pa.string() for name in names},
         include_columns=wanted,
@@ -102,20 +107,39 @@ def _read_csv(path: Path, separator: str, names: list[str], wanted: list[str]) -
         strings_can_be_null=True,
     )
     try:
-        return pa_csv.read_csv(
+        table = pa_csv.read_csv(
             path,
-            read_options=pa_csv.ReadOptions(column_names=names, skip_rows_after_names=1),
+            read_options=_read_options(header),
             parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=convert,
         )
     except pa.ArrowInvalid as error:
-        raise _csv_error(path, separator, names, str(error)) from error
+        raise _csv_error(path, separator, header, str(error)) from error
+    return pa.table({name: _without_marks(table.column(name)) for name in table.column_names})
 
 
-def _csv_error(path: Path, separator: str, names: Sequence[str], text: str) -> InputError:
+def _read_options(header: Header, **options: Any) -> Any:
+    """Blank lines and the header are not data; a row is in one block, and may be as long as the header, or longer."""
+    return pa_csv.ReadOptions(
+        column_names=header.names,
+        skip_rows=header.blank_lines,
+        skip_rows_after_names=1,
+        block_size=max(BLOCK, 8 * header.num_bytes),
+        **options,
+    )
+
+
+def _without_marks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as they were before an apostrophe kept spreadsheets from running them: `se_gnn.display.cells`."""
+    if not pc.any(pc.starts_with(column, MARK)).as_py():
+        return column
+    return pc.replace_substring_regex(column, MARKED, r"\1")
+
+
+def _csv_error(path: Path, separator: str, header: Header, text: str) -> InputError:
     """Say what is wrong with a file that did not parse, and where."""
     if "UTF8" in text or "utf-8" in text.lower():
-        return _not_utf8(path, separator, names)
+        return _not_utf8(path, separator, header)
     uneven: list[Any] = []
 
     def keep(row: Any) -> str:
@@ -125,22 +149,23 @@ def _csv_error(path: Path, separator: str, names: Sequence[str], text: str) -> I
     with contextlib.suppress(pa.ArrowInvalid):  # the first error is the one to report
         pa_csv.read_csv(
             path,
-            read_options=pa_csv.ReadOptions(column_names=names, skip_rows_after_names=1, use_threads=False),
+            read_options=_read_options(header, use_threads=False),
             parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=keep),
-            convert_options=pa_csv.ConvertOptions(column_types={name: pa.binary() for name in names}),
+            convert_options=pa_csv.ConvertOptions(column_types={name: pa.binary() for name in header.names}),
         )
     if not uneven:
         return InputError(f"{path} cannot be read as a table with the separator {separator!r}: {text}")
     first = uneven[0]
     start = first.text if len(first.text) <= 60 else first.text[:57] + "..."
+    row = first.number - 1 - header.blank_lines
     return InputError(
-        f"{path}, row {first.number - 1} (the header not counted): {first.actual_columns} values where the header has "
+        f"{path}, row {row} (the header not counted): {first.actual_columns} values where the header has "
         f"{first.expected_columns}, at the separator {separator!r}: {start!r} ({len(uneven)} such rows); "
         "is it the right separator (--sep), or is a quote missing?"
     )
 
 
-def _not_utf8(path: Path, separator: str, names: Sequence[str]) -> InputError:
+def _not_utf8(path: Path, separator: str, header: Header) -> InputError:
     """The first line with bytes that are not UTF-8, and the column they lie in."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -148,10 +173,11 @@ def _not_utf8(path: Path, separator: str, names: Sequence[str]) -> InputError:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 place = line[: error.start].decode("utf-8").count(separator)
-                column = names[min(place, len(names) - 1)]
+                column = header.names[min(place, len(header.names) - 1)]
                 seen = line[max(0, error.start - 10) : error.start + 10].decode("latin-1").strip()
+                row = number - 1 - header.blank_lines
                 return InputError(
-                    f"{path}, column {column!r}, row {number - 1} (line {number}) is not UTF-8: byte "
+                    f"{path}, column {column!r}, row {row} (line {number}) is not UTF-8: byte "
                     f"{line[error.start]:#04x} in {seen!r} (read as Latin-1); save the file as UTF-8"
                 )
     return InputError(f"{path} is not UTF-8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,22 +18,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from se_gnn.datasets.tables.numbers import LARGEST, as_written, number_reader, writing_note
 from se_gnn.datasets.tables.read import Table
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import BoolArray
-from se_gnn.graph.columns import KINDS
+from se_gnn.graph.columns import TABLE_KINDS
 
 MOSTLY = 0.8  # share of numbers from which on anything else in a column is a mistake
 FEW = 20  # distinct values that are categories in a table of any size
 MOST_DECIMALS = 6
 SECONDS_A_DAY = 86_400
-LARGEST = 1e30  # number; beyond it nothing can be said in float32
+LARGEST_WHOLE = 2**53  # from here on a float no longer tells neighboring whole numbers apart
+MOSTLY_DISTINCT = 0.95  # share of different whole numbers above which a column is a key
+FEWEST_KEYS = 50  # rows from which on that can be said
 
 # missing where a number, a boolean or a date is expected; among names "NA" may be Namibia
 NO_VALUE = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "?"})
 BOOLEANS = {"true": 1, "false": 0, "yes": 1, "no": 0, "t": 1, "f": 0, "y": 1, "n": 0, "1": 1, "0": 0}
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"\d+")
 _CODE = re.compile(r"0\d+")  # a number does not begin with 0, a postcode does
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _PATTERNS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
@@ -61,11 +64,12 @@ class Parsed:
     """A column as values of one kind.
 
     Args:
-        kind: one of `se_gnn.graph.columns.KINDS`.
+        kind: one of `se_gnn.graph.columns.TABLE_KINDS`.
         numbers: numbers, 0 and 1, or days since 1970, [N]; NaN where missing.
         texts: categories or texts, [N]; None where missing.
         missing: rows without a value, [N].
         details: what an encoding keeps of the way the table writes it.
+        whole: numbers that are counted, not measured: written or stored as whole numbers from 0 on.
         identifier: the values tell rows apart and say nothing about them.
         note: what people should know about how it was read.
     """
@@ -75,6 +79,7 @@ class Parsed:
     texts: pa.Array | None = None
     missing: BoolArray
     details: dict[str, Any] = field(default_factory=dict)
+    whole: bool = False
     identifier: bool = False
     note: str | None = None
 
@@ -84,8 +89,8 @@ def parse_column(
 ) -> Parsed:
     """Understand a column, or read it as the ``kind`` that was asked for; dates in a ``pattern`` already known."""
     column = table.column(name)
-    if kind is not None and kind not in KINDS:
-        raise InputError(f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind is not None and kind not in TABLE_KINDS:
+        raise InputError(f"the kind of column {name!r} must be one of {', '.join(TABLE_KINDS)}, got {kind!r}")
     if kind in ("category", "text"):
         texts = as_texts(table, name, reading)
         return Parsed(kind=kind, texts=texts, missing=_nulls(texts))
@@ -118,13 +123,31 @@ def as_texts(table: Table, name: str, reading: Reading) -> pa.Array:
     kind = column.type
     if pt.is_floating(kind):
         column = pc.if_else(pc.is_nan(column), None, column)
+        _check_nameable(table, name, column)
         whole = pc.equal(pc.floor(column), column)
-        column = column.cast(pa.int64()) if pc.all(whole).as_py() is not False else column
+        if pc.all(whole).as_py() is not False:
+            column = column.cast(pa.int64())
     elif pt.is_nested(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
         raise InputError(f"{table.name}, column {name!r} holds values of type {kind}, which are no names")
     texts = column.cast(pa.string()).combine_chunks()
     empty = pc.is_in(texts, value_set=pa.array(["", *sorted(reading.missing)], pa.string()))
     return pc.if_else(empty, None, texts)
+
+
+def as_names(table: Table, name: str, reading: Reading) -> pa.Array:
+    """The same without spaces around the texts, as ids, classes and parts of a split are compared."""
+    texts = pc.utf8_trim_whitespace(as_texts(table, name, reading))
+    return pc.if_else(pc.equal(texts, ""), None, texts)
+
+
+def _check_nameable(table: Table, name: str, column: pa.ChunkedArray) -> None:
+    """Refuse floats that name nothing: infinities, and those so large that several whole numbers are one of them."""
+    numbers = _floats(column)
+    wrong = np.flatnonzero(np.abs(numbers) >= LARGEST_WHOLE)
+    if len(wrong):
+        number = numbers[wrong[0]]
+        why = "is not finite" if np.isinf(number) else "is a float beyond 2^53, which no longer holds every digit"
+        raise table.error(name, int(wrong[0]), f"{number} {why}; store the column as whole numbers or as text")
 
 
 class _Text:
@@ -144,7 +167,15 @@ class _Text:
             return self._must(_boolean, "boolean", "true or false", words=self._boolean_words())
         if kind == "number":
             details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.reading.decimal}
-            return self._must(_number_reader(self.reading.decimal), "number", "a finite number", **details)
+            present = [text for text, count in zip(self.distinct, self.counts) if count]
+            return self._must(
+                number_reader(self.reading.decimal),
+                "number",
+                "a finite number",
+                note=writing_note(present, self.reading.decimal),
+                whole=all(_WHOLE.fullmatch(text) for text in present),
+                **details,
+            )
         if kind == "date":
             how, note = (pattern, None) if pattern else self._pattern()
             return self._must(_date_reader(how), "date", "a date", note=note, pattern=how, with_time=self._times())
@@ -155,7 +186,7 @@ class _Text:
         if any(lower == set(pair) for pair in (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("0", "1"))):
             return self.parse("boolean", None)
         codes = any(_CODE.fullmatch(text) for text in self.distinct)
-        if not codes and self._share(_number_reader(self.reading.decimal)) >= MOSTLY:
+        if not codes and self._share(number_reader(self.reading.decimal)) >= MOSTLY:
             return self.parse("number", None)
         if self._share(_date_reader(self._pattern()[0])) >= MOSTLY:
             return self.parse("date", None)
@@ -175,11 +206,11 @@ class _Text:
             texts=self.texts,
             missing=self.codes < 0,
             identifier=not is_text and not few and seldom_shared,
-            note=note if self._share(_number_reader(other)) >= MOSTLY else None,
+            note=note if self._share(number_reader(other)) >= MOSTLY else None,
         )
 
     def _must(self, read: Callable[[str], float | None], kind: str, noun: str, *, note: str | None = None,
-              **details: Any) -> Parsed:  # fmt: skip
+              whole: bool = False, **details: Any) -> Parsed:  # fmt: skip
         """Every value read as one kind; the first that cannot be is an error."""
         values = np.array([_or_nan(read(text)) for text in self.distinct] + [np.nan])
         wrong = np.isnan(values[:-1]) & (self.counts > 0)
@@ -193,7 +224,7 @@ class _Text:
             )
             raise self.table.error(self.name, row, text)
         numbers = values[self.codes]
-        return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, note=note)
+        return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, whole=whole, note=note)
 
     def _share(self, read: Callable[[str], float | None]) -> float:
         total = self.counts.sum()
@@ -201,8 +232,8 @@ class _Text:
         return good / total if total else 0.0
 
     def _decimals(self) -> int:
-        shown = (len(text.partition(self.reading.decimal)[2]) for text in self.distinct if "e" not in text.lower())
-        return min(MOST_DECIMALS, max(shown, default=0))
+        written = (as_written(text, self.reading.decimal) for text in self.distinct if "e" not in text.lower())
+        return min(MOST_DECIMALS, max((len(one.digits.partition(".")[2]) for one in written if one), default=0))
 
     def _boolean_words(self) -> tuple[str, str]:
         words = {BOOLEANS[text.lower()]: text for text in reversed(self.distinct) if text.lower() in BOOLEANS}
@@ -238,7 +269,8 @@ def _numbers(table: Table, name: str, column: pa.ChunkedArray, kind: str | None)
             raise table.error(name, int(wrong[0]), f"{numbers[wrong[0]]:g} is not 0 or 1")
         return Parsed(kind="boolean", numbers=numbers, missing=missing, details={"words": ("0", "1")})
     decimals = 0 if whole else _decimals_of(present[:10_000])
-    return Parsed(kind="number", numbers=numbers, missing=missing, details={"decimals": decimals})
+    counted = whole and bool((present >= 0).all())
+    return Parsed(kind="number", numbers=numbers, missing=missing, whole=counted, details={"decimals": decimals})
 
 
 def _dates(column: pa.ChunkedArray) -> Parsed:
@@ -253,27 +285,22 @@ def _dates(column: pa.ChunkedArray) -> Parsed:
     )
 
 
-def is_row_number(parsed: Parsed) -> bool:
-    """Whether a column counts the rows: whole numbers without a gap, each once."""
-    if parsed.kind != "number" or parsed.numbers is None or parsed.missing.any() or len(parsed.missing) <= FEW:
+def is_key(parsed: Parsed) -> bool:
+    """Whether whole numbers tell rows apart instead of measuring something.
+
+    They count the rows, each number once and without a gap; or nearly all of them are different, over at least 50 rows.
+    """
+    if parsed.kind != "number" or parsed.numbers is None:
         return False
-    ordered = np.sort(parsed.numbers)
-    return bool((np.diff(ordered) == 1).all())
+    distinct = np.unique(parsed.numbers[~parsed.missing])
+    num_present = int((~parsed.missing).sum())
+    if num_present == len(distinct) == len(parsed.missing) > FEW and (np.diff(distinct) == 1).all():
+        return True
+    return parsed.whole and num_present >= FEWEST_KEYS and len(distinct) > MOSTLY_DISTINCT * num_present
 
 
 def _boolean(text: str) -> float | None:
     return BOOLEANS.get(text.lower())
-
-
-def _number_reader(decimal: str) -> Callable[[str], float | None]:
-    def read(text: str) -> float | None:
-        text = text.replace(",", ".") if decimal == "," else text
-        if not _NUMBER.fullmatch(text):
-            return None
-        number = float(text)
-        return number if abs(number) <= LARGEST else None
-
-    return read
 
 
 def _date_reader(pattern: str | None) -> Callable[[str], float | None]:
@@ -321,11 +348,11 @@ def _or_nan(value: float | None) -> float:
     return np.nan if value is None else float(value)
 
 
-def check_kinds(table: Table, kinds: dict[str, str], used: Sequence[str]) -> None:
+def check_kinds(table: Table, kinds: Mapping[str, str], used: Sequence[str]) -> None:
     """Refuse kinds of columns that are not there or are no attributes."""
     for name, kind in kinds.items():
         table.check_has(name)
-        if kind not in KINDS:
-            raise InputError(f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}")
+        if kind not in TABLE_KINDS:
+            raise InputError(f"the kind of column {name!r} must be one of {', '.join(TABLE_KINDS)}, got {kind!r}")
         if name not in used:
             raise InputError(f"column {name!r} has a kind, but is the id, the label, the split, or ignored")

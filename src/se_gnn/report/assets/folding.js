@@ -6,10 +6,11 @@ export function isNarrow() {
 }
 
 export function makeFoldable(table) {
-  const count = table.tBodies[0].rows.length;
+  const rows = [...table.tBodies[0].rows];
+  const count = table.dataset.count ?? rows.length; // a row may stand for several
   const first = Math.ceil(Number(table.dataset.first) / (isNarrow() ? 2 : 1));
-  if (count <= first) return;
-  for (const row of [...table.tBodies[0].rows].slice(first)) row.classList.add("later");
+  if (rows.length <= first) return;
+  for (const row of rows.slice(first)) row.classList.add("later");
   const button = document.createElement("button");
   const fold = (short) => {
     table.classList.toggle("short", short);

@@ -66,7 +66,7 @@ function tell(told, rows, column) {
     line.append(...copies(...row.querySelector("th").childNodes), " ");
     line.append(labeled("importance", row.querySelector(".importance"), column < 0));
     [...row.querySelectorAll("td.match")].forEach((cell, place) => {
-      line.append(labeled(cell.dataset.label, cell, place === column));
+      line.append(labeled(`${cell.dataset.label}:`, cell, place === column));
     });
     told.append(line);
   }
