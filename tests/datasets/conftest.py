@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import urllib.error
-from email.message import Message
+import contextlib
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+import requests
 
-from se_gnn.datasets import raw_files
+GET = requests.get
 
 
 @pytest.fixture
@@ -17,29 +18,40 @@ def private_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("SE_GNN_DATA", raising=False)
 
-    def no_network(url, timeout):
-        raise urllib.error.URLError("no network in tests")
+    def no_network(url, **options):
+        raise requests.exceptions.ConnectionError("no network in tests")
 
-    monkeypatch.setattr(raw_files.urllib.request, "urlopen", no_network)
+    monkeypatch.setattr(requests, "get", no_network)
     return tmp_path / "cache" / "se-gnn"
 
 
 @pytest.fixture
 def serve(monkeypatch, private_cache):
-    """Answer downloads with ``content_of(file name)``; gives the list of urls asked for."""
+    """Answer downloads with ``content_of(file name)`` from a server of this machine; gives the urls asked for."""
+    with contextlib.ExitStack() as stack:
 
-    def answer(content_of, *, announced=None):
-        asked = []
+        def answer(content_of, *, announced=None):
+            class Handler(BaseHTTPRequestHandler):
+                def do_GET(self):
+                    content = content_of(self.path.rsplit("/", 1)[1])
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(content) if announced is None else announced))
+                    self.end_headers()
+                    self.wfile.write(content)
 
-        def urlopen(url, timeout):
-            asked.append(url)
-            content = content_of(url.rsplit("/", 1)[1])
-            response = io.BytesIO(content)
-            response.headers = Message()
-            response.headers["Content-Length"] = str(len(content) if announced is None else announced)
-            return response
+                def log_message(self, *_):
+                    """Say nothing."""
 
-        monkeypatch.setattr(raw_files.urllib.request, "urlopen", urlopen)
-        return asked
+            server = stack.enter_context(HTTPServer(("127.0.0.1", 0), Handler))
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            stack.callback(server.shutdown)
+            asked = []
 
-    return answer
+            def get(url, **options):
+                asked.append(url)
+                return GET(f"http://127.0.0.1:{server.server_port}/{url.rsplit('/', 1)[1]}", **options)
+
+            monkeypatch.setattr(requests, "get", get)
+            return asked
+
+        yield answer

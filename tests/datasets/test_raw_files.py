@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -26,9 +27,20 @@ def test_a_download_without_a_known_digest_prints_its_own(serve, capsys):
 
 def test_a_download_without_a_known_digest_that_breaks_off_leaves_nothing(serve, private_cache):
     serve(lambda name: b"1,2", announced=100)
-    with pytest.raises(InputError, match="the connection ended after 3 of 100 bytes"):
+    with pytest.raises(InputError, match="3 bytes read, 97 more expected"):
         read_verified([UNKNOWN_DIGEST], "some", data_dir=None)
     assert not [path for path in private_cache.rglob("*") if path.is_file()]
+
+
+def test_files_at_hand_are_read_without_the_package_for_downloads(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "table.csv").write_bytes(b"1,2")
+    assert read_verified([UNKNOWN_DIGEST], "some", data_dir=tmp_path) == {"table.csv": b"1,2"}
+    with pytest.raises(InputError) as caught:
+        read_verified([UNKNOWN_DIGEST], "other", data_dir=tmp_path)
+    for words in ("pip install 'se-gnn[data]'", "https://example.org", "table.csv", str(tmp_path / "other")):
+        assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

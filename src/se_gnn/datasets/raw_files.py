@@ -10,18 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 from se_gnn.errors import InputError
+from se_gnn.optional import MissingPackage, require
 
 DATA_VARIABLE = "SE_GNN_DATA"
 TIMEOUT_SECONDS = 30
-CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def read_verified(files: Sequence[RawFile], folder: str, *, data_dir: str | Path
                 raise InputError(_how_to_make(files, candidates[0].parent))
             try:
                 _download(file, path)
-            except (OSError, HTTPException) as error:  # no network, no such page, disk full, read-only cache
+            except (OSError, MissingPackage) as error:  # no network, no such page, disk full, read-only cache
                 raise InputError(_how_to_get(files, candidates[0].parent, error)) from error
         contents[file.name] = _verified(file, path)
     return contents
@@ -93,43 +91,43 @@ def _verified(file: RawFile, path: Path) -> bytes:
 
 
 def _download(file: RawFile, path: Path) -> None:
-    """Download beside ``path`` under a temporary name; move it in place only when it is complete and right."""
+    """Download to ``path``; pooch moves it there only when it is complete and has the digest that is known."""
     from tqdm import tqdm
 
     assert file.url is not None
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{file.name}.", suffix=".part")
-    partial = Path(name)
+    pooch: Any = require("pooch", extra="data", feature="downloads")
+    pooch.get_logger().setLevel("ERROR")  # what it would say, we say
+    known = None if file.sha256 is None else f"sha256:{file.sha256}"
+    progress = tqdm(total=1, desc=file.name, unit="B", unit_scale=True)  # pooch sets the total; None would be no bar
+    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT_SECONDS)
     try:
-        with os.fdopen(handle, "wb") as target, urllib.request.urlopen(file.url, timeout=TIMEOUT_SECONDS) as source:
-            size = source.headers.get("Content-Length")
-            with tqdm(total=int(size) if size else None, desc=file.name, unit="B", unit_scale=True) as progress:
-                while chunk := source.read(CHUNK):
-                    target.write(chunk)
-                    progress.update(len(chunk))
-        content = partial.read_bytes()
-        found = hashlib.sha256(content).hexdigest()
-        if file.sha256 is None:
-            if size and len(content) != int(size):
-                raise OSError(f"the connection ended after {len(content)} of {size} bytes")
-            print(f"{file.name} has the SHA-256 {found}; none is known to compare it with", file=sys.stderr)
-        elif found != file.sha256:
-            raise InputError(
-                f"what was downloaded from {file.url} is not the published file and was deleted: its SHA-256 must be "
-                f"{file.sha256}, got {found} ({len(content)} bytes)"
-            )
-        partial.replace(path)
+        pooch.retrieve(file.url, known_hash=known, fname=path.name, path=path.parent, downloader=downloader)
+    except ValueError as error:
+        if isinstance(error, OSError):  # requests' own way to say that an answer is no answer
+            raise
+        raise InputError(
+            f"what was downloaded from {file.url} is not the published file and was deleted: its SHA-256 must be "
+            f"{file.sha256} ({error})"
+        ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        progress.close()
+    if file.sha256 is None:
+        found = pooch.file_hash(str(path), alg="sha256")
+        print(f"{file.name} has the SHA-256 {found}; none is known to compare it with", file=sys.stderr)
+
+
+def _reason(error: Exception) -> str:
+    """Why a download failed, in the words of the innermost error."""
+    inner = getattr(error.args[0], "reason", None) if error.args else None
+    text = str(inner or getattr(error, "strerror", None) or error)
+    return text.split("): ", 1)[-1] if inner else text
 
 
 def _how_to_get(files: Sequence[RawFile], folder: Path, error: Exception) -> str:
     base = (files[0].url or "").rsplit("/", 1)[0]
     names = ", ".join(file.name for file in files)
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     return (
-        f"data files are missing and could not be downloaded ({reason}). Download {names} from {base} and put "
+        f"data files are missing and could not be downloaded ({_reason(error)}). Download {names} from {base} and put "
         f"{'it' if len(files) == 1 else 'them'} into {folder}; {_OTHER_FOLDER}"
     )
 

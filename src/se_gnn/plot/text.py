@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import unicodedata
+
+from se_gnn.display.shorten import shorten as shorten
 
 NAME_LENGTH = 24
 
@@ -36,16 +37,6 @@ def isolated(name: str) -> str:
     return f"\u2068{readable(name)}\u2069"
 
 
-def shorten(text: str, limit: int) -> str:
-    """Cut out the middle: names that begin alike often differ at the end. A wide character counts as two."""
-    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text]
-    if sum(widths) <= limit:
-        return text
-    head = _how_many(widths, limit // 2)
-    tail = _how_many(widths[::-1], limit - limit // 2 - 1)
-    return f"{text[:head]}…{text[len(text) - tail :]}"
-
-
 def _harmless(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Cf":  # joiners and marks that turn the direction of all that follows
@@ -53,8 +44,3 @@ def _harmless(character: str) -> str:
     if category in _NOT_SHOWN:
         return " " if character in "\t\n\r\u2028\u2029" else "\ufffd"
     return character
-
-
-def _how_many(widths: list[int], room: int) -> int:
-    """How many of the first characters fit."""
-    return sum(total <= room for total in itertools.accumulate(widths))

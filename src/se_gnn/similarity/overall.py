@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import SimilarityConfig
+from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.kernels.numba_cpu import NodeProducts
@@ -128,7 +129,7 @@ def _combined(
     h: Tensor, plan: ComparisonPlan, forward: Tensor, back: Tensor | None, config: SimilarityConfig
 ) -> Similarities:
     targets, labeled = plan.nodes(h.device)
-    node = all_pairs(h[targets], h[labeled], config.measure)  # [T, L]
+    node = all_pairs(rows(h, targets), rows(h, labeled), config.measure)  # [T, L]
     structure = forward if back is None else (forward + back) / 2
     return Similarities(node, structure, combine(node, structure, config.node_weight))
 

@@ -123,7 +123,7 @@ def test_near_unique_whole_numbers_are_keys_and_can_be_kept():
     nodes = frame(site_id=seen_by, as_text=seen_by.astype(str), amount=seen_by / 7, visits=np.arange(60) % 20)
     result = imported(nodes)
     assert kinds(result) == {"x": "number", "amount": "number", "visits": "number"}
-    assert warned(result, "column 'site_id' is left out: a different whole number in nearly every row: a key")
+    assert warned(result, "column 'site_id' is left out: a key: another whole number in nearly every row")
     assert warned(result, "--keep site_id uses it")
     assert result.graph.raw.row(0)["site_id"] == str(seen_by[0])
     assert kinds(imported(nodes, keep=["site_id"]))["site_id"] == "number"
@@ -155,6 +155,8 @@ def test_captions_name_nodes_for_people_and_rows_are_kept_as_given():
     assert row["note"].endswith("...")
     assert len(row["note"]) == 500
     assert graph.raw.row(1)["who"] is None
+    notes = {column.name: column.note for column in result.summary.columns}
+    assert notes["who"].startswith("caption of the nodes")
     with pytest.raises(InputError, match="nodes has no column 'whom'"):
         imported(nodes, caption="whom")
 
@@ -229,10 +231,19 @@ def test_a_table_without_attributes_is_described_by_its_edges():
     first = imported(nodes, edges=edges)
     names = ["number of edges", "mean edges of neighbors"]  # no triangles: the same for all
     assert [(column.name, column.kind) for column in first.graph.columns] == [(name, "structure") for name in names]
-    assert warned(first, "features are taken from the edges around it, number of edges, mean edges of neighbors")
+    assert warned(first, "features are taken from the edges around it: number of edges, mean edges of neighbors")
     assert node_values(first.graph, 0) == {"number of edges": "22", "mean edges of neighbors": "2.9"}
     assert {column.name: column.kind for column in first.summary.columns}["number of edges"] == "structure"
     more = pd.concat([edges, pd.DataFrame({"from": ["A-5"], "to": ["A-50"]})])
     later = imported(nodes, edges=more, like=first.graph)
     assert later.graph.columns == first.graph.columns
     assert node_values(later.graph, 5)["number of edges"] == "3"
+
+
+def test_the_summary_stays_in_its_columns_whatever_names_and_kinds_are_long():
+    nodes = frame()[["account", "fraud"]].assign(**{"a" * 70: "x"})
+    edges = pd.concat([ring(nodes.account), pd.DataFrame({"from": ["A-0"], "to": ["A-30"]})])
+    lines = str(imported(nodes, edges=edges).summary).split("\n")
+    assert max(map(len, lines)) <= 80
+    kinds = ("id ", "label ", "left out", "structure")
+    assert len({line.index(kind) for line in lines[1:6] for kind in kinds if f"  {kind}" in line}) == 1

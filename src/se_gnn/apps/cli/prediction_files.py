@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from se_gnn.display import to_csv_cell
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction
@@ -28,33 +29,40 @@ class Row(NamedTuple):
     """What is written of one node."""
 
     node: str
+    caption: str | None  # None where the graph has no captions
     predicted: str
     probabilities: list[float]  # [C]
     nearest: list[Vote]  # [K], nearest first; fewer where fewer can vote
 
 
 def as_csv(prediction: Prediction, graph: AttributedGraph) -> bytes:
-    """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on."""
+    """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on.
+
+    `caption` comes after `node` where nodes have captions. A text that a spreadsheet would run as a formula is written
+    with an apostrophe in front (`se_gnn.display.cells`).
+    """
     most = prediction.neighbors.shape[1]
-    header = ["node", "class", *_probability_columns(graph)]
+    header = ["node", *(["caption"] if graph.captions else []), "class", *_probability_columns(graph)]
     for rank in range(1, most + 1):
         header += [f"nearest_{rank}", f"label_{rank}", f"weight_{rank}"]
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    writer = csv.writer(_UnixLines(text), lineterminator="\r\n")  # so that a carriage return in a name is quoted
+    writer.writerow([_cell(name) for name in header])
     for row in _rows(prediction, graph):
         votes = [value for vote in row.nearest for value in vote]
         empty = [""] * (3 * (most - len(row.nearest)))
-        writer.writerow([row.node, row.predicted, *row.probabilities, *votes, *empty])
+        named = [row.node, *([] if row.caption is None else [row.caption]), row.predicted]
+        writer.writerow([_cell(value) for value in (*named, *row.probabilities, *votes, *empty)])
     return text.getvalue().encode()
 
 
 def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
-    """An object a line: `node`, `class`, `probabilities` by class, `nearest` as objects."""
+    """One object per line: `node`, `caption` where there is one, `class`, `probabilities` by class, `nearest`."""
     lines = (
         json.dumps(
             {
                 "node": row.node,
+                **({} if row.caption is None else {"caption": row.caption}),
                 "class": row.predicted,
                 "probabilities": dict(zip(graph.class_names, row.probabilities)),
                 "nearest": [vote._asdict() for vote in row.nearest],
@@ -67,21 +75,35 @@ def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
 
 
 def as_parquet(prediction: Prediction, graph: AttributedGraph) -> bytes:
-    """Columns `node`, `class`, `probability_<class>`, and `nearest`, a list of structs."""
+    """Columns `node`, `caption` where there is one, `class`, `probability_<class>`; `nearest`, a list of structs."""
     pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
     parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
     rows = list(_rows(prediction, graph))
     vote = pa.struct([("node", pa.string()), ("label", pa.string()), ("weight", pa.float32())])
-    columns = {
-        "node": pa.array([row.node for row in rows], pa.string()),
-        "class": pa.array([row.predicted for row in rows], pa.string()),
-    }
+    columns = {"node": pa.array([row.node for row in rows], pa.string())}
+    if graph.captions:
+        columns["caption"] = pa.array([row.caption for row in rows], pa.string())
+    columns["class"] = pa.array([row.predicted for row in rows], pa.string())
     for column, values in zip(_probability_columns(graph), _at_most_one(prediction).T):
         columns[column] = pa.array(values, pa.float32())
     columns["nearest"] = pa.array([[vote._asdict() for vote in row.nearest] for row in rows], pa.list_(vote))
     sink = io.BytesIO()
     parquet.write_table(pa.table(columns), sink)
     return sink.getvalue()
+
+
+class _UnixLines:
+    """Where a CSV writer puts its rows: they end with a line feed alone."""
+
+    def __init__(self, text: io.StringIO) -> None:
+        self.text = text
+
+    def write(self, row: str) -> int:
+        return self.text.write(row.removesuffix("\r\n") + "\n")
+
+
+def _cell(value: str | float) -> str | float:
+    return to_csv_cell(value) if isinstance(value, str) else value
 
 
 def _probability_columns(graph: AttributedGraph) -> list[str]:
@@ -97,7 +119,8 @@ def _rows(prediction: Prediction, graph: AttributedGraph) -> Iterator[Row]:
             for k, other in enumerate(prediction.neighbors[i])
             if votes[i, k]
         ]
-        yield Row(graph.node_names[node], graph.class_names[prediction.classes[i]], probabilities[i], nearest)
+        caption = None if graph.captions is None else graph.captions[node]
+        yield Row(graph.node_names[node], caption, graph.class_names[prediction.classes[i]], probabilities[i], nearest)
 
 
 def _at_most_one(prediction: Prediction) -> FloatArray:

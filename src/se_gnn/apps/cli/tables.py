@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from se_gnn.display import shorten
 from se_gnn.figures import tenths
 
 WIDTH = 80
@@ -33,15 +34,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: Sequen
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(header), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(line, rows)])
-
-
-def shorten(text: str, width: int) -> str:
-    """Text of at most ``width`` characters.
-
-    >>> shorten("Probabilistic Methods", 12)
-    'Probabili...'
-    """
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def percent(value: float | None) -> str:

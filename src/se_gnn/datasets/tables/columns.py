@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.datasets.structure import DECIMALS, structure_numbers
-from se_gnn.datasets.tables.encoding import encode_column, fit_column, fit_structure, join_features
+from se_gnn.datasets.tables.encoding import KEY, NAMES_ROWS, encode_column, fit_column, fit_structure, join_features
 from se_gnn.datasets.tables.leaks import leaking_columns
 from se_gnn.datasets.tables.read import Table
 from se_gnn.datasets.tables.settings import ImportSettings
@@ -52,7 +52,8 @@ def fit_columns(table: Table, names: Sequence[str], settings: ImportSettings, ed
         column = fit_column(name, parsed, first, text_words=settings.text_words, keep=keep)
         if isinstance(column, str):
             summaries.append(ColumnSummary(name=name, kind="left out", missing=missing, note=column))
-            warnings.append(f"column {name!r} is left out: {column}")
+            how = f"; --keep {name} uses it as an attribute" if column in (KEY, NAMES_ROWS) else ""
+            warnings.append(f"column {name!r} is left out: {column}{how}")
             continue
         columns.append(column)
         blocks.append(encode_column(column, parsed))
@@ -65,7 +66,7 @@ def fit_columns(table: Table, names: Sequence[str], settings: ImportSettings, ed
         return NodeColumns(tuple(columns), join_features(blocks), tuple(summaries), tuple(warnings))
     fitted, features = _fit_structure(table, edges)
     warnings.append(
-        f"{table.name} has no column that says something about a node: features are taken from the edges around it, "
+        f"{table.name} has no column that says something about a node; features are taken from the edges around it: "
         + ", ".join(column.name for column in fitted)
     )
     summaries += [ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in fitted]

@@ -31,8 +31,8 @@ from se_gnn.graph.columns import (
 
 MOST_CATEGORIES = 50
 RARE = 0.001  # share of the rows below which a category has no feature of its own
-KEY = "a different whole number in nearly every row: a key, not a measurement"
-NAMES_ROWS = "a different value in most rows: it names them"
+KEY = "a key: another whole number in nearly every row"
+NAMES_ROWS = "another value in most rows: it names them"
 HEAVY_TAIL = 6.0  # standard deviations from the mean beyond which numbers are compared by their magnitude
 FARTHEST = 1e9  # standard deviations from the mean that a feature says
 SMALLEST = 1e-30
@@ -50,7 +50,7 @@ def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: 
         keep: use it although it tells rows apart.
     """
     if not keep and (parsed.identifier or is_key(parsed)):
-        return f"{KEY if parsed.kind == 'number' else NAMES_ROWS}; --keep {name} uses it"
+        return KEY if parsed.kind == "number" else NAMES_ROWS
     present = ~parsed.missing
     if not present.any():
         return "no value in any row"

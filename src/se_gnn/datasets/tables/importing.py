@@ -196,7 +196,8 @@ def _label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> lis
     if like is not None and not len(graph.train):
         return ["no node is labeled: nobody can vote; a table for prediction holds the labeled nodes, too"]
     return [
-        f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}: a vote for it rests on chance"
+        f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}: a vote for it rests on chance; label "
+        "more of them, or empty these labels"
         for name, count in zip(graph.class_names, counts.tolist())
         if count < FEW_LABELED
     ]
@@ -216,6 +217,7 @@ def _summary(
     by_name = {column.name: column for column in fitted.summaries}
     by_name |= {name: ColumnSummary(name=name, kind="ignored") for name in settings.ignore}
     columns = [by_name.get(name) or ColumnSummary(name=name, kind=known[name]) for name in nodes.columns]
+    columns = [_with_caption(column) if column.name == settings.caption else column for column in columns]
     columns += [column for column in fitted.summaries if column.kind == StructureColumn.kind]
     counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
     share, chance = homophily(graph)
@@ -245,3 +247,8 @@ def _summary(
         homophily_by_chance=chance,
         warnings=warnings,
     )
+
+
+def _with_caption(column: ColumnSummary) -> ColumnSummary:
+    note = f"caption of the nodes; {column.note}" if column.note else "caption of the nodes"
+    return dataclasses.replace(column, note=note)

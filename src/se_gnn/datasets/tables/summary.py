@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.display import shorten
 from se_gnn.graph import UNKNOWN, AttributedGraph
 
 WIDTH = 80
 MOST_CLASSES = 12  # listed
+LONGEST_NAME = 30  # of a column, in the list of columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,7 @@ class ColumnSummary:
     """A column and what became of it."""
 
     name: str
-    kind: str  # number, boolean, category, date, text; id, label, split; or "left out"
+    kind: str  # number, boolean, category, date, text, structure; id, label, split; "ignored" or "left out"
     num_features: int = 0
     missing: int = 0
     note: str = ""
@@ -81,7 +83,7 @@ class Summary:
         lines += _item("split", parts)
         lines += ["", f"{self.edges_table}: {self.edges_given:,} edges given, {self.num_edges:,} kept"]
         merged = (
-            f"{self.edges_reciprocal:,} in the other direction, {self.edges_duplicate:,} again in the same one; "
+            f"{self.edges_reciprocal:,} given in both directions, {self.edges_duplicate:,} given again; "
             f"{self.self_loops:,} self-loops removed"
         )
         lines += _item("merged", merged)
@@ -89,7 +91,10 @@ class Summary:
         degree = f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {self.isolated:,} isolated nodes"
         lines += _item("degree", degree)
         if self.homophily is not None and self.homophily_by_chance is not None:
-            text = f"{self.homophily:.1%} of the edges join one class; by chance {self.homophily_by_chance:.1%} would"
+            text = (
+                f"{self.homophily:.1%} of the edges between labeled nodes join nodes of one class; by chance "
+                f"{self.homophily_by_chance:.1%} would"
+            )
             lines += _item("homophily", text)
         if self.unused_edge_columns:
             lines += _item("not used", ", ".join(self.unused_edge_columns))
@@ -111,7 +116,8 @@ def homophily(graph: AttributedGraph) -> tuple[float, float] | tuple[None, None]
 
 
 def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
-    name_width = min(30, max(len(column.name) for column in columns))
+    name_width = min(LONGEST_NAME, max(len(column.name) for column in columns))
+    kind_width = max(8, *(len(column.kind) for column in columns))
     lines = []
     for column in columns:
         said = [column.note] if column.note else []
@@ -119,7 +125,7 @@ def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
             said.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
         if column.missing:
             said.append(f"{column.missing:,} missing")
-        start = f"  {column.name:<{name_width}}  {column.kind:<8}  "
+        start = f"  {shorten(column.name, name_width):<{name_width}}  {column.kind:<{kind_width}}  "
         lines += textwrap.wrap("; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
     return lines
 
