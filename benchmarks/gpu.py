@@ -28,9 +28,11 @@ from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled
-from se_gnn.similarity.kernels import numba_cpu, triton_gpu
+from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.kernels.numba_cpu import CpuKernel
 from se_gnn.similarity.kernels.plan import MatchPlan
-from se_gnn.similarity.node import all_pairs
+from se_gnn.similarity.kernels.triton_gpu import TritonKernel
+from se_gnn.similarity.measure import MEASURES, Distance
 from se_gnn.training import TrainingRun
 
 CUDA = torch.device("cuda")
@@ -67,18 +69,18 @@ def agreement() -> dict[str, Any]:
     """The kernel of the device against the kernel of the CPU: values, winners, gradients."""
     compared: dict[str, Any] = {}
     # with few labeled nodes an edge lies in few local graphs, with many in many: the kernel treats them differently
-    for measure, labeled_nodes in itertools.product(("distance", "cosine"), (143, 1_000)):
+    for measure, labeled_nodes in itertools.product(MEASURES.values(), (143, 1_000)):
         graph = random_graph(2_000, 5_000)
         labeled = local_graphs(graph, np.arange(0, 2_000, 2_000 // labeled_nodes), 2)
         plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), labeled)
         h = torch.randn(2_000, 128, generator=torch.Generator().manual_seed(0))
-        best, winners = numba_cpu.match_edges(h, plan, measure)
-        values, positions = triton_gpu.match_edges(h.cuda(), plan, measure)
+        best, winners = CpuKernel().match(h, plan, measure)
+        values, positions = TritonKernel().match(h.cuda(), plan, measure)
         known = torch.isfinite(best)
         grad = torch.randn(best.shape, generator=torch.Generator().manual_seed(1)).masked_fill(~known, 0)
-        ours = triton_gpu.match_edges_backward(h.cuda(), plan, measure, values, winners.cuda(), grad.cuda()).cpu()
-        theirs = numba_cpu.match_edges_backward(h, plan, measure, best, winners, grad)
-        compared[f"{measure}, {len(labeled)} labeled"] = {
+        ours = TritonKernel().pull_back(h.cuda(), plan, measure, values, winners.cuda(), grad.cuda()).cpu()
+        theirs = CpuKernel().pull_back(h, plan, measure, best, winners, grad)
+        compared[f"{measure.name}, {len(labeled)} labeled"] = {
             "largest_difference": float((best[known] - values.cpu()[known]).abs().max()),
             "same_winner": float((winners == positions.cpu()).float().mean()),
             "gradient_difference": float((ours - theirs).norm() / theirs.norm()),
@@ -93,7 +95,7 @@ def roofline() -> dict[str, Any]:
     queries = np.arange(0, graph.num_edges, 10)
     plan = MatchPlan.build(graph.edges, queries, labeled)
     h = torch.randn(200_000, WIDTH, device=CUDA)
-    ours = milliseconds(lambda: triton_gpu.match_edges(h, plan, "distance"))
+    ours = milliseconds(lambda: TritonKernel().match(h, plan, Distance()))
     a, b = torch.randn(len(queries), WIDTH, device=CUDA), torch.randn(WIDTH, 20_000, device=CUDA)
     room = torch.empty(len(queries), 20_000, device=CUDA)
     parts = len(plan.key_ids) / 20_000  # the whole product does not fit: the same part, as often as it takes
@@ -148,8 +150,9 @@ def million() -> dict[str, Any]:
 def plain_nearest(h: Tensor, plan: ComparisonPlan, config: Config) -> tuple[Tensor, Tensor]:
     """The K nearest of the plan's targets by float32 products, a labeled node at a time: similarities, positions."""
     index = plan.forward.matching.on(CUDA)
-    queries, keys = ((h[ends[:, 0]] + h[ends[:, 1]]) / 2 for ends in (index.query_ends, index.key_node_ends))
-    ptr, columns = plan.forward.rows(CUDA)
+    queries, keys = (edge_vectors(h, ends) for ends in (index.query_ends, index.key_node_ends))
+    rows = plan.forward.rows(CUDA)
+    ptr, columns = rows.ptr.long(), rows.columns
     owner = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=CUDA), ptr.diff())
     sizes = ptr.diff().clamp_min(1)
     structure = torch.empty(len(ptr) - 1, len(plan.labeled), device=CUDA)
@@ -161,7 +164,7 @@ def plain_nearest(h: Tensor, plan: ComparisonPlan, config: Config) -> tuple[Tens
         sums.index_add_(0, owner, value[columns.long()].double())
         structure[:, t] = (sums / sizes).float()
     targets, labeled = (torch.tensor(local.nodes, device=CUDA) for local in (plan.targets, plan.labeled))
-    overall = combine(all_pairs(h[targets], h[labeled], "distance"), structure, config.similarity.node_weight)
+    overall = combine(plan.measure.all_pairs(h[targets], h[labeled]), structure, config.similarity.node_weight)
     overall.masked_fill_(targets[:, None] == labeled[None, :], -torch.inf)
     positions = nearest_labeled(overall, config.similarity.num_nearest)
     return overall.gather(1, positions), positions

@@ -75,7 +75,7 @@ def explain_nodes(trained: TrainedModel, nodes: IntArray | None = None) -> Expla
     total = ExplainedNodes(nodes=len(explanations), ranked_edges=len(explanations.importance))
     for i in range(len(explanations)):
         neighbors = explanations.positions[i][explanations.positions[i] >= 0]
-        matched = matching.winners[matching.rows(i)[:, None], neighbors]  # [M, K], -1 in a neighbor without edges
+        matched = matching.matched_ids[matching.rows(i)[:, None], neighbors]  # [M, K], -1 in a neighbor without edges
         total.neighbors += len(neighbors)
         total.matched_edges += int(np.count_nonzero(matched >= 0))
     return total

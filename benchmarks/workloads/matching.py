@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 
@@ -10,7 +12,8 @@ from benchmarks.baselines.product import products
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Side, alternate, round_ratios
-from se_gnn.similarity import match_edges, structure_similarity
+from se_gnn.similarity import ComparisonPlan, match_edges, structure_similarity
+from se_gnn.similarity.edge import edge_vectors
 
 TRAINING_EPOCHS = 20
 
@@ -20,22 +23,21 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph(case.dataset, seed=run.seed)
     config = ours.config_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    h, measure = trained.embeddings.detach(), config.similarity.measure
-    plan = trained.voter.plan(np.arange(graph.num_nodes)).forward
-    matching = plan.matching
-    vectors = h.numpy()
+    h, everyone = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
+    one_way = dataclasses.replace(config.similarity, directions="one")
+    plan = ComparisonPlan.build(graph.edges, everyone.targets, everyone.labeled, one_way)
+    matching = plan.forward.matching
     queries, keys = (
-        (vectors[ends[:, 0]] + vectors[ends[:, 1]]) / np.float32(2)
-        for ends in (matching.query_ends, matching.key_node_ends)
+        edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (matching.query_ends, matching.key_node_ends)
     )
 
     @torch.no_grad()
     def match() -> object:
-        return match_edges(h, matching, measure)
+        return match_edges(h, matching, plan.measure)
 
     @torch.no_grad()
     def match_and_average() -> object:
-        return structure_similarity(h, plan, measure)
+        return structure_similarity(h, plan)
 
     by_library = products(queries, keys)
     calls = {"ours": match, "ours with the mean": match_and_average, **by_library}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from se_gnn.baselines import DeepKNN, baseline
 from se_gnn.baselines.deep_knn import MLPK
@@ -12,7 +13,8 @@ from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel, Voter
-from se_gnn.similarity.node import all_pairs
+from se_gnn.similarity import measure_named
+from se_gnn.similarity.edge import edge_vectors
 from se_gnn.training import train
 
 
@@ -56,8 +58,8 @@ class FittedSEGNN:
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
         """Of each of M edges the most similar one of P others, Eq. (5), [M]."""
         h = self.trained.embeddings.cpu()
-        ours, theirs = (h[pairs].mean(dim=1) for pairs in (edges, others))  # Eq. (3)
-        similar = all_pairs(ours, theirs, self.trained.config.similarity.measure)
+        ours, theirs = (edge_vectors(h, torch.as_tensor(pairs)) for pairs in (edges, others))
+        similar = measure_named(self.trained.config.similarity.measure).all_pairs(ours, theirs)
         return np.asarray(similar.numpy().argmax(axis=1))
 
 

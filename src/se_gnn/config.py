@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import SMALL, read_file
 
-Measure = Literal["cosine", "distance"]
+MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 
 
@@ -47,7 +47,7 @@ class SimilarityConfig:
     node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
-    measure: Measure = "cosine"  # sim(a, b): cosine, or -||a - b||
+    measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
     def __post_init__(self) -> None:

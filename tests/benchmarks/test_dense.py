@@ -43,7 +43,7 @@ def test_dense_similarities_equal_ours_in_values_and_gradients(graph, config):
     dense = overall_similarity(precise, voter.local_edges(nodes), voter.labeled, settings.node_weight)
     targets, labeled = (local_graphs(graph, part, settings.hops) for part in (nodes, graph.train))
     plan = ComparisonPlan.build(graph.edges, targets, labeled, settings)
-    similarities = compare(h, plan, settings)
+    similarities = compare(h, plan)
     torch.testing.assert_close(similarities.overall.double(), dense, atol=1e-5, rtol=1e-5)
     weights = torch.randn(dense.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     (dense * weights).sum().backward()

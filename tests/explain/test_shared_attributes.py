@@ -15,7 +15,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
-from se_gnn.similarity.node import aligned
+from se_gnn.similarity import measure_named
 from strategies import models, random_graph, small_config, untrained
 
 
@@ -41,7 +41,9 @@ def naive_loss(trained, ours, theirs, feature, value, losing):
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
     changed[np.ix_(losing, np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
-    similarity = [aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0), measure) for h in (before, after)]
+    similarity = [
+        measure_named(measure).aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0)) for h in (before, after)
+    ]
     return float(similarity[0] - similarity[1])
 
 

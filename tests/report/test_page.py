@@ -140,7 +140,7 @@ def test_large_local_graphs_count_what_they_do_not_show(page, hub):
 
 
 @pytest.mark.parametrize("num_nearest", [1, 28])
-def test_any_number_of_voters_is_shown_or_counted(num_nearest):
+def test_any_number_of_labeled_neighbors_is_shown_or_counted(num_nearest):
     graph = random_graph(num_nodes=40, num_edges=60, num_labeled=30)
     trained = untrained(graph, small_config(similarity={"num_nearest": num_nearest}))
     text = report_html(trained, [35], k=6)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backends import match, match_edges, on_every_backend, pull
 from se_gnn.graph import AttributedGraph, local_graphs
-from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels import numba_cpu, reference, torch_any
+from se_gnn.similarity.kernels import reference, torch_any
 from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
-from strategies import continuous, graphs, match_plans, measures, random_graph, seeds, whole_numbers
+from strategies import continuous, match_plans, measures, random_graph, seeds, whole_numbers
 
-KERNELS = {"dispatched": match_edges, "torch": torch_any.match_edges}
-kernels = st.sampled_from(sorted(KERNELS))
 sizes = st.integers(1, 5)
 
 
@@ -63,58 +61,69 @@ def wide():
     return graph, MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
 
 
-@settings(max_examples=100)
-@given(case=match_plans(), seed=seeds, size=sizes, kernel=kernels)
-def test_distance_argmax_agrees_exactly_with_the_paper_ties_included(case, seed, size, kernel):
+@on_every_backend
+@settings(max_examples=60)
+@given(case=match_plans(), seed=seeds, size=sizes)
+def test_distance_argmax_agrees_exactly_with_the_paper_ties_included(case, seed, size, backend):
     graph, plan = case
     h = whole_numbers(seed, graph.num_nodes, size)
-    best, winners = KERNELS[kernel](h, plan, "distance")
+    best, winners = match(backend, h, plan, "distance")
     expected, first = reference.match_edges(h, plan, "distance")
     assert torch.equal(winners, first)
     torch.testing.assert_close(best, expected, rtol=1e-6, atol=0)
 
 
-@settings(max_examples=100)
-@given(case=match_plans(), seed=seeds, size=sizes, kernel=kernels)
-def test_cosine_of_tied_edges_has_the_best_value_and_a_winner_that_reaches_it(case, seed, size, kernel):
+@on_every_backend
+@settings(max_examples=60)
+@given(case=match_plans(), seed=seeds, size=sizes)
+def test_cosine_of_tied_edges_has_the_best_value_and_a_winner_that_reaches_it(case, seed, size, backend):
     graph, plan = case
     h = whole_numbers(seed, graph.num_nodes, size)
-    best, winners = KERNELS[kernel](h, plan, "cosine")
+    best, winners = match(backend, h, plan, "cosine")
     torch.testing.assert_close(best, reference.match_edges(h, plan, "cosine")[0], rtol=0, atol=1e-6)
     assert_wins(h, plan, "cosine", winners.numpy())
 
 
-@settings(max_examples=100)
-@given(case=match_plans(), seed=seeds, size=st.integers(2, 5), measure=measures, kernel=kernels)
-def test_values_and_argmax_agree_with_the_paper(case, seed, size, measure, kernel):
+@on_every_backend
+@settings(max_examples=60)
+@given(case=match_plans(), seed=seeds, size=st.integers(2, 5), measure=measures)
+def test_values_and_argmax_agree_with_the_paper(case, seed, size, measure, backend):
     graph, plan = case
     h = continuous(seed, graph.num_nodes, size)
-    best, winners = KERNELS[kernel](h, plan, measure)
+    best, winners = match(backend, h, plan, measure)
     expected, first = reference.match_edges(h, plan, measure)
     torch.testing.assert_close(best, expected, rtol=1e-5, atol=1e-6)
     assert torch.equal(winners, first)
 
 
-@settings(max_examples=100)
+@on_every_backend
+@settings(max_examples=60)
 @given(case=match_plans(), seed=seeds, size=st.integers(2, 5), measure=measures)
-def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measure):
+def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measure, backend):
     graph, plan = case
     h = continuous(seed, graph.num_nodes, size)
     weights = continuous(seed + 1, plan.num_queries, plan.num_local)
-    found = gradient(match_edges, h, plan, measure, weights)
-    torch.testing.assert_close(found, gradient(reference.match_edges, h, plan, measure, weights), rtol=1e-4, atol=1e-5)
+    expected = gradient(reference.match_edges, h, plan, measure, weights)
+    torch.testing.assert_close(pull(backend, h, plan, measure, weights), expected, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=100)
+@on_every_backend
+@settings(max_examples=60)
 @given(case=match_plans(), seed=seeds, size=sizes)
-def test_gradients_of_tied_distances_agree_with_autograd_through_the_paper(case, seed, size):
+def test_gradients_of_tied_distances_agree_with_autograd_through_the_paper(case, seed, size, backend):
     graph, plan = case
     h = whole_numbers(seed, graph.num_nodes, size)
     weights = continuous(seed + 1, plan.num_queries, plan.num_local)
-    found = gradient(match_edges, h, plan, "distance", weights)
-    torch.testing.assert_close(
-        found, gradient(reference.match_edges, h, plan, "distance", weights), rtol=1e-4, atol=1e-5
-    )
+    expected = gradient(reference.match_edges, h, plan, "distance", weights)
+    torch.testing.assert_close(pull(backend, h, plan, "distance", weights), expected, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=30)
+@given(case=match_plans(), seed=seeds, measure=measures)
+def test_the_differentiable_operation_has_the_gradients_of_its_kernel(case, seed, measure):
+    graph, plan = case
+    h, weights = continuous(seed, graph.num_nodes, 4), continuous(seed + 1, plan.num_queries, plan.num_local)
+    assert torch.equal(gradient(match_edges, h, plan, measure, weights), pull("numba", h, plan, measure, weights))
 
 
 @settings(max_examples=100)
@@ -130,14 +139,14 @@ def test_the_torch_kernel_has_the_gradients_of_the_paper(case, seed, measure):
     )
 
 
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
+@on_every_backend
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_many_queries_find_their_best_match(wide, measure, size, kernel):
+def test_many_queries_find_their_best_match(wide, measure, size, backend):
     graph, plan = wide
     assert plan.num_queries > 128
     h = continuous(5, graph.num_nodes, size)
-    best, winners = KERNELS[kernel](h, plan, measure)
+    best, winners = match(backend, h, plan, measure)
     assert_wins(h, plan, measure, winners.numpy())
     exact = every_similarity(h, plan, measure)
     some = winners.numpy() >= 0
@@ -146,11 +155,11 @@ def test_many_queries_find_their_best_match(wide, measure, size, kernel):
 
 
 @pytest.mark.parametrize("size", [3, 16])
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_of_many_equally_distant_edges_the_one_with_the_lowest_id_wins(wide, size, kernel):
+@on_every_backend
+def test_of_many_equally_distant_edges_the_one_with_the_lowest_id_wins(wide, size, backend):
     graph, plan = wide
     h = whole_numbers(7, graph.num_nodes, size)
-    _, winners = KERNELS[kernel](h, plan, "distance")
+    _, winners = match(backend, h, plan, "distance")
     squared = every_similarity(h, plan, "distance") ** 2
     rounded = np.round(4 * squared)  # quarters: exact
     for t in range(plan.num_local):
@@ -159,10 +168,11 @@ def test_of_many_equally_distant_edges_the_one_with_the_lowest_id_wins(wide, siz
             np.testing.assert_array_equal(winners[:, t], members[rounded[:, members].argmin(axis=1)])
 
 
-def test_far_from_the_origin_the_nearest_edge_is_still_found(wide):
+@on_every_backend
+def test_far_from_the_origin_the_nearest_edge_is_still_found(wide, backend):
     graph, plan = wide
     h = continuous(5, graph.num_nodes, 8) + 300
-    best, _ = match_edges(h, plan, "distance")
+    best, _ = match(backend, h, plan, "distance")
     exact = every_similarity(h, plan, "distance")
     for t in np.flatnonzero(np.diff(plan.ptr)):
         members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
@@ -170,11 +180,11 @@ def test_far_from_the_origin_the_nearest_edge_is_still_found(wide):
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_an_empty_local_graph_matches_nothing(measure, kernel):
+@on_every_backend
+def test_an_empty_local_graph_matches_nothing(measure, backend):
     graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [1, 2]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3, 0]), 1))
-    best, winners = KERNELS[kernel](continuous(0, 4, 3), plan, measure)
+    best, winners = match(backend, continuous(0, 4, 3), plan, measure)
     assert best[0, 0] == -torch.inf
     assert winners[0, 0] == -1
     assert winners[0, 1] == 0  # the edge itself
@@ -182,28 +192,29 @@ def test_an_empty_local_graph_matches_nothing(measure, kernel):
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_a_graph_without_edges_asks_and_answers_nothing(measure, kernel):
+@on_every_backend
+def test_a_graph_without_edges_asks_and_answers_nothing(measure, backend):
     graph = random_graph(0, num_edges=0)
     plan = MatchPlan.build(graph.edges, np.empty(0, np.int64), local_graphs(graph, graph.train, 2))
-    best, winners = KERNELS[kernel](continuous(0, graph.num_nodes, 3), plan, measure)
+    best, winners = match(backend, continuous(0, graph.num_nodes, 3), plan, measure)
     assert best.shape == winners.shape == (0, 6)
 
 
-def test_negative_similarities_do_not_lose_against_absent_edges():
+@on_every_backend
+def test_negative_similarities_do_not_lose_against_absent_edges(backend):
     graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
     h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
-    assert match_edges(h, plan, "cosine")[0].tolist() == [[-1.0]]
-    assert match_edges(h, plan, "distance")[0].tolist() == [[-2.0]]
+    assert match(backend, h, plan, "cosine")[0].tolist() == [[-1.0]]
+    assert match(backend, h, plan, "distance")[0].tolist() == [[-2.0]]
 
 
-def test_a_cosine_with_a_zero_edge_is_zero():
+@on_every_backend
+def test_a_cosine_with_a_zero_edge_is_zero(backend):
     graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0, 1]), local_graphs(graph, np.array([0, 2]), 1))
     h = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, 1.0], [1.0, 1.0]])  # edge 0 is the zero vector
-    for kernel in KERNELS.values():
-        torch.testing.assert_close(kernel(h, plan, "cosine")[0], torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
+    torch.testing.assert_close(match(backend, h, plan, "cosine")[0], torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
 
 
 def test_two_equal_edges_have_distance_zero_and_no_gradient():
@@ -216,14 +227,15 @@ def test_two_equal_edges_have_distance_zero_and_no_gradient():
     assert torch.equal(h.grad, torch.zeros(4, 2))
 
 
+@on_every_backend
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_many_thousand_keys_are_all_looked_at(measure):
+def test_many_thousand_keys_are_all_looked_at(measure, backend):
     graph = random_graph(8, num_nodes=900, num_edges=8000, num_labeled=6)
     queries = np.arange(0, graph.num_edges, 110)
     plan = MatchPlan.build(graph.edges, queries, local_graphs(graph, graph.train, 3))
     assert len(plan.key_ids) > 7000
     h = continuous(5, graph.num_nodes, 5)
-    _, winners = match_edges(h, plan, measure)
+    _, winners = match(backend, h, plan, measure)
     exact = every_similarity(h, plan, measure)
     for t in range(plan.num_local):
         members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
@@ -269,23 +281,6 @@ def test_every_entry_of_memory_that_was_not_cleared_is_written(wide, measure, mo
         assert torch.equal(one, other)
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
-@pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_the_number_of_threads_does_not_change_a_bit_of_matching(wide, measure):
-    graph, plan = wide
-    h, weights = continuous(5, graph.num_nodes, 33), continuous(6, plan.num_queries, plan.num_local)
-    results = []
-    before = numba.get_num_threads()
-    try:
-        for threads in (1, 2):
-            numba.set_num_threads(threads)
-            results.append((*match_edges(h, plan, measure), gradient(match_edges, h, plan, measure, weights)))
-    finally:
-        numba.set_num_threads(before)
-    for one, other in zip(*results):
-        assert torch.equal(one, other)
-
-
 @settings(max_examples=100)
 @given(case=match_plans(), seed=seeds, measure=measures)
 def test_a_query_is_answered_alike_alone_and_among_others(case, seed, measure):
@@ -315,33 +310,46 @@ FRESH_PROCESS = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
 import numpy as np
+from se_gnn.config import SimilarityConfig
 from se_gnn.graph import local_graphs
-from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
+from se_gnn.similarity import ComparisonPlan, compare, compare_with_matches
 from strategies import continuous, random_graph
 
-graph = random_graph(1, num_nodes=24, num_edges=40, num_labeled=8)
-plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
+graph = random_graph(1, num_nodes=150, num_edges=400, num_labeled=20)
+targets, labeled = (local_graphs(graph, nodes, 2) for nodes in (np.arange(150), graph.train))
 digests = {{}}
 for measure in {order!r}:
-    h = continuous(0, 24, 6).requires_grad_()
-    best, winners = match_edges(h, plan, measure)
-    best.sum().backward()
-    digests[measure] = hashlib.sha256(best.detach().numpy().tobytes() + h.grad.numpy().tobytes()).hexdigest()
+    for directions in ("one", "both"):
+        config = SimilarityConfig(measure=measure, directions=directions)
+        plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
+        h = continuous(0, 150, 33)
+        kept, there, back = compare_with_matches(h, plan, keep_back=True)
+        arrays = [compare(h, plan).overall.numpy(), kept.overall.numpy(), there.similarity, there.matched_ids]
+        arrays += [] if back is None else [back.similarity]
+        leaf = h.clone().requires_grad_()
+        overall = compare(leaf, plan).overall
+        overall.sum().backward()
+        arrays += [overall.detach().numpy(), leaf.grad.numpy()]
+        held = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays))
+        digests[measure, directions] = held.hexdigest()
 print(sorted(digests.items()))
 """
 
 
-def test_what_a_process_ran_before_does_not_change_a_bit():
+def digests_in_a_fresh_process(order, threads):
+    script = FRESH_PROCESS.format(tests=str(Path(__file__).parents[1]), order=order)
+    names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert "cosine" in done.stdout
+    return done.stdout
+
+
+def test_neither_threads_nor_what_a_process_ran_before_change_a_bit():
     """Compiled functions are loaded in the order of their first call."""
-    tests = str(Path(__file__).parents[1])
-    orders = (["cosine", "distance"], ["distance", "cosine"])
-    scripts = [FRESH_PROCESS.format(tests=tests, order=order) for order in orders]
-    one, other = (
-        subprocess.run([sys.executable, "-c", s], capture_output=True, text=True, check=True) for s in scripts
-    )
-    assert one.stdout == other.stdout
-    assert "cosine" in one.stdout
+    one = digests_in_a_fresh_process(["cosine", "distance"], threads=1)
+    assert digests_in_a_fresh_process(["distance", "cosine"], threads=2) == one
+    assert digests_in_a_fresh_process(["cosine", "distance"], threads=4) == one
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
@@ -375,18 +383,3 @@ def test_of_edges_too_close_to_tell_by_scores_the_closest_wins():
     expected, first = reference.match_edges(h.double(), plan, "distance")
     assert torch.equal(winners, first)
     torch.testing.assert_close(best.double(), expected, rtol=1e-3, atol=0)
-
-
-@settings(max_examples=50)
-@given(graph=graphs(), seed=seeds, measure=measures)
-def test_both_directions_may_share_their_products(graph, seed, measure):
-    targets, labeled = local_graphs(graph, np.arange(graph.num_nodes), 2), local_graphs(graph, graph.train, 2)
-    plans = [MatchPlan.build(graph.edges, a.union(), b) for a, b in ((targets, labeled), (labeled, targets))]
-    h = continuous(seed, graph.num_nodes, 3)
-    shared = numba_cpu.shared_products(h, *plans, measure)
-    assert (shared is None) == (len(plans[1].query_ids) == 0)
-    for plan, products in zip(plans, shared or ()):
-        for found, expected in zip(
-            numba_cpu.match_edges(h, plan, measure, products=products), match_edges(h, plan, measure)
-        ):
-            assert torch.equal(found, expected)

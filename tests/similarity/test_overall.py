@@ -8,21 +8,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backends import on_every_device
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph import local_graphs
-from se_gnn.similarity import ComparisonPlan, combine, compare
-from se_gnn.similarity.kernels.reference import similarity
+from se_gnn.similarity import ComparisonPlan, combine, compare, compare_in_blocks, overall
+from se_gnn.similarity.kernels import reference, structure
 from strategies import continuous, graphs, measures, random_graph, seeds
 
 hops = st.integers(1, 3)
-
-
-def one_way(h, edges, mine, others, measure):
-    """Eq. (6) by loops: mean over my edges of the best of the other's."""
-    if not len(mine) or not len(others):
-        return -np.inf
-    vectors = [(h[u] + h[v]) / 2 for u, v in edges.tolist()]
-    return np.mean([max(float(similarity(vectors[e], vectors[o], measure)) for o in others) for e in mine])
 
 
 def planned(graph, targets, config):
@@ -31,29 +24,62 @@ def planned(graph, targets, config):
     )
 
 
-@settings(max_examples=50)
-@given(graph=graphs(max_nodes=7), seed=seeds, hops=hops, measure=measures)
-def test_both_directions_are_the_average_of_one_way_and_the_other(graph, seed, hops, measure):
+@on_every_device
+@settings(max_examples=30)
+@given(
+    graph=graphs(max_nodes=7), seed=seeds, measure=measures, weight=st.floats(0, 1),
+    directions=st.sampled_from(["one", "both"]),
+)  # fmt: skip
+def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, directions, device):
     h = continuous(seed, graph.num_nodes, 3)
-    config = SimilarityConfig(directions="both", measure=measure, hops=hops)
-    found = compare(h, planned(graph, np.arange(graph.num_nodes), config), config).structure
-    local = local_graphs(graph, np.arange(graph.num_nodes), hops)
+    config = SimilarityConfig(directions=directions, measure=measure, node_weight=weight)
+    found = compare(h.to(device), planned(graph, np.arange(graph.num_nodes), config))
+    local, wide = local_graphs(graph, np.arange(graph.num_nodes), 2), h.double()
     for t in range(graph.num_nodes):
         for column, one in enumerate(graph.train):
-            there = one_way(h, graph.edges, local.row(t), local.row(one), measure)
-            back = one_way(h, graph.edges, local.row(one), local.row(t), measure)
-            np.testing.assert_allclose(found[t, column], (there + back) / 2, rtol=1e-5, atol=2e-6)
+            node = reference.similarity(wide[t], wide[one], measure)
+            edges = [graph.edges[local.row(i)].tolist() for i in (t, one)]
+            structure = reference.structure_similarity(wide, *edges, measure, both=directions == "both")
+            expected = reference.overall_similarity(node, structure, weight)
+            for name, value in (("node", node), ("structure", structure), ("overall", expected)):
+                got = getattr(found, name)[t, column].cpu().double()
+                torch.testing.assert_close(got, value, rtol=1e-5, atol=2e-6)
+
+
+@settings(max_examples=30)
+@given(graph=graphs(), seed=seeds, weight=st.floats(0, 1))
+def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
+    h, nodes = continuous(seed, graph.num_nodes, 3), np.arange(graph.num_nodes)
+    found = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=0.5))).weighted(weight)
+    again = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=weight)))
+    assert torch.equal(found.overall, again.overall)
+
+
+@on_every_device
+@pytest.mark.parametrize("directions", ["one", "both"])
+@pytest.mark.parametrize("budget", [1, 5000, 1 << 30])
+def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions, device, monkeypatch):
+    graph = random_graph(2, num_labeled=7, isolated=(1, 8))
+    plan = planned(graph, np.arange(graph.num_nodes), SimilarityConfig(directions=directions, measure="distance"))
+    h = continuous(5, graph.num_nodes, 4).to(device)
+    whole = compare(h, plan)
+    monkeypatch.setattr(overall, "memory_budget", lambda *_: budget)
+    monkeypatch.setattr(structure, "memory_budget", lambda *_: budget)
+    parts = list(compare_in_blocks(h, plan))
+    assert torch.equal(torch.cat([positions for positions, _ in parts]).cpu(), torch.arange(7))
+    for name in ("node", "structure", "overall"):
+        assert torch.equal(torch.cat([getattr(part, name) for _, part in parts], dim=1), getattr(whole, name))
 
 
 @settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
     config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
-    labeled = local_graphs(graph, graph.train, hops)
-    shortcut = ComparisonPlan.build(graph.edges, labeled, labeled, config)
-    assert shortcut.symmetric
+    shortcut = ComparisonPlan.among(graph.edges, local_graphs(graph, graph.train, hops), config)
+    assert shortcut.same
+    assert shortcut.backward is None
     for h in (continuous(seed, graph.num_nodes, 3), continuous(seed, graph.num_nodes, 3).requires_grad_()):
-        short, general = compare(h, shortcut, config), compare(h, planned(graph, graph.train, config), config)
+        short, general = compare(h, shortcut), compare(h, planned(graph, graph.train, config))
         for name in ("node", "structure", "overall"):
             torch.testing.assert_close(getattr(short, name), getattr(general, name), rtol=1e-6, atol=1e-6)
 
@@ -63,9 +89,9 @@ def test_the_shortcut_has_the_gradients_of_the_general_path():
     config = SimilarityConfig(directions="both", measure="distance")
     labeled = local_graphs(graph, graph.train, 2)
     weights, pulls = continuous(9, 6, 6), []
-    for plan in (ComparisonPlan.build(graph.edges, labeled, labeled, config), planned(graph, graph.train, config)):
+    for plan in (ComparisonPlan.among(graph.edges, labeled, config), planned(graph, graph.train, config)):
         h = continuous(5, graph.num_nodes, 4).requires_grad_()
-        (compare(h, plan, config).overall * weights).sum().backward()
+        (compare(h, plan).overall * weights).sum().backward()
         pulls.append(h.grad)
     assert pulls[0].abs().max() > 0
     torch.testing.assert_close(*pulls, rtol=1e-4, atol=1e-5)
@@ -77,7 +103,7 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
     labeled = local_graphs(graph, graph.train, 1)
     for directions, symmetric in (("both", True), ("one", False)):
         config = SimilarityConfig(directions=directions, hops=1)
-        found = compare(h, ComparisonPlan.build(graph.edges, labeled, labeled, config), config).structure
+        found = compare(h, ComparisonPlan.among(graph.edges, labeled, config)).structure
         assert torch.allclose(found, found.T) == symmetric
 
 
@@ -90,7 +116,7 @@ def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_st
 ):
     config = SimilarityConfig(node_weight=weight, measure=measure, directions=directions)
     h = continuous(seed, graph.num_nodes, 3)
-    found = compare(h, planned(graph, np.arange(graph.num_nodes), config), config)
+    found = compare(h, planned(graph, np.arange(graph.num_nodes), config))
     without = (graph.degrees == 0)[:, None] | (graph.degrees == 0)[graph.train][None, :]
     np.testing.assert_array_equal(found.overall[without], found.node[without])
     some = ~without
@@ -114,5 +140,5 @@ def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
     graph = random_graph(2, isolated=(0, 1, 8))
     config = SimilarityConfig(directions=directions)
     h = continuous(5, graph.num_nodes, 4).requires_grad_()
-    compare(h, planned(graph, np.arange(graph.num_nodes), config), config).overall.sum().backward()
+    compare(h, planned(graph, np.arange(graph.num_nodes), config)).overall.sum().backward()
     assert torch.isfinite(h.grad).all()

@@ -22,7 +22,8 @@ from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.node import all_pairs
+from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.measure import Distance
 
 NODES_AT_A_TIME = 4096  # a block of [4096, L] similarities
 
@@ -89,14 +90,14 @@ class DeepKNN(NetworkBaseline):
         self._check_fitted("h_")
         if len(target_edges) and not len(other_edges):
             raise InputError(f"other_edges must hold at least one edge to match {len(target_edges)} edges with")
-        similarity = all_pairs(self._edges(target_edges), self._edges(other_edges), "distance")  # [M, P]
+        similarity = Distance().all_pairs(self._edges(target_edges), self._edges(other_edges))  # [M, P]
         matched: IntArray = similarity.numpy().argmax(axis=1) if len(target_edges) else np.empty(0, np.int64)
         return matched
 
     def _similarity(self, nodes: IntArray) -> Tensor:
         """Similarity of some nodes with the labeled nodes, [n, L]; -inf with itself."""
         labeled = self.graph_.train
-        similarity = all_pairs(self._rows(nodes), self._rows(labeled), "distance")
+        similarity = Distance().all_pairs(self._rows(nodes), self._rows(labeled))
         return similarity.masked_fill(torch.from_numpy(nodes[:, None] == labeled), -torch.inf)
 
     def _rows(self, nodes: IntArray) -> Tensor:
@@ -104,7 +105,7 @@ class DeepKNN(NetworkBaseline):
 
     def _edges(self, edges: IntArray) -> Tensor:
         ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        return (self._rows(ends[:, 0]) + self._rows(ends[:, 1])) / 2
+        return edge_vectors(torch.from_numpy(self.h_), torch.from_numpy(ends))
 
 
 @dataclass(frozen=True, kw_only=True)

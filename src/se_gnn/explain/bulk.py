@@ -21,7 +21,7 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model import Prediction
-from se_gnn.similarity.structure import EdgeMatching
+from se_gnn.similarity import EdgeMatching
 
 
 @dataclass(frozen=True, slots=True, eq=False)

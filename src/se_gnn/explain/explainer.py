@@ -15,10 +15,16 @@ from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.explain.what_if import Ranking
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.similarity import nearest_labeled, vote, vote_weights
+from se_gnn.similarity import (
+    ComparisonPlan,
+    EdgeMatching,
+    Similarities,
+    compare_with_matches,
+    nearest_labeled,
+    vote,
+    vote_weights,
+)
 from se_gnn.similarity.memory import memory_budget
-from se_gnn.similarity.overall import ComparisonPlan, Similarities, compare_with_matches_back
-from se_gnn.similarity.structure import EdgeMatching
 
 
 class Explainer:
@@ -62,7 +68,7 @@ class Explainer:
         trained = self.trained
         wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         plan = trained.voter.plan(wanted)
-        num_edges, num_labeled = plan.forward.matching.num_queries, len(plan.labeled)
+        num_edges, num_labeled = plan.num_queries, len(plan.labeled)
         needed, budget = 8 * num_edges * num_labeled, memory_budget(trained.max_memory)
         if needed > budget:
             raise InputError(
@@ -96,7 +102,7 @@ class _Evidence:
         similarities: Similarities
         self.matching: EdgeMatching
         self.back: EdgeMatching | None
-        similarities, self.matching, self.back = compare_with_matches_back(h, self.plan, settings)
+        similarities, self.matching, self.back = compare_with_matches(h, self.plan, keep_back=True)
         itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
         overall = similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
         order = nearest_labeled(overall, overall.shape[1])

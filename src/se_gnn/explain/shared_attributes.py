@@ -22,7 +22,7 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import TrainedModel
-from se_gnn.similarity.node import aligned, all_pairs
+from se_gnn.similarity import measure_named
 
 TakenFrom = Literal["one", "both"]
 
@@ -179,7 +179,7 @@ def _effects(
     heard = steps.heard[nodes][:, None] + torch.einsum("uw,wsd->usd", _between(steps.propagation, nodes), lost)
     h = encoder.residual(own, heard)
     mine, other = (h[[nodes.index(node) for node in group]].mean(dim=0) for group in (ours, theirs))
-    similarity = aligned(mine, other, trained.config.similarity.measure).cpu().numpy()
+    similarity = measure_named(trained.config.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
 
@@ -198,7 +198,7 @@ def _between(propagation: SparseMatrix, nodes: list[int]) -> Tensor:
 def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int]) -> float:
     """Eq. (2), of nodes or of edges."""
     mine, other = (trained.embeddings[list(group)].mean(dim=0, keepdim=True) for group in (ours, theirs))
-    return float(all_pairs(mine, other, trained.config.similarity.measure))
+    return float(measure_named(trained.config.similarity.measure).all_pairs(mine, other))
 
 
 def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray:

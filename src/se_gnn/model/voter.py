@@ -12,10 +12,16 @@ from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
-from se_gnn.similarity import ComparisonPlan, Similarities, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.memory import items_within, memory_budget
-from se_gnn.similarity.overall import compare_with_matches
-from se_gnn.similarity.structure import EdgeMatching
+from se_gnn.similarity import (
+    ComparisonPlan,
+    EdgeMatching,
+    Similarities,
+    compare_in_blocks,
+    compare_with_matches,
+    nearest_labeled,
+    vote,
+    vote_weights,
+)
 
 
 class Voter:
@@ -54,14 +60,8 @@ class Voter:
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
         are kept.
         """
-        num_labeled = len(plan.labeled)
-        budget = memory_budget(self.max_memory, h.device)
-        step = items_within(budget // 2, 16 * max(1, len(plan.targets)), num_labeled)
         nearest: _Nearest | None = None
-        for low in range(0, num_labeled, step):
-            high = min(low + step, num_labeled)
-            similarities = compare(h, plan.block(low, high), self.config.similarity, max_memory=budget)
-            positions = torch.arange(low, high, device=h.device).expand_as(similarities.overall)
+        for positions, similarities in compare_in_blocks(h, plan, max_memory=self.max_memory):
             found = _Nearest.of(similarities, plan, positions)
             nearest = (found if nearest is None else nearest.joined(found)).cut(self.config.similarity.num_nearest)
         assert nearest is not None
@@ -70,10 +70,9 @@ class Voter:
     @torch.no_grad()
     def predict_with_matches(self, h: Tensor, plan: ComparisonPlan) -> tuple[Prediction, EdgeMatching]:
         """As :meth:`predict`, with the best matches of the targets' edges kept: what explanations are read from."""
-        settings = self.config.similarity
-        similarities, matching = compare_with_matches(h, plan, settings, max_memory=self.max_memory)
-        positions = torch.arange(len(plan.labeled), device=h.device).expand_as(similarities.overall)
-        nearest = _Nearest.of(similarities, plan, positions).cut(settings.num_nearest)
+        similarities, matching, _ = compare_with_matches(h, plan, max_memory=self.max_memory)
+        positions = torch.arange(len(plan.labeled), device=h.device)
+        nearest = _Nearest.of(similarities, plan, positions).cut(self.config.similarity.num_nearest)
         return self._vote(plan.targets.nodes, nearest), matching
 
     def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
@@ -106,9 +105,10 @@ class _Nearest:
 
     @classmethod
     def of(cls, similarities: Similarities, plan: ComparisonPlan, positions: Tensor) -> _Nearest:
+        """With the labeled nodes at some positions, [m], a labeled node itself left out."""
         targets, labeled = plan.nodes(positions.device)
         overall = similarities.overall.masked_fill(targets[:, None] == labeled[positions], -torch.inf)
-        return cls(positions, overall, similarities.node, similarities.structure)
+        return cls(positions.expand_as(overall), overall, similarities.node, similarities.structure)
 
     def joined(self, later: _Nearest) -> _Nearest:
         """Side by side; those with the lower positions first, so that the tie rule holds."""

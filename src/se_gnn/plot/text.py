@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from se_gnn.display.shorten import shorten as shorten
+from se_gnn.display.short_names import shorten as shorten
 
 NAME_LENGTH = 24
 

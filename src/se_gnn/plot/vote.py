@@ -10,6 +10,7 @@ from se_gnn.explain import Explanation, Neighbor
 from se_gnn.figures import percent
 from se_gnn.plot.palette import FAINT, INK, NODE_TERM_COLOR, NORMAL, SMALL, STRUCTURE_TERM_COLOR, class_style
 from se_gnn.plot.text import show
+from se_gnn.similarity import measure_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,8 +120,11 @@ def _draw_terms(axes: Axes, bars: list[Bar], explanation: Explanation) -> None:
     axes.tick_params(axis="x", labelsize=SMALL, colors=FAINT)
     axes.locator_params(axis="x", nbins=5)
     axes.set_title("similarity = node term + structure term", fontsize=NORMAL, color=INK, loc="left", pad=4)
-    if explanation.settings.measure == "distance":
-        axes.set_xlabel("minus a distance: 0 means equal", fontsize=SMALL, color=FAINT, labelpad=2, loc="right")
+    measure = measure_named(explanation.settings.measure)
+    if not measure.unit:
+        axes.set_xlabel(
+            f"{measure.words}: {measure.of_equals:g} means equal", fontsize=SMALL, color=FAINT, labelpad=2, loc="right"
+        )
     _bare(axes)
 
 

@@ -14,6 +14,7 @@ from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
 from se_gnn.report.measures import Calibration, Scores, calibrate, part_of, score
 from se_gnn.report.predictions import PARTS
+from se_gnn.similarity import measure_named
 
 MOST_CONFUSED = 8
 
@@ -138,7 +139,7 @@ def _data(graph: AttributedGraph) -> list[Fact]:
 
 def _settings(config: Config, labeled: int) -> list[Fact]:
     s = config.similarity
-    measure = {"cosine": "cosine of the angle", "distance": "minus the distance"}[s.measure]
+    measure = measure_named(s.measure)
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
         Fact("labeled neighbors that vote", str(s.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
@@ -149,7 +150,7 @@ def _settings(config: Config, labeled: int) -> list[Fact]:
             "the edges among all nodes this near",
             "n",
         ),
-        Fact("similarity of two vectors", measure, "0 is equal" if s.measure == "distance" else "1 is equal", "sim"),
+        Fact("similarity of two vectors", measure.words, f"{measure.of_equals:g} is equal", "sim"),
         Fact("temperature of the vote", f"{s.temperature:g}", "smaller: the nearest count for more", "τ"),
         Fact("directions of matching", ways, "the node's edges, or the labeled node's, too"),
     ]

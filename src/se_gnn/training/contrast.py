@@ -19,7 +19,8 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
-from se_gnn.similarity.node import aligned
+from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.measure import measure_named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +93,8 @@ def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> 
     node_loss = _info_nce(rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes), model.config)
     if not len(draws.edges):
         return node_loss, node_loss.new_zeros(())
-    query, positive = (_middles(view, draws.edges) for view in (first, second))
-    negatives = _middles(both, draws.other_edges)
+    query, positive = (edge_vectors(view, draws.edges) for view in (first, second))
+    negatives = edge_vectors(both, draws.other_edges)
     return node_loss, _info_nce(query, positive, negatives, model.config)
 
 
@@ -103,9 +104,9 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config
     Shapes:
         - **query**, **positive:** :math:`(B, D)`; **negatives:** :math:`(B, Q, D)`
     """
-    measure, temperature = config.similarity.measure, config.similarity.temperature
-    good = aligned(query, positive, measure)[:, None]  # [B, 1]
-    bad = aligned(query[:, None], negatives, measure)  # [B, Q]
+    measure, temperature = measure_named(config.similarity.measure), config.similarity.temperature
+    good = measure.aligned(query, positive)[:, None]  # [B, 1]
+    bad = measure.aligned(query[:, None], negatives)  # [B, Q]
     scores = torch.cat([good, bad], dim=1) / temperature
     return torch.nn.functional.cross_entropy(scores, torch.zeros_like(scores[:, 0], dtype=torch.int64))
 
@@ -121,11 +122,6 @@ def _views(shape: tuple[int, ...], config: Config, generator: np.random.Generato
     if config.contrast.negative_views == "second":
         return np.ones(shape, dtype=bool)
     return generator.random(shape) < 0.5
-
-
-def _middles(h: Tensor, edges: Tensor) -> Tensor:
-    """Edge representations, Eq. (3): [N, D] and [..., 2] to [..., D]."""
-    return (rows(h, edges[..., 0]) + rows(h, edges[..., 1])) / 2
 
 
 def _keys(edges: IntArray, num_nodes: int) -> IntArray:

@@ -22,9 +22,7 @@ from se_gnn.fixed_order import one_thread
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.model.prediction import accuracy, log_loss
-from se_gnn.similarity import ComparisonPlan, compare
-from se_gnn.similarity.kernels.dispatch import has_triton
-from se_gnn.similarity.structure import StructurePlan
+from se_gnn.similarity import ComparisonPlan, can_record, compare
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.classification import classification_loss
@@ -113,7 +111,7 @@ class TrainingRun:
         self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)
         settings = config.training
-        recorded = device.type == "cuda" and has_triton() and settings.max_local_edges is None
+        recorded = can_record(device) and settings.max_local_edges is None
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=recorded
         )
@@ -121,7 +119,7 @@ class TrainingRun:
             RecordedEpoch(self.run_draws, device) if recorded else lambda draws: self.run_draws(draws.to(device))
         )
         self.next_draws: Draws | None = None  # of the next epoch, drawn while the device is busy with this one
-        self.labeled_plan = self._plan_labeled(self.voter.labeled)
+        self.labeled_plan = self._plan_labeled()
         self.val_plan = self.voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
         self.history: list[dict[str, Any]] = []
         self.best_epoch = -1
@@ -131,13 +129,9 @@ class TrainingRun:
         if folder is not None:
             self._resume(folder)
 
-    def _plan_labeled(self, targets: LocalGraphs) -> ComparisonPlan:
-        """Labeled nodes with each other; ``targets`` are their local graphs, or a sample of their edges."""
-        labeled, edges = self.voter.labeled, self.graph.edges
-        if targets is labeled:
-            return ComparisonPlan.build(edges, labeled, labeled, self.config.similarity)
-        # the means are over a sample, each best match over the whole: without bias. The way back is the transpose.
-        return ComparisonPlan(edges, labeled, labeled, StructurePlan.build(edges, targets, labeled), None)
+    def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
+        """Labeled nodes with each other, on all their edges or on a sample of them."""
+        return ComparisonPlan.among(self.graph.edges, self.voter.labeled, self.config.similarity, sample=sample)
 
     @property
     def epoch(self) -> int:
@@ -193,7 +187,7 @@ class TrainingRun:
         """Eq. (14) with its three parts, [4], after a step of Adam; class probabilities of the validation nodes."""
         self.model.train()
         self.optimizer.zero_grad()
-        overall = compare(self.model(self.inputs), draws.plan, self.config.similarity).overall
+        overall = compare(self.model(self.inputs), draws.plan).overall
         loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:

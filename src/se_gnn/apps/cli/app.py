@@ -18,6 +18,7 @@ from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.interrupt import patient_interrupt
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
@@ -36,7 +37,7 @@ class Group(TyperGroup):
             try:
                 return super().invoke(ctx)
             except InputError as error:
-                typer.echo(f"error: {error}", err=True)
+                say(f"error: {error}", err=True)
                 raise typer.Exit(MISTAKE) from error
             except KeyboardInterrupt as error:
                 typer.echo("\ninterrupted", err=True)
@@ -44,7 +45,7 @@ class Group(TyperGroup):
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    say(f"warning: {message}", err=True)
 
 
 app = typer.Typer(

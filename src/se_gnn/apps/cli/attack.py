@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import GraphName, Quiet
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import Device, dataset_name
 from se_gnn.errors import InputError
@@ -90,7 +91,7 @@ def attack(
             progress=not quiet,
         )
     if not quiet:
-        typer.echo(_report(graph, changed))
+        say(_report(graph, changed))
         typer.echo(f"\nSaved to {out}. Now see what it does to a model:\n  se-gnn train {out} --out model")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import percent, table
 from se_gnn.figures import known
 
@@ -32,9 +33,9 @@ def evaluate(
     if as_json:
         import json
 
-        typer.echo(json.dumps(figures, indent=2, allow_nan=False, ensure_ascii=False))
+        say(json.dumps(figures, indent=2, allow_nan=False, ensure_ascii=False))
     else:
-        typer.echo(_show(figures))
+        say(_show(figures))
 
 
 def measure(trained: TrainedModel) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.display import node_values, printable, printable_name
 from se_gnn.figures import number
@@ -42,7 +43,7 @@ def explain(
 
     trained = load_model_on(folder, graph)
     explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
-    typer.echo(explanation.to_json() if as_json else _show(explanation, k, edges))
+    say(explanation.to_json() if as_json else _show(explanation, k, edges))
 
 
 def _show(explanation: Explanation, k: int, edges: int) -> str:

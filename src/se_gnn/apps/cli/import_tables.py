@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.output import say
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,13 +117,13 @@ def import_tables(
         name=name,
     )
     imported = tables.import_tables(nodes, edges, settings, like=None if like is None else _graph_of(like))
-    typer.echo(imported.summary.to_json() if as_json else str(imported.summary))
+    say(imported.summary.to_json() if as_json else str(imported.summary))
     if strict:
         check_no_warnings(imported.summary)
     imported.save(out)
     if not as_json:
-        typer.echo(f"\nSaved to {out}. {'Predict its nodes' if like else 'Train on it'}:")
-        typer.echo("  " + shlex.join(_next_command(out, like)))
+        say(f"\nSaved to {out}. {'Predict its nodes' if like else 'Train on it'}:")
+        say("  " + shlex.join(_next_command(out, like)))
 
 
 def _next_command(out: Path, like: Path | None) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from se_gnn.display import shorten
+from se_gnn.display.short_names import shorten
 from se_gnn.figures import tenths
 
 WIDTH = 80

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from se_gnn.apps.cli.arguments import GraphName, Quiet
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
 
@@ -87,14 +88,14 @@ def train(
     graph.check_trainable()
     check_num_nearest(graph, chosen)
     if not quiet:
-        typer.echo(_describe(graph, chosen, seed, str(where)))
+        say(_describe(graph, chosen, seed, str(where)))
     metrics = _train_and_save(
         graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=not quiet
     )
     if not quiet:
-        typer.echo(_report(metrics))
+        say(_report(metrics))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        typer.echo("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
 
 def dataset_name(data: str) -> str | None:

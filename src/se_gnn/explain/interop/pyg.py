@@ -19,9 +19,7 @@ from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
-from se_gnn.similarity import ComparisonPlan, combine, match_edges, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.node import all_pairs
-from se_gnn.similarity.structure import StructurePlan
+from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
 _config: Any = require("torch_geometric.explain.config", extra="data", feature="PyG explainers")
@@ -59,10 +57,7 @@ class SEGNNModule(nn.Module):
         targets = local_graphs(graph, np.arange(graph.num_nodes), config.hops)
         labeled = local_graphs(graph, graph.train, config.hops)
         plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
-        structure = self._structure(h, plan.forward, weights)
-        if plan.backward is not None:
-            structure = (structure + self._structure(h, plan.backward, weights).T) / 2
-        overall = combine(all_pairs(h, h[train], config.measure), structure, config.node_weight)  # [N, L]
+        overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
         nearest = nearest_labeled(overall, config.num_nearest)
@@ -103,21 +98,6 @@ class SEGNNModule(nn.Module):
             heard = torch.zeros_like(own)
         heard = heard.index_add(0, u, to_u[:, None] * own[v]).index_add(0, v, to_v[:, None] * own[u])
         return encoder.residual(own, heard)
-
-    def _structure(self, h: Tensor, plan: StructurePlan, weights: Tensor) -> Tensor:
-        """s^e, Eq. (6), where each edge of a target counts with its weight; -inf where there is no structure."""
-        best, _ = match_edges(h, plan.matching, self.trained.config.similarity.measure)  # [Q, L]
-        best = best.masked_fill(torch.isneginf(best), 0)
-        sizes = torch.from_numpy(np.diff(plan.ptr)).to(h.device)
-        rows = torch.repeat_interleave(torch.arange(len(sizes), device=h.device), sizes)
-        columns = torch.from_numpy(plan.columns.astype(np.int64)).to(h.device)
-        member = weights[torch.from_numpy(plan.matching.query_ids).to(h.device)][columns]
-        total = torch.zeros(len(sizes), device=h.device).index_add(0, rows, member)
-        shares = member / total[rows]
-        members, shape = torch.stack([rows, columns]), (len(sizes), len(best))
-        mean = torch.sparse_coo_tensor(members, shares, shape, check_invariants=False)
-        structure: Tensor = torch.sparse.mm(mean, best)
-        return structure.masked_fill(~plan.defined(h.device), -torch.inf)
 
 
 class SEGNNExplainer(_explain.ExplainerAlgorithm):

@@ -7,37 +7,32 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import torch
+from torch import Tensor
 
-from se_gnn.config import Measure
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import MatchPlan
-from se_gnn.similarity.kernels.rounding import TINY
+from se_gnn.similarity.measure import EPS, Measure
 
 
-def pull_back(
-    h: FloatArray, plan: MatchPlan, measure: Measure, best: FloatArray, winners: Int32Array, grad: FloatArray
-) -> FloatArray:
+def pull_back(h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor) -> Tensor:
     """Gradient to the embeddings, [N, D], from that to the best similarities, [Q, L]."""
-    queries, keys = _midpoints(h, plan.query_ends), _midpoints(h, plan.key_node_ends)
-    query_norms, key_norms = _lengths(queries), _lengths(keys)
-    distance = measure == "distance"
-    cross = np.empty_like(grad)  # weight of the partner's vector
-    own_query = np.empty_like(grad)  # weight of the query's own vector
-    own_key = np.empty_like(grad)
-    _pair_weights(best, winners, grad, query_norms, key_norms, distance, cross, own_query, own_key)
-    grad_h = np.zeros_like(h)
-    grad_queries = np.empty_like(queries)
-    _pull_queries(keys, winners, cross, own_query.sum(axis=1), queries, grad_queries)
-    _add_to_ends(grad_h, plan.query_ends, grad_queries)
-    order, key_ptr = _by_key(winners.ravel(), len(keys))
-    grad_keys = np.empty_like(keys)
-    _pull_keys(queries, cross.ravel(), own_key.ravel(), order, key_ptr, winners.shape[1], keys, grad_keys)
-    _add_to_ends(grad_h, plan.key_node_ends, grad_keys)
-    return grad_h
-
-
-def _midpoints(h: FloatArray, ends: IntArray) -> FloatArray:
-    return (h[ends[:, 0]] + h[ends[:, 1]]) / np.float32(2)
+    query_ends, key_ends = plan.query_ends, plan.key_node_ends
+    queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
+    if not len(keys):
+        return torch.zeros_like(h)
+    lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (queries, keys))
+    cross, own_query, own_key = (w.numpy() for w in measure.gradient(best, grad, winners, *lengths))
+    chosen = winners.numpy()
+    grad_h = np.zeros(h.shape, np.float32)
+    grad_queries, grad_keys = np.empty_like(queries), np.empty_like(keys)
+    _pull_queries(keys, chosen, cross, own_query.sum(axis=1), queries, grad_queries)
+    _add_to_ends(grad_h, query_ends, grad_queries)
+    order, key_ptr = _by_key(chosen.ravel(), len(keys))
+    _pull_keys(queries, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], keys, grad_keys)
+    _add_to_ends(grad_h, key_ends, grad_keys)
+    return torch.from_numpy(grad_h)
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
@@ -48,36 +43,8 @@ def _lengths(vectors: FloatArray) -> FloatArray:
         total = np.float32(0)
         for d in range(vectors.shape[1]):
             total += vectors[i, d] * vectors[i, d]
-        lengths[i] = max(np.sqrt(total), TINY)
+        lengths[i] = max(np.sqrt(total), np.float32(EPS))
     return lengths
-
-
-@numba.njit(parallel=True, cache=True)
-def _pair_weights(
-    best: FloatArray,
-    winners: Int32Array,
-    grad: FloatArray,
-    query_norms: FloatArray,
-    key_norms: FloatArray,
-    distance: bool,
-    cross: FloatArray,
-    own_query: FloatArray,
-    own_key: FloatArray,
-) -> None:
-    """Gradient of a pair (a, b) as ``cross * b + own_query * a`` to a and ``cross * a + own_key * b`` to b."""
-    for q in numba.prange(len(winners)):
-        for t in range(winners.shape[1]):
-            key, g, value = winners[q, t], grad[q, t], best[q, t]
-            if key < 0 or g == 0 or (distance and value == 0):  # two equal edges: the distance has no slope there
-                cross[q, t] = own_query[q, t] = own_key[q, t] = 0
-            elif distance:  # d(-|a - b|) / da = (b - a) / |a - b|
-                cross[q, t] = -g / value
-                own_query[q, t] = own_key[q, t] = g / value
-            else:  # d cos / da = (b / |b| - cos a / |a|) / |a|
-                a, b = query_norms[q], key_norms[key]
-                cross[q, t] = g / (a * b)
-                own_query[q, t] = -g * value / (a * a)
-                own_key[q, t] = -g * value / (b * b)
 
 
 @numba.njit(parallel=True, cache=True)

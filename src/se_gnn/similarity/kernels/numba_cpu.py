@@ -21,9 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Measure
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.edge import edge_entry
 from se_gnn.similarity.kernels.gradient_cpu import pull_back
+from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.lanes import (
     COLUMNS,
     LANES,
@@ -35,18 +36,75 @@ from se_gnn.similarity.kernels.lanes import (
     product_tile,
     transpose_tile,
 )
+from se_gnn.similarity.kernels.mean import RunningSums
+from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.plan import MatchPlan
-from se_gnn.similarity.kernels.rounding import CLOSE, SURE, TINY
+from se_gnn.similarity.kernels.rounding import CANCELED, CLOSE, SURE, center
+from se_gnn.similarity.measure import EPS, Measure
+from se_gnn.similarity.memory import items_within
 
-CANCELED = np.float32(16)  # a cosine is computed again where the ends of the edges are so much longer than the edges
+CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
 GRAM_BYTES = 1 << 25  # products of nodes held at a time: what the third-level cache keeps
 WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns
 ROW_GROUP = 32 * ROWS  # rows of a product that one thread takes at a time
 
 
+class CpuKernel(Kernel):
+    """Edge matching on the CPU, in float32."""
+
+    def match(self, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
+        """As `reference.match_edges`."""
+        best, winners = _Matcher(_Vectors.of(h, measure), plan).match(0, plan.num_queries)
+        return torch.from_numpy(best), torch.from_numpy(winners)
+
+    def pull_back(
+        self, h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
+    ) -> Tensor:
+        """Gradient to the embeddings, [N, D], every sum in a fixed order."""
+        return pull_back(h.contiguous(), plan, measure, best, winners, grad.contiguous())
+
+    def means(
+        self, h: Tensor, forward: OneWay, backward: OneWay | None, measure: Measure, budget: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Some queries at a time; both directions share the products of nodes where these fit the cache."""
+        vectors = _Vectors.of(h, measure)
+        shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
+        there, back = (None, None) if shared is None else shared
+        way_there = _streamed(_Matcher(vectors, forward.matching, there), forward, budget)
+        if backward is None:
+            return way_there, None
+        return way_there, _streamed(_Matcher(vectors, backward.matching, back), backward, budget)
+
+
+def _streamed(matcher: _Matcher, way: OneWay, budget: int) -> Tensor:
+    """P M, Eq. (6), [T, L], with some rows of M at a time."""
+    num_queries, num_local = way.matching.num_queries, way.matching.num_local
+    step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
+    sums = RunningSums(way.rows(torch.device("cpu")), num_local)
+    for low in range(0, num_queries, step):
+        best, _ = matcher.match(low, min(low + step, num_queries))
+        sums.add(torch.from_numpy(best))
+    return sums.mean()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeProducts:
-    """Products of the ends of queries with the ends of keys, from the center: all that scores are made of.
+class _Vectors:
+    """Node vectors, [N, D], and the same as scores are made of: from the *center*, so that rounding shrinks."""
+
+    h: FloatArray
+    moved: FloatArray
+    measure: Measure
+
+    @classmethod
+    def of(cls, h: Tensor, measure: Measure) -> _Vectors:
+        """Where lengths do not count, directions have to be taken from zero."""
+        vectors = np.ascontiguousarray(h.detach().numpy())
+        return cls(vectors, vectors if measure.unit else vectors - center(h.detach()).numpy(), measure)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NodeProducts:
+    """Products of the ends of queries with the ends of keys: all that scores are made of.
 
     Shapes:
         - **gram:** :math:`(U, P)` or more, **ends:** :math:`(Q, 2)` rows of ``gram``
@@ -54,10 +112,6 @@ class NodeProducts:
 
     gram: FloatArray
     ends: Int32Array
-
-    def part(self, queries: slice) -> NodeProducts:
-        """Those of some queries."""
-        return NodeProducts(self.gram, self.ends[queries])
 
 
 class _Room(threading.local):
@@ -67,7 +121,7 @@ class _Room(threading.local):
         self.kept: dict[str, FloatArray] = {}
 
     def take(self, name: str, rows: int, columns: int) -> FloatArray:
-        """An array with anything in it, [rows, columns]; the last one of that name is no longer valid."""
+        """An uninitialized array, [rows, columns]; the last one of that name is no longer valid."""
         held = self.kept.get(name)
         if held is None or len(held) < rows * columns:
             held = self.kept[name] = np.empty(rows * columns, np.float32)
@@ -77,9 +131,9 @@ class _Room(threading.local):
 _ROOM = _Room()
 
 
-def shared_products(
-    h: Tensor, forward: MatchPlan, back: MatchPlan, measure: Measure
-) -> tuple[NodeProducts, NodeProducts] | None:
+def _shared_products(
+    vectors: _Vectors, forward: MatchPlan, back: MatchPlan
+) -> tuple[_NodeProducts, _NodeProducts] | None:
     """Products for both directions at once, where the queries of each are keys of the other; None: too large.
 
     They hold until the next products of this thread.
@@ -88,90 +142,71 @@ def shared_products(
         return None
     if 4 * len(back.key_nodes) * len(forward.key_nodes) > GRAM_BYTES:
         return None
-    vectors = np.ascontiguousarray(h.detach().numpy())
-    center = _center(vectors, measure)
-    gram = _multiplied(vectors, back.key_nodes, center, _packed(vectors, forward.key_nodes, center))
+    gram = _multiplied(vectors.moved, back.key_nodes, _packed(vectors.moved, forward.key_nodes))
     ends = (
         keys.key_ends[np.searchsorted(keys.key_ids, queries.query_ids)]
         for queries, keys in ((forward, back), (back, forward))
     )
     exchanged = _ROOM.take("exchanged", gram.shape[1], gram.shape[0])
     _exchange(gram, exchanged)
-    return NodeProducts(gram, next(ends)), NodeProducts(exchanged, next(ends))
+    return _NodeProducts(gram, next(ends)), _NodeProducts(exchanged, next(ends))
 
 
-def match_edges(
-    h: Tensor, plan: MatchPlan, measure: Measure, *, products: NodeProducts | None = None
-) -> tuple[Tensor, Tensor]:
-    """Similarity and position of the best match of each query in each local graph, [Q, L]; -inf and -1 where empty."""
-    best, winners = _match(np.ascontiguousarray(h.detach().numpy()), plan, measure, products)
-    return torch.from_numpy(best), torch.from_numpy(winners)
+class _Matcher:
+    """Matches the queries of a plan, some at a time; what the keys alone decide is made once."""
 
+    def __init__(self, vectors: _Vectors, plan: MatchPlan, products: _NodeProducts | None = None) -> None:
+        self.vectors, self.plan, self.products = vectors, plan, products
+        self.key_ends = plan.key_node_ends
+        self.key_squares, self.key_reach = _squares(vectors.moved, self.key_ends)  # [K]
+        scale, offset = vectors.measure.scoring(torch.from_numpy(self.key_squares))
+        self.scale, self.offset = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
+        self.packed: FloatArray | None = None
 
-def match_edges_backward(
-    h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
-) -> Tensor:
-    """Gradient to the embeddings, [N, D]: only the winning pair of each (query, local graph) receives one."""
-    arrays = (best.numpy(), winners.numpy(), np.ascontiguousarray(grad.numpy()))
-    return torch.from_numpy(pull_back(np.ascontiguousarray(h.detach().numpy()), plan, measure, *arrays))
+    def match(self, low: int, high: int) -> tuple[FloatArray, Int32Array]:
+        """Best similarity and winner of the queries ``low`` to ``high`` in each local graph, [high - low, L]."""
+        plan, shape = self.plan, (high - low, self.plan.num_local)
+        if not len(plan.key_ids):
+            return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
+        best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
+        at = plan.cover
+        cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
+        for part, some in self._products(low, high):
+            padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
+            _segment_argmax(
+                some.gram, padded, plan.key_ends, self.scale, self.offset, *cover, best[part], winners[part]
+            )
+        self._finish(plan.query_ends[low:high], best, winners)
+        return best, winners
 
+    def _finish(self, query_ends: IntArray, best: FloatArray, winners: Int32Array) -> None:
+        """Turn scores into similarities; where that would lose digits, score again, as the paper writes it."""
+        ends, plan = (query_ends, self.key_ends), self.plan
+        squares, reach = _squares(self.vectors.moved, query_ends)  # [Q]
+        if self.vectors.measure.unit:
+            lengths = _roots(squares), _roots(self.key_squares)
+            stretch: FloatArray = reach / (lengths[0] * lengths[0])
+            key_stretch: FloatArray = self.key_reach / (lengths[1] * lengths[1])
+            _to_cosines(self.vectors.h, *ends, *lengths, stretch, key_stretch, winners, best)
+        else:
+            limits = reach * CLOSE, self.key_reach * CLOSE
+            _to_distances(self.vectors.h, *ends, plan.ptr, plan.members, squares, *limits, winners, best)
 
-def _match(
-    h: FloatArray, plan: MatchPlan, measure: Measure, products: NodeProducts | None
-) -> tuple[FloatArray, Int32Array]:
-    shape = (plan.num_queries, plan.num_local)
-    if not len(plan.key_ids):
-        return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
-    distance = measure == "distance"
-    center = _center(h, measure)
-    key_ends = plan.key_node_ends
-    query_squares, query_reach = _squares(h, plan.query_ends, center)  # [Q]
-    key_squares, key_reach = _squares(h, key_ends, center)  # [K]
-    if distance:  # the nearest key b has the largest 2 r.b - |b|^2
-        scale, offset = np.full(len(key_ends), 0.5, np.float32), -key_squares
-    else:  # r.b / |b|; the length of r changes no order
-        scale, offset = np.float32(0.25) / _roots(key_squares), np.zeros(len(key_ends), np.float32)
-    best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
-    at = plan.cover
-    cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
-    for part, some in _products(h, center, plan) if products is None else [(slice(None), products)]:
-        padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
-        _segment_argmax(some.gram, padded, plan.key_ends, scale, offset, *cover, best[part], winners[part])
-    ends = (plan.query_ends, key_ends)
-    if distance:
-        limits = query_reach * CLOSE, key_reach * CLOSE
-        _to_distances(h, *ends, plan.ptr, plan.members, query_squares, *limits, winners, best)
-    else:
-        lengths = _roots(query_squares), _roots(key_squares)
-        query_stretch: FloatArray = query_reach / (lengths[0] * lengths[0])
-        key_stretch: FloatArray = key_reach / (lengths[1] * lengths[1])
-        _to_cosines(h, *ends, *lengths, query_stretch, key_stretch, winners, best)
-    return best, winners
-
-
-def _center(h: FloatArray, measure: Measure) -> FloatArray:
-    """Where distances are taken from, so that rounding shrinks; zero for cosines.
-
-    About the mean, in steps so coarse that it comes off small whole numbers without rounding: ties stay ties.
-    """
-    if measure == "cosine":
-        return np.zeros(h.shape[1], np.float32)
-    largest = np.abs(h).max(initial=0)
-    step = np.float32(2.0 ** (np.floor(np.log2(largest)) - 4)) if largest > 0 else np.float32(1)
-    center: FloatArray = np.rint(h.mean(axis=0) / step) * step
-    return center
-
-
-def _products(h: FloatArray, center: FloatArray, plan: MatchPlan) -> Iterator[tuple[slice, NodeProducts]]:
-    """Products for some queries at a time."""
-    lanes = _packed(h, plan.key_nodes, center)
-    most_nodes = GRAM_BYTES // (4 * COLUMNS * len(lanes))
-    low = 0
-    while low < plan.num_queries:
-        least = 4 * LANES * numba.get_num_threads()
-        nodes, ends = _take_queries(plan.query_ends[low:], len(h), most_nodes, least)
-        yield slice(low, low + len(ends)), NodeProducts(_multiplied(h, nodes, center, lanes), ends)
-        low += len(ends)
+    def _products(self, low: int, high: int) -> Iterator[tuple[slice, _NodeProducts]]:
+        """Products for some of the queries at a time, with where they stand."""
+        if self.products is not None:
+            yield slice(None), _NodeProducts(self.products.gram, self.products.ends[low:high])
+            return
+        moved, start = self.vectors.moved, low
+        if self.packed is None:
+            self.packed = _packed(moved, self.plan.key_nodes)
+        most_nodes = GRAM_BYTES // (4 * COLUMNS * len(self.packed))
+        while low < high:
+            least = 4 * LANES * numba.get_num_threads()
+            nodes, ends = _take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
+            part = slice(low - start, low - start + len(ends))
+            yield part, _NodeProducts(_multiplied(moved, nodes, self.packed), ends)
+            low += len(ends)
 
 
 @numba.njit(cache=True)
@@ -195,30 +230,30 @@ def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: 
 
 
 @numba.njit(parallel=True, cache=True)
-def _packed(h: FloatArray, nodes: IntArray, center: FloatArray) -> FloatArray:
-    """Vectors of some nodes from the center, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
+def _packed(h: FloatArray, nodes: IntArray) -> FloatArray:
+    """Vectors of some nodes, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
     depth = h.shape[1]
     right = np.zeros(((len(nodes) + COLUMNS - 1) // COLUMNS, depth, COLUMNS), np.float32)
     for block in numba.prange(len(right)):
         for i in range(block * COLUMNS, min((block + 1) * COLUMNS, len(nodes))):
             for d in range(depth):
-                right[block, d, i - block * COLUMNS] = h[nodes[i], d] - center[d]
+                right[block, d, i - block * COLUMNS] = h[nodes[i], d]
     return right
 
 
-def _multiplied(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatArray) -> FloatArray:
+def _multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
     """Products of some nodes with those in ``right``, [U, P]; zeros where nodes end."""
     gram = _ROOM.take("gram", len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
-    _multiply(h, nodes, center, right, gram)
+    _multiply(h, nodes, right, gram)
     return gram
 
 
 @numba.njit(parallel=True, cache=True)
-def _multiply(h: FloatArray, nodes: IntArray, center: FloatArray, right: FloatArray, gram: FloatArray) -> None:
+def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArray) -> None:
     left = np.zeros((len(gram), h.shape[1]), np.float32)
     for i in numba.prange(len(nodes)):
         for d in range(h.shape[1]):
-            left[i, d] = h[nodes[i], d] - center[d]
+            left[i, d] = h[nodes[i], d]
     groups = (len(gram) + ROW_GROUP - 1) // ROW_GROUP
     for task in numba.prange(groups * len(right)):
         block, low = task % len(right), task // len(right) * ROW_GROUP
@@ -285,23 +320,23 @@ def _segment_argmax(
 # compiled functions call too: each caller would hold a copy of it with an order of its own, and which copy a process
 # runs depends on which caller it loads first.
 @numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
-def _squares(h: FloatArray, ends: IntArray, center: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of each edge the squared length from the center, and the mean of those of its ends, which is never less."""
+def _squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Of each edge the squared length, and the mean of those of its ends, which is never less."""
     squares, reach = np.empty(len(ends), np.float32), np.empty(len(ends), np.float32)
     for e in numba.prange(len(ends)):
         u, v = ends[e, 0], ends[e, 1]
         total, apart = np.float32(0), np.float32(0)
         for d in range(h.shape[1]):
-            a, b = h[u, d] - center[d], h[v, d] - center[d]
-            total += (a + b) * (a + b)
-            apart += (a - b) * (a - b)
-        squares[e] = total / 4
-        reach[e] = (total + apart) / 4
+            middle, half = edge_entry(h, ends, e, d), (h[u, d] - h[v, d]) * np.float32(0.5)
+            total += middle * middle
+            apart += half * half
+        squares[e] = total
+        reach[e] = total + apart
     return squares, reach
 
 
 def _roots(squares: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.maximum(np.sqrt(squares), TINY)
+    lengths: FloatArray = np.maximum(np.sqrt(squares), np.float32(EPS))
     return lengths
 
 
@@ -322,21 +357,22 @@ def _to_distances(
 
     Where they are so close that the rounding of scores may have hidden a closer key, all keys are looked at.
     """
-    half = np.float32(0.5)
     for block in numba.prange((len(best) + LANES - 1) // LANES):
         scored = np.full(len(key_ends), -1, np.int64)  # by which query
         values = np.empty(len(key_ends), np.float32)
         wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
         close = np.empty(best.shape[1], np.int64)  # local graphs whose winner is close
+        a = np.empty(h.shape[1], np.float32)
         for q in range(block * LANES, min((block + 1) * LANES, len(best))):
             row, names = best[q], winners[q]
             for t in range(len(row)):
-                row[t] = -np.sqrt(max(query_squares[q] - row[t], np.float32(0)))
+                row[t] = -np.sqrt(max(query_squares[q] - np.float32(2) * row[t], np.float32(0)))
             num_close = 0
             for t in range(len(row)):
                 close[num_close] = t
                 num_close += row[t] * row[t] < query_limits[q] + key_limits[max(names[t], 0)]
-            a = (h[query_ends[q, 0]] + h[query_ends[q, 1]]) * half
+            for d in range(len(a)):
+                a[d] = edge_entry(h, query_ends, q, d)
             for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
                 num_wanted = num_left = 0
                 for t in close[:num_close]:
@@ -347,10 +383,9 @@ def _to_distances(
                         num_wanted += scored[key] != q
                         scored[key] = q
                 for key in wanted[:num_wanted]:
-                    i, j = key_ends[key, 0], key_ends[key, 1]
                     total = np.float32(0)
                     for d in range(len(a)):
-                        apart = a[d] - (h[i, d] + h[j, d]) * half
+                        apart = a[d] - edge_entry(h, key_ends, key, d)
                         total += apart * apart
                     values[key] = -np.sqrt(total)
                 for t in close[:num_close]:
@@ -380,7 +415,6 @@ def _to_cosines(
     best: FloatArray,
 ) -> None:
     """Scores to cosines; where the ends of an edge nearly cancel, from the vectors of the edges."""
-    half = np.float32(0.5)
     for q in numba.prange(len(best)):
         row, names = best[q], winners[q]
         for t in range(len(row)):
@@ -388,8 +422,7 @@ def _to_cosines(
             if names[t] >= 0 and query_stretch[q] * key_stretch[key] > CANCELED:
                 total = np.float32(0)
                 for d in range(h.shape[1]):
-                    a = (h[query_ends[q, 0], d] + h[query_ends[q, 1], d]) * half
-                    total += a * (h[key_ends[key, 0], d] + h[key_ends[key, 1], d]) * half
+                    total += edge_entry(h, query_ends, q, d) * edge_entry(h, key_ends, key, d)
                 row[t] = total / (query_lengths[q] * key_lengths[key])
             else:
                 row[t] /= query_lengths[q]

@@ -145,6 +145,14 @@ class MatchPlan:
             part._devices[device] = dataclasses.replace(index, ptr=index.ptr[low : high + 1])
         return part
 
+    def of_queries(self, positions: IntArray) -> MatchPlan:
+        """The queries at some positions alone; what is on a device stays there."""
+        part = dataclasses.replace(self, query_ids=self.query_ids[positions], query_ends=self.query_ends[positions])
+        for device, index in self._devices.items():
+            ends = torch.tensor(part.query_ends, device=device)
+            part._devices[device] = dataclasses.replace(index, query_ends=ends)
+        return part
+
     @property
     def num_queries(self) -> int:
         """Q."""

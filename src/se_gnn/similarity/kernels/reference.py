@@ -1,44 +1,170 @@
-"""Edge matching as the paper writes it: slow, differentiable, and the truth that every kernel is tested against."""
+"""Eq. (1)-(13) as the paper writes them: loops over plain tensors, slow, differentiable, and the truth.
+
+Every fast path is tested against these. Shapes: N nodes, E edges, F features, D dimensions, K neighbors, C classes.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from se_gnn.config import Measure
+from se_gnn.config import MeasureName
 from se_gnn.similarity.kernels.plan import MatchPlan
 
-
-def similarity(a: Tensor, b: Tensor, measure: Measure) -> Tensor:
-    """sim(a, b) of two vectors: their cosine, or -||a - b||; a cosine with a zero vector is 0."""
-    if measure == "distance":
-        distance: Tensor = torch.linalg.vector_norm(a - b)
-        return -distance
-    return torch.nn.functional.cosine_similarity(a, b, dim=0, eps=1e-12)
+Edge = Sequence[int]  # its two ends
+Layer = tuple[Tensor, Tensor]  # weight [out, in] and bias [out]
 
 
-def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
-    """Best match of each query edge in each local graph, Eq. (3)-(5).
+def embeddings(features: Tensor, edges: Sequence[Edge], mlp: Sequence[Layer], weight: Tensor) -> Tensor:
+    """H^m = MLP(X), H = sigma(A~ H^m W) + H^m, Eq. (1), [N, D]; A~ has self-loops and is normalized by degrees."""
+    own = []  # H^m
+    for x in features:
+        hidden = x
+        for i, (matrix, bias) in enumerate(mlp):
+            hidden = matrix @ (torch.relu(hidden) if i else hidden) + bias
+        own.append(hidden)
+    neighbors: list[list[int]] = [[node] for node in range(len(own))]
+    for i, j in edges:
+        neighbors[i].append(j)
+        neighbors[j].append(i)
+    rows = []
+    for node, around in enumerate(neighbors):
+        propagated = torch.zeros_like(own[node])
+        for other in around:
+            propagated = propagated + own[other] / math.sqrt(len(around) * len(neighbors[other]))
+        rows.append(torch.relu(weight @ propagated) + own[node])
+    return torch.stack(rows)
+
+
+def similarity(a: Tensor, b: Tensor, measure: MeasureName) -> Tensor:
+    """sim(a, b) of two vectors, Eq. (2): their cosine, or -||a - b||; a cosine with a zero vector is 0."""
+    return _SIMILARITY[measure](a, b)
+
+
+def _cosine(a: Tensor, b: Tensor) -> Tensor:
+    if not a.any() or not b.any():
+        return (a * b).sum()
+    return (a * b).sum() / (a.square().sum().sqrt() * b.square().sum().sqrt())
+
+
+def _minus_distance(a: Tensor, b: Tensor) -> Tensor:
+    distance: Tensor = torch.linalg.vector_norm(a - b)  # its slope at 0 is 0
+    return -distance
+
+
+_SIMILARITY: dict[MeasureName, Callable[[Tensor, Tensor], Tensor]] = {"cosine": _cosine, "distance": _minus_distance}
+
+
+def edge_vector(h: Tensor, edge: Edge) -> Tensor:
+    """e_ij = f_e(h_i, h_j), the average of both, Eq. (3), [D]."""
+    i, j = edge
+    return (h[i] + h[j]) / 2
+
+
+def best_match(h: Tensor, edge: Edge, others: Sequence[Edge], measure: MeasureName) -> int:
+    """Which of ``others`` is the most similar to an edge, Eq. (4); of equals the first."""
+    h = h.detach()  # which one wins has no slope
+    scores = [float(similarity(edge_vector(h, edge), edge_vector(h, other), measure)) for other in others]
+    return scores.index(max(scores))
+
+
+def matched_edges(h: Tensor, own: Sequence[Edge], others: Sequence[Edge], measure: MeasureName) -> list[int]:
+    """The best match of each of a node's own edges, Eq. (5)."""
+    return [best_match(h, edge, others, measure) for edge in own]
+
+
+def structure_similarity(
+    h: Tensor, own: Sequence[Edge], others: Sequence[Edge], measure: MeasureName, *, both: bool = False
+) -> Tensor:
+    """Mean similarity of a node's own edges with their best matches, Eq. (6); -inf where one of the two has no edge.
+
+    Where ``both`` directions count (the authors' scripts), the mean of one way and the other.
+    """
+    if not own or not others:
+        return torch.tensor(-torch.inf, dtype=h.dtype)
+    total = torch.zeros((), dtype=h.dtype)
+    for edge, match in zip(own, matched_edges(h, own, others, measure)):
+        total = total + similarity(edge_vector(h, edge), edge_vector(h, others[match]), measure)
+    there = total / len(own)
+    return (there + structure_similarity(h, others, own, measure)) / 2 if both else there
+
+
+def overall_similarity(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:
+    """Node against structure: lambda s^n + (1 - lambda) s^e, Eq. (7); s^n alone where there is no structure."""
+    if torch.isneginf(structure):
+        return node
+    return node_weight * node + (1 - node_weight) * structure
+
+
+def nearest(overall: Sequence[float], count: int) -> list[int]:
+    """The K most similar labeled nodes, most similar first; of equals the first."""
+    return sorted(range(len(overall)), key=lambda i: (-overall[i], i))[:count]
+
+
+def vote_weights(overall: Sequence[float], temperature: float) -> list[float]:
+    """a_ti of the K nearest, a softmax of their similarities, Eq. (8)."""
+    exponentials = [math.exp((s - max(overall)) / temperature) for s in overall]
+    return [one / sum(exponentials) for one in exponentials]
+
+
+def class_probabilities(weights: Sequence[float], labels: Sequence[int], num_classes: int) -> list[float]:
+    """The labels of the K nearest, one-hot, weighted and added up, Eq. (9), [C]."""
+    votes = [0.0] * num_classes
+    for weight, label in zip(weights, labels, strict=True):
+        votes[label] += weight
+    return votes
+
+
+def edge_importance(h: Tensor, edge: Edge, neighbors: Sequence[Sequence[Edge]], measure: MeasureName) -> float:
+    """Mean similarity of an edge with its best matches in the local graphs of the K nearest, Eq. (10).
+
+    Neighbors without edges are left out; NaN where none has any.
+    """
+    found = [
+        float(similarity(edge_vector(h, edge), edge_vector(h, others[best_match(h, edge, others, measure)]), measure))
+        for others in neighbors
+        if others
+    ]
+    return sum(found) / len(found) if found else math.nan
+
+
+def classification_loss(positives: Sequence[Tensor], negatives: Sequence[Tensor], temperature: float) -> Tensor:
+    """-log of the share of the same-class references among all references of a node, Eq. (11)."""
+    above = torch.stack([torch.exp(s / temperature) for s in positives]).sum()
+    below = torch.stack([torch.exp(s / temperature) for s in [*positives, *negatives]]).sum()
+    return -torch.log(above / below)
+
+
+def contrast_loss(
+    query: Tensor, positive: Tensor, negatives: Sequence[Tensor], measure: MeasureName, temperature: float
+) -> Tensor:
+    """-log of the share of the positive among positive and negatives: of a node, Eq. (12), or an edge, Eq. (13)."""
+    good = torch.exp(similarity(query, positive, measure) / temperature)
+    bad = [torch.exp(similarity(query, negative, measure) / temperature) for negative in negatives]
+    return -torch.log(good / torch.stack([good, *bad]).sum())
+
+
+def match_edges(h: Tensor, plan: MatchPlan, measure: MeasureName) -> tuple[Tensor, Tensor]:
+    """Best match of each query edge in each local graph, Eq. (3)-(5), as kernels are asked for it.
 
     Returns the similarity of the best match and its position among the keys, both [Q, L]; where a local graph has no
     edge, -inf and -1. Of equally similar edges the one with the lowest id wins.
     """
+    keys: list[Edge] = plan.key_node_ends.tolist()
     best = torch.full((plan.num_queries, plan.num_local), -torch.inf, dtype=h.dtype)
     winners = torch.full((plan.num_queries, plan.num_local), -1, dtype=torch.int32)
-    key_ends = plan.key_node_ends
     rows = []
-    for q, (i, j) in enumerate(plan.query_ends):
-        edge = (h[i] + h[j]) / 2  # e_ij = f_e(h_i, h_j), [D]
+    for q, query in enumerate(plan.query_ends.tolist()):
         row = best[q]
         for t in range(plan.num_local):
-            members = plan.members[plan.ptr[t] : plan.ptr[t + 1]]
-            if not len(members):
-                continue
-            scores = torch.stack(
-                [similarity(edge, (h[u] + h[v]) / 2, measure) for u, v in key_ends[members]]
-            )  # sim(e_t, e_l) for every e_l of the local graph
-            first = int(torch.nonzero(scores == scores.max())[0, 0])
-            winners[q, t] = int(members[first])
-            row = torch.where(torch.arange(plan.num_local) == t, scores[first], row)
+            members = plan.members[plan.ptr[t] : plan.ptr[t + 1]].tolist()
+            if members:
+                first = members[best_match(h, query, [keys[m] for m in members], measure)]
+                winners[q, t] = first
+                value = similarity(edge_vector(h, query), edge_vector(h, keys[first]), measure)
+                row = torch.where(torch.arange(plan.num_local) == t, value, row)
         rows.append(row)
     return (torch.stack(rows) if rows else best), winners

@@ -1,0 +1,172 @@
+"""Structure similarity, Eq. (3)-(6), in one call: both directions, with or without gradients, with or without matches.
+
+Which kernel runs is decided here, by where the embeddings are. Shapes: T targets, L labeled nodes, Q query edges.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.kernels.kernel import Kernel
+from se_gnn.similarity.kernels.mean import edge_mean, weighted_edge_mean
+from se_gnn.similarity.kernels.numba_cpu import CpuKernel
+from se_gnn.similarity.kernels.one_way import OneWay
+from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.kernels.torch_any import TorchKernel
+from se_gnn.similarity.measure import Measure
+from se_gnn.similarity.memory import memory_budget
+
+if TYPE_CHECKING:
+    from se_gnn.similarity.plan import ComparisonPlan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeMatching:
+    r"""Best matches of the distinct edges of all nodes that ask, by the edges' ids: what explanations are read from.
+
+    Shapes:
+        - **edge_ids** (ascending): :math:`(Q,)`
+        - **similarity**, **matched_ids** (-1 where a local graph has no edge): :math:`(Q, L)`
+        - **ptr:** :math:`(T + 1,)`, **columns** (rows of a node's edges): :math:`(\sum_t |E_t|,)`
+    """
+
+    edge_ids: IntArray
+    similarity: FloatArray
+    matched_ids: Int32Array
+    ptr: IntArray
+    columns: Int32Array
+
+    @classmethod
+    def of(cls, way: OneWay, best: Tensor, winners: Tensor) -> EdgeMatching:
+        """Name the winners of a kernel by the ids of their edges."""
+        plan = way.matching
+        ids = np.append(plan.key_ids, -1).astype(np.int32)  # no winner, -1, is the last
+        return cls(plan.query_ids, best.cpu().numpy(), ids[winners.cpu().numpy()], way.ptr, way.columns)
+
+    def rows(self, i: int) -> Int32Array:
+        """Where the edges of the i-th node stand, in the order of their ids, [M]."""
+        return self.columns[self.ptr[i] : self.ptr[i + 1]]
+
+    def matched(self, rows: Int32Array | IntArray, position: int) -> IntArray:
+        """Ids of the best matches of some edges in the local graph at ``position``; -1 where that has no edge."""
+        ids: IntArray = self.matched_ids[rows, position].astype(np.int64)
+        return ids
+
+
+def structure_similarity(
+    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None, edge_weights: Tensor | None = None
+) -> Tensor:
+    """s^e(v_t, v_l), Eq. (6), [T, L]; -inf where one of the two nodes has no edges and so no structure.
+
+    With ``edge_weights``, [E], each edge counts with its weight in the mean.
+    """
+    if edge_weights is not None or (h.requires_grad and torch.is_grad_enabled()):
+        forward = _learned(h, plan.forward, plan.measure, edge_weights)
+        back = None if plan.backward is None else _learned(h, plan.backward, plan.measure, edge_weights)
+    else:
+        budget = memory_budget(max_memory, h.device)
+        forward, back = _kernel_for(h).means(h.detach(), plan.forward, plan.backward, plan.measure, budget)
+    return _both_ways(plan, forward, back)
+
+
+def structure_with_matches(
+    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None, keep_back: bool = False
+) -> tuple[Tensor, EdgeMatching, EdgeMatching | None]:
+    """As :func:`structure_similarity`, with the best matches of the targets' edges kept; no gradients.
+
+    With ``keep_back`` those of the labeled nodes' edges as well, where both directions count.
+    """
+    h = h.detach()
+    forward, matching = _kept(h, plan.forward, plan.measure)
+    back, matching_back = None, None
+    if plan.backward is not None and keep_back:
+        back, matching_back = _kept(h, plan.backward, plan.measure)
+    elif plan.backward is not None:
+        back, _ = _kernel_for(h).means(h, plan.backward, None, plan.measure, memory_budget(max_memory, h.device))
+    return _both_ways(plan, forward, back), matching, matching_back
+
+
+def can_record(device: torch.device) -> bool:
+    """Whether a comparison on a device may be part of a CUDA graph: nothing in it waits for the host."""
+    return device.type == "cuda" and _has_triton()
+
+
+def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
+    """Best match of each query edge in each local graph, Eq. (3)-(5).
+
+    Args:
+        h: node embeddings.
+        plan: which edges ask and which local graphs answer.
+        measure: sim(a, b).
+
+    Returns:
+        Similarity of the best match, with a gradient to ``h``, and its position among ``plan.key_ids``. Where a local
+        graph has no edge: -inf and -1. Of equally similar edges the one with the lowest id wins.
+
+    Shapes:
+        - **h:** :math:`(N, D)`
+        - **output:** :math:`(Q, L)` each
+    """
+    best, winners = _MatchEdges.apply(h, plan, measure)  # type: ignore[no-untyped-call]
+    return best, winners
+
+
+class _MatchEdges(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
+        best, winners = _kernel_for(h).match(h.detach(), plan, measure)
+        ctx.save_for_backward(h, best, winners)
+        ctx.plan, ctx.measure = plan, measure
+        ctx.mark_non_differentiable(winners)
+        return best, winners
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        h, best, winners = ctx.saved_tensors
+        return _kernel_for(h).pull_back(h.detach(), ctx.plan, ctx.measure, best, winners, grad), None, None
+
+
+def _learned(h: Tensor, way: OneWay, measure: Measure, edge_weights: Tensor | None) -> Tensor:
+    best, _ = match_edges(h, way.matching, measure)  # [Q, L]
+    if edge_weights is None:
+        return edge_mean(best, way)
+    return weighted_edge_mean(best, way, edge_weights[torch.from_numpy(way.matching.query_ids).to(h.device)])
+
+
+def _kept(h: Tensor, way: OneWay, measure: Measure) -> tuple[Tensor, EdgeMatching]:
+    best, winners = _kernel_for(h).match(h, way.matching, measure)
+    return edge_mean(best, way), EdgeMatching.of(way, best, winners)
+
+
+def _both_ways(plan: ComparisonPlan, forward: Tensor, back: Tensor | None) -> Tensor:
+    """The mean of both directions where both count, [T, L]; -inf where there is no structure."""
+    if plan.both:
+        back = forward if plan.same else back
+        assert back is not None
+        forward = (forward + back.T) / 2
+    return forward.masked_fill(~plan.forward.defined(forward.device), -torch.inf)
+
+
+def _kernel_for(h: Tensor) -> Kernel:
+    """Numba on the CPU, Triton on CUDA, plain PyTorch for the rest (other devices and other precisions)."""
+    if h.dtype == torch.float32:
+        if h.device.type == "cpu":
+            return CpuKernel()
+        if h.device.type == "cuda" and _has_triton():
+            from se_gnn.similarity.kernels.triton_gpu import TritonKernel  # only on machines with Triton
+
+            return TritonKernel()
+    return TorchKernel()
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None and torch.cuda.is_available()

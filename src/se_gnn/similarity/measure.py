@@ -1,0 +1,189 @@
+"""sim(a, b), the similarity of two vectors, as an object: all that depends on which one it is.
+
+Shapes: T and L vectors, Q query edges, K key edges, D dimensions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.config import MeasureName
+from se_gnn.graph.attributed import FloatArray
+
+EPS = 1e-12  # a shorter vector counts as this long
+
+
+class Measure(ABC):
+    """A similarity of two vectors that falls with the Euclidean distance of two *points* made of them."""
+
+    name: ClassVar[MeasureName]
+    words: ClassVar[str]  # what it is, for people
+    of_equals: ClassVar[float]  # sim(a, a), the largest there is
+    unit: ClassVar[bool]  # lengths do not count: the points are unit vectors
+
+    @abstractmethod
+    def aligned(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a, b) along the last dimension: [..., D] and [..., D] to [...]."""
+
+    @abstractmethod
+    def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L].
+
+        From the differences, not from a matrix product: equal vectors have distance 0 exactly, and a pair has the same
+        bits alone and among others (a product sums in an order that depends on how many rows it has).
+        """
+
+    @abstractmethod
+    def points(self, vectors: Tensor) -> Tensor:
+        """Where the vectors lie so that only their distance counts, [..., D]."""
+
+    @abstractmethod
+    def at_distance(self, distance: Tensor) -> Tensor:
+        """An upper bound of the similarity of two vectors whose points are so far apart; exact but for zero vectors."""
+
+    def bound(self, a: Tensor, centers: Tensor, radii: Tensor) -> Tensor:
+        """What no b whose point lies in a ball exceeds (but for rounding): the triangle inequality.
+
+        Shapes:
+            - **a:** :math:`(T, D)`, **centers:** :math:`(L, D)` points, **radii:** :math:`(L,)`
+            - **output:** :math:`(T, L)`
+        """
+        apart = _distances(self.points(a), centers)
+        return self.at_distance((apart - radii).clamp_min(0))
+
+    @abstractmethod
+    def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
+        """Scale and offset of keys b by their squared lengths, [K] each.
+
+        Of two keys the one with the larger ``scale * a.b + offset`` is the more similar to a, whatever a is.
+        """
+
+    @abstractmethod
+    def gradient(
+        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradient of ``grad * sim(a, b)`` as weights: ``cross b + own_query a`` to a, ``cross a + own_key b`` to b.
+
+        Shapes:
+            - **value** (the similarity), **grad**, **winners** (the key b of each pair, -1: none): :math:`(Q, L)`
+            - **query_lengths:** :math:`(Q,)`, **key_lengths:** :math:`(K,)`
+            - **output:** :math:`(Q, L)` each
+        """
+
+
+class Cosine(Measure):
+    """The cosine of the angle between two vectors; 0 where one of them is zero."""
+
+    name = "cosine"
+    words = "cosine of the angle"
+    of_equals = 1.0
+    unit = True
+
+    def aligned(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a, b) along the last dimension: [..., D] and [..., D] to [...]."""
+        cosine: Tensor = torch.nn.functional.cosine_similarity(a, b, dim=-1, eps=EPS)
+        return cosine
+
+    def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
+        a, b = self.points(a), self.points(b)
+        lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
+        return (lengths - _distances(a, b).square()) / 2  # a.b
+
+    def points(self, vectors: Tensor) -> Tensor:
+        """The vectors, of length 1."""
+        return torch.nn.functional.normalize(vectors, dim=-1, eps=EPS)
+
+    def at_distance(self, distance: Tensor) -> Tensor:
+        """a.b of two unit vectors from |a - b|."""
+        return 1 - distance.square() / 2
+
+    def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
+        """a.b / |b|: the length of a changes no order."""
+        return 1 / squares.sqrt().clamp_min(EPS), torch.zeros_like(squares)
+
+    def gradient(
+        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """D cos / da = (b / |b| - cos a / |a|) / |a|."""
+        nothing = winners < 0
+        grad, value = grad.masked_fill(nothing, 0), value.masked_fill(nothing, 0)
+        a, b = query_lengths[:, None], torch.take(key_lengths, winners.clamp_min(0).long())
+        pull = -grad * value
+        return grad / (a * b), pull / (a * a), pull / (b * b)
+
+
+class Distance(Measure):
+    """Minus the Euclidean distance of two vectors."""
+
+    name = "distance"
+    words = "minus the distance"
+    of_equals = 0.0
+    unit = False
+
+    def aligned(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a, b) along the last dimension: [..., D] and [..., D] to [...]."""
+        distance: Tensor = torch.linalg.vector_norm(a - b, dim=-1)
+        return -distance
+
+    def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
+        return -_distances(a, b)
+
+    def points(self, vectors: Tensor) -> Tensor:
+        """The vectors themselves."""
+        return vectors
+
+    def at_distance(self, distance: Tensor) -> Tensor:
+        """Minus it."""
+        return -distance
+
+    def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
+        """|a - b|^2 = |a|^2 - 2 (a.b - |b|^2 / 2)."""
+        return torch.ones_like(squares), -squares / 2
+
+    def gradient(
+        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """d(-|a - b|) / da = (b - a) / |a - b|; two equal vectors have no slope there."""
+        own = (grad / value).masked_fill((value == 0) | (winners < 0), 0)
+        return -own, own, own
+
+
+MEASURES: dict[MeasureName, Measure] = {measure.name: measure for measure in (Cosine(), Distance())}
+
+
+def measure_named(name: MeasureName) -> Measure:
+    """The measure that a setting names.
+
+    >>> float(measure_named("distance").aligned(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 4.0])))
+    -5.0
+    """
+    return MEASURES[name]
+
+
+def _distances(a: Tensor, b: Tensor) -> Tensor:
+    """||a_t - b_l|| of every pair, [T, L]."""
+    learning = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    if learning or a.device.type != "cpu" or a.dtype != torch.float32:
+        return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+    arrays = (np.ascontiguousarray(vectors.detach().numpy()) for vectors in (a, b))
+    return torch.from_numpy(_distances_on_cpu(*arrays))
+
+
+@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})  # the sum runs in vector lanes
+def _distances_on_cpu(a: FloatArray, b: FloatArray) -> FloatArray:
+    distances = np.empty((len(a), len(b)), np.float32)
+    for t in numba.prange(len(a)):
+        for i in range(len(b)):
+            total = np.float32(0)
+            for d in range(a.shape[1]):
+                total += (a[t, d] - b[i, d]) * (a[t, d] - b[i, d])
+            distances[t, i] = np.sqrt(total)
+    return distances

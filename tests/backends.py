@@ -1,0 +1,56 @@
+"""The kernels there are, on every device there is: the same tests run on each."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from se_gnn import similarity
+from se_gnn.config import MeasureName
+from se_gnn.similarity.kernels.kernel import Kernel
+from se_gnn.similarity.kernels.numba_cpu import CpuKernel
+from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.kernels.torch_any import TorchKernel
+from se_gnn.similarity.measure import measure_named
+
+_ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+on_every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=_ON_CUDA)])
+on_every_backend = pytest.mark.parametrize(
+    "backend",
+    ["numba", "torch", pytest.param("torch on cuda", marks=_ON_CUDA), pytest.param("triton", marks=_ON_CUDA)],
+)
+
+
+def kernel_of(backend: str) -> Kernel:
+    """The kernel of a backend."""
+    if backend == "triton":
+        from se_gnn.similarity.kernels.triton_gpu import TritonKernel  # only on machines with Triton
+
+        return TritonKernel()
+    return CpuKernel() if backend == "numba" else TorchKernel()
+
+
+def device_of(backend: str) -> str:
+    """Where a backend computes."""
+    return "cuda" if backend in ("triton", "torch on cuda") else "cpu"
+
+
+def match(backend: str, h: Tensor, plan: MatchPlan, measure: MeasureName) -> tuple[Tensor, Tensor]:
+    """Best similarities and winners by a backend, on the CPU."""
+    best, winners = kernel_of(backend).match(h.to(device_of(backend)), plan, measure_named(measure))
+    return best.cpu(), winners.cpu()
+
+
+def pull(backend: str, h: Tensor, plan: MatchPlan, measure: MeasureName, weights: Tensor) -> Tensor:
+    """Gradient to h of the weighted sum of the best matches, by a backend, on the CPU."""
+    kernel, there = kernel_of(backend), h.to(device_of(backend))
+    best, winners = kernel.match(there, plan, measure_named(measure))
+    grad = weights.to(there.device).masked_fill(winners < 0, 0)
+    return kernel.pull_back(there, plan, measure_named(measure), best, winners, grad).cpu()
+
+
+def match_edges(h: Tensor, plan: MatchPlan, measure: MeasureName) -> tuple[Tensor, Tensor]:
+    """The differentiable operation, by the kernel that belongs to where h is."""
+    return similarity.match_edges(h, plan, measure_named(measure))
