@@ -10,7 +10,7 @@ import typer
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
-from se_gnn.display import node_values, printable, printable_name
+from se_gnn.display import node_values, printable_name
 from se_gnn.figures import number
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _show(explanation: Explanation, k: int, edges: int) -> str:
     parts += _shared_attributes(explanation, k)
     parts += _matches(explanation)
     parts += _crucial(explanation, edges)
-    return printable("\n\n".join(parts))
+    return "\n\n".join(parts)
 
 
 def _probabilities(explanation: Explanation) -> str:
