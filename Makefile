@@ -24,7 +24,7 @@ REPRODUCE := default table-1 table-2 more-seeds authors-settings figure-3 table-
 SEEDS ?= $(if $(QUICK),1,5)
 REPRODUCE_ARGS ?=
 
-.PHONY: help demo test test-slow lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
+.PHONY: help demo test test-slow test-gpu lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
 .NOTPARALLEL: # two installations into one .venv would get in each other's way
 
 help: ## list the targets
@@ -38,6 +38,9 @@ test: .venv/.test-stamp ## run the tests, without the slow ones; PYTEST_ARGS="-k
 
 test-slow: .venv/.test-stamp ## run the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not gpu" $(PYTEST_ARGS)
+
+test-gpu: .venv/.test-stamp ## run the tests that need CUDA; without a device they fail
+	$(BIN)/python -m pytest -m gpu $(PYTEST_ARGS)
 
 lint: .venv/.lint-stamp ## check style, types and the layers
 	$(BIN)/ruff check .

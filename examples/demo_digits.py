@@ -35,13 +35,12 @@ def main(out: Path = DEMO, *, epochs: int | None = None, progress: bool = True) 
     Args:
         out: folder, made if it is not there.
         epochs: fewer or more than the preset asks for.
-        progress: show a bar with loss and validation accuracy.
+        progress: say how long it will take, and show a bar with loss and validation accuracy.
     """
     graph = load_dataset("digits")
     print(graph)
     start = time.perf_counter()
-    settings = [] if epochs is None else [f"training.epochs={epochs}"]
-    classifier = SEGNNClassifier(preset="best", settings=settings, progress=progress).fit(graph)
+    classifier = SEGNNClassifier(preset="best", epochs=epochs, progress=progress).fit(graph)
     print(
         f"Trained in {time.perf_counter() - start:.0f} s on {len(graph.train)} labeled pictures; "
         f"{classifier.score():.1%} of the {len(graph.test)} test pictures are classified correctly."

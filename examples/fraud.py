@@ -132,8 +132,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
 
     graph = imported.graph
     # chosen on the validation accounts: fewer voters, and more weight on the surroundings
-    settings = ["similarity.num_nearest=10", "similarity.node_weight=0.2", f"training.epochs={epochs}"]
-    classifier = SEGNNClassifier(settings=settings, progress=progress).fit(graph)
+    classifier = SEGNNClassifier(num_nearest=10, node_weight=0.2, epochs=epochs, progress=progress).fit(graph)
     fraud = graph.class_names.index("yes")
     truth, scores = graph.labels[graph.test] == fraud, classifier.predict_proba(graph.test)[:, fraud]
     print(f"\nOf {len(graph.test)} test accounts {truth.sum()} are fraudulent. Average precision:")

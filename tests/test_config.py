@@ -12,20 +12,24 @@ from hypothesis import strategies as st
 
 from se_gnn.config import (
     PRESETS,
+    SECTION_OF,
+    VARIANT_OF,
     Config,
     ContrastConfig,
     EncoderConfig,
     SimilarityConfig,
     TrainingConfig,
 )
+from se_gnn.datasets import dataset_names
 from se_gnn.errors import InputError
+
+SECTIONS = (EncoderConfig, SimilarityConfig, ContrastConfig, TrainingConfig)
 
 count, share = st.integers(1, 10**9), st.floats(0, 1)
 positive = st.floats(0, 1e30, exclude_min=True, allow_infinity=False)
-names = st.text(st.characters(exclude_categories=["Cs"]))  # a lone surrogate is not text
 configs = st.builds(
     Config,
-    preset_name=names,
+    preset_name=st.sampled_from(["custom", *PRESETS]),
     encoder=st.builds(
         EncoderConfig, hidden_size=count, num_layers=count, aggregation=st.sampled_from(["gcn", "mean"]),
         weight_init=st.sampled_from(["xavier", "fan_in"]), scale_init=st.sampled_from(["small", "uniform"]),
@@ -176,7 +180,7 @@ def test_a_file_changes_what_it_names_and_leaves_the_rest(tmp_path):
 
 def test_a_written_file_is_read_back(tmp_path):
     path = tmp_path / "config.toml"
-    config = Config(preset_name="mine ü 😀").override(["training.learning_rate=1e-5", "training.patience=none"])
+    config = Config(preset_name="custom").override(["training.learning_rate=1e-5", "training.patience=none"])
     path.write_text(config.to_toml(), encoding="utf-8")
     assert Config.from_toml(path) == config
 
@@ -298,7 +302,58 @@ VARIANTS = {
 @pytest.mark.parametrize(("variant", "dataset"), list(VARIANTS.items()))
 def test_a_variant_has_the_settings_of_the_data_set_that_it_is_a_variant_of(variant, dataset):
     assert Config.preset("authors", dataset=variant) == Config.preset("authors", dataset=dataset)
-    assert Config.preset("authors", dataset="my-" + dataset) == Config.preset("authors")
+    for foreign in ("my-" + dataset, dataset + "-payments-2024"):
+        assert Config.preset("authors", dataset=foreign) == Config.preset("authors")
+
+
+def test_variants_are_data_sets_of_the_registry_and_none_is_forgotten():
+    known = set(dataset_names())
+    assert set(VARIANT_OF) | set(VARIANT_OF.values()) <= known
+    with_settings = {name for _, by_dataset in PRESETS.values() for name in by_dataset}
+    assert with_settings <= known
+    related = {name for name in known for base in with_settings if name.startswith(base + "-")}
+    assert related == set(VARIANT_OF)
+
+
+def test_the_best_preset_is_the_same_for_every_data_set():
+    assert PRESETS["best"][1] == {}
+    assert {repr(Config.preset("best", dataset=name)) for name in dataset_names()} == {repr(Config.preset("best"))}
+
+
+def test_a_setting_has_one_name_in_one_section():
+    names = [f.name for section in SECTIONS for f in dataclasses.fields(section)]
+    assert len(set(names)) == len(names)
+    assert set(SECTION_OF) == set(names)
+    assert Config().with_settings(hops=1, mask_rate=0.3) == Config().updated(
+        {"similarity": {"hops": 1}, "contrast": {"mask_rate": 0.3}}
+    )
+    with pytest.raises(InputError, match=r"unknown setting 'num_nearst' \(did you mean 'num_nearest'\?\)"):
+        Config().with_settings(num_nearst=3)
+
+
+def test_a_preset_is_the_one_asked_for_else_the_one_named_else_best():
+    values = {"preset_name": "paper", "training": {"epochs": 3}}
+    changed = {"training": {"epochs": 3}}
+    assert Config.choose(None, values) == Config.preset("paper").updated(changed)
+    assert Config.choose("authors", values) == Config.preset("authors").updated(changed)
+    assert Config.choose(None, changed) == Config.preset("best").updated(changed)
+    assert Config.choose(None, {**values, "preset_name": "custom"}) == Config().updated(changed)
+    assert Config.choose("authors", dataset="cora") == Config.preset("authors", dataset="cora")
+
+
+@pytest.mark.parametrize("name", ["nonsense", 3, None, {"x": 1}, ["best"], "Best"])
+def test_a_preset_name_that_no_preset_has_is_refused(name):
+    for make in (lambda: Config.choose(None, {"preset_name": name}), lambda: Config.from_dict({"preset_name": name})):
+        with pytest.raises(InputError, match="preset_name must be one of paper, authors, best or custom, got "):
+            make()
+
+
+@pytest.mark.parametrize("digits", [11, 400, 5000])
+def test_a_number_of_many_digits_is_refused_in_one_line(digits):
+    for name in ("training.epochs", "similarity.num_nearest", "similarity.node_weight", "training.weight_decay"):
+        with pytest.raises(InputError) as caught:
+            Config().override([f"{name}={'9' * digits}"])
+        assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("dataset", list(PUBLISHED))

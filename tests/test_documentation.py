@@ -60,9 +60,8 @@ def quick(monkeypatch):
 
     whole = SEGNNClassifier.fit
 
-    def fit(self, graph, y=None):
-        self.settings = [*self.settings, "training.epochs=2"]
-        return whole(self, graph, y)
+    def fit(self, X, y=None, **given):
+        return whole(self.set_params(epochs=2), X, y, **given)
 
     monkeypatch.setattr(SEGNNClassifier, "fit", fit)
 

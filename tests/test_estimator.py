@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 
+import se_gnn
 from se_gnn import SEGNNClassifier
+from se_gnn.config import SECTION_OF
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
-from strategies import random_graph
+from strategies import random_graph, small_config
 
-SMALL = (
-    "encoder.hidden_size=6", "similarity.num_nearest=3", "training.epochs=3", "contrast.node_batch=8",
-    "contrast.edge_batch=8", "contrast.node_negatives=5", "contrast.edge_negatives=5",
-)  # fmt: skip
+SMALL = {
+    "hidden_size": 6, "num_nearest": 3, "epochs": 3, "node_batch": 8, "edge_batch": 8, "node_negatives": 5,
+    "edge_negatives": 5, "device": "cpu",
+}  # fmt: skip
+NOT_SETTINGS = {"preset", "config", "seed", "device", "progress", "max_memory"}
 GRAPH = random_graph(1, num_nodes=20, class_names=("red", "blue"))
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return SEGNNClassifier(settings=SMALL, seed=3).fit(GRAPH)
+    return SEGNNClassifier(**SMALL, seed=3).fit(GRAPH)
 
 
 def pyg_data(graph, **changes):
@@ -43,7 +48,7 @@ def pyg_data(graph, **changes):
 
 
 def test_fitting_returns_the_estimator_and_learns_attributes_with_an_underscore(fitted):
-    assert SEGNNClassifier(settings=SMALL).fit(GRAPH).fit(GRAPH).__class__ is SEGNNClassifier
+    assert SEGNNClassifier(**SMALL).fit(GRAPH).fit(GRAPH).__class__ is SEGNNClassifier
     assert fitted.classes_.tolist() == ["red", "blue"]
     assert fitted.graph_ is GRAPH
     assert fitted.n_features_in_ == 5
@@ -67,7 +72,7 @@ def test_the_score_is_the_accuracy_on_the_test_nodes_or_on_those_given(fitted):
     truth = np.array(["red", "blue"])[GRAPH.labels]
     right = fitted.predict() == truth
     assert fitted.score() == pytest.approx(right[GRAPH.test].mean())
-    assert fitted.score() == pytest.approx(fitted.trained_.metrics["test_accuracy"])
+    assert fitted.score() == fitted.evaluate()["test"]["accuracy"]
     assert fitted.score([0, 1, 9]) == pytest.approx(right[[0, 1, 9]].mean())
     assert fitted.score([0, 1, 9], truth[[0, 1, 9]]) == fitted.score([0, 1, 9], GRAPH.labels[[0, 1, 9]])
     assert fitted.score([0, 1], fitted.predict([0, 1])) == 1
@@ -79,12 +84,12 @@ def test_the_score_is_the_accuracy_on_the_test_nodes_or_on_those_given(fitted):
 
 def test_the_score_looks_at_its_nodes_where_names_are_numbers_in_another_order():
     names = tuple(str(i) for i in np.random.default_rng(0).permutation(20))
-    named = SEGNNClassifier(settings=SMALL, seed=3).fit(random_graph(1, num_nodes=20, node_names=names))
-    plain = SEGNNClassifier(settings=SMALL, seed=3).fit(random_graph(1, num_nodes=20))
+    named = SEGNNClassifier(**SMALL, seed=3).fit(random_graph(1, num_nodes=20, node_names=names))
+    plain = SEGNNClassifier(**SMALL, seed=3).fit(random_graph(1, num_nodes=20))
     np.testing.assert_array_equal(named.predict_proba(), plain.predict_proba())
     right = named.predict_proba().argmax(axis=1) == GRAPH.labels
     assert right[GRAPH.test].mean() != right[[names.index(str(i)) for i in GRAPH.test]].mean()  # else nothing is tried
-    assert named.score() == plain.score() == named.trained_.metrics["test_accuracy"]
+    assert named.score() == plain.score() == right[GRAPH.test].mean()
 
 
 def test_an_explanation_is_that_of_the_prediction(fitted):
@@ -98,21 +103,80 @@ def test_an_explanation_is_that_of_the_prediction(fitted):
 
 
 def test_the_same_seed_gives_the_same_probabilities_and_another_seed_others(fitted):
-    same, other = (SEGNNClassifier(settings=SMALL, seed=seed).fit(GRAPH).predict_proba() for seed in (3, 4))
+    same, other = (SEGNNClassifier(**SMALL, seed=seed).fit(GRAPH).predict_proba() for seed in (3, 4))
     np.testing.assert_array_equal(same, fitted.predict_proba())
     assert not np.array_equal(other, same)
 
 
 def test_parameters_are_stored_as_given_and_survive_a_clone():
-    settings = list(SMALL)
-    classifier = SEGNNClassifier(preset="paper", settings=settings, seed=5)
-    assert classifier.settings is settings
+    config = {"similarity": {"num_nearest": 4}}
+    classifier = SEGNNClassifier(preset="paper", config=config, seed=5, epochs=7)
+    assert classifier.config is config
     copy = clone(classifier)
     assert copy is not classifier
     assert copy.get_params() == classifier.get_params()
-    assert set(copy.get_params()) >= {"preset", "settings", "seed", "device", "progress"}
-    assert copy.set_params(seed=6).seed == 6
+    assert copy.set_params(seed=6, num_nearest=9).num_nearest == 9
     assert "paper" in repr(classifier)
+
+
+def test_every_setting_of_a_config_is_a_keyword_argument():
+    assert set(SEGNNClassifier().get_params()) - NOT_SETTINGS == set(SECTION_OF)
+    assert all(SEGNNClassifier().get_params()[name] is None for name in SECTION_OF)
+
+
+def test_keyword_arguments_go_over_the_config_and_that_over_the_preset():
+    values = {"similarity": {"num_nearest": 2, "hops": 1}}
+    fitted = SEGNNClassifier(**{**SMALL, "num_nearest": 3}, preset="paper", config=values, patience="none").fit(GRAPH)
+    config = fitted.config_
+    assert (config.similarity.num_nearest, config.similarity.hops, config.preset_name) == (3, 1, "paper")
+    assert config.training.patience is None
+    assert config.encoder.hidden_size == 6
+
+
+def test_a_whole_config_is_taken_as_it_is():
+    config = small_config()
+    assert SEGNNClassifier(config=config, device="cpu").fit(GRAPH).config_ == config
+    with pytest.raises(InputError, match=r"give preset \('paper'\) or a whole config, not both"):
+        SEGNNClassifier(config=config, preset="paper").fit(GRAPH)
+    with pytest.raises(InputError, match="config must be a Config or a mapping of sections, got "):
+        SEGNNClassifier(config="similarity.hops=1").fit(GRAPH)
+
+
+def test_a_graph_of_ones_own_gets_no_settings_by_its_name():
+    for name in ("cora", "cora-payments-2024"):
+        graph = random_graph(1, num_nodes=40, num_labeled=35, name=name)
+        assert SEGNNClassifier(preset="authors", epochs=1).fit(graph).config_.similarity.num_nearest == 20
+    registered = random_graph(1, num_nodes=40, num_labeled=35, name="mine", dataset="cora")
+    assert SEGNNClassifier(preset="authors", epochs=1).fit(registered).config_.similarity.num_nearest == 30
+
+
+def test_grid_search_sets_the_settings_and_scores_on_held_out_nodes():
+    graph = random_graph(1, num_nodes=40, num_labeled=20)
+    settings = {**SMALL, "epochs": 1}
+    search = GridSearchCV(SEGNNClassifier(**settings), {"num_nearest": [1, 3], "node_weight": [0.2, 0.9]}, cv=2)
+    search.fit(graph.train, graph.labels[graph.train], graph=graph)
+    assert set(search.best_params_) == {"num_nearest", "node_weight"}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.graph_.train.tolist() == graph.train.tolist()
+
+
+def test_labeled_nodes_given_apart_replace_those_of_the_graph():
+    fitted = SEGNNClassifier(**SMALL).fit(["0", "1", "2", "3"], graph=GRAPH)
+    assert fitted.graph_.train.tolist() == [0, 1, 2, 3]
+    same = SEGNNClassifier(**SMALL).fit(GRAPH.train, GRAPH.labels[GRAPH.train], graph=GRAPH)
+    np.testing.assert_array_equal(same.predict_proba(), SEGNNClassifier(**SMALL).fit(GRAPH).predict_proba())
+
+
+def test_a_model_is_saved_and_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    loaded = SEGNNClassifier.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(), fitted.predict_proba())
+    assert loaded.predict().tolist() == fitted.predict().tolist()
+    assert (loaded.config_, loaded.seed, loaded.classes_.tolist()) == (fitted.config_, 3, ["red", "blue"])
+    refitted = clone(loaded).fit(GRAPH)
+    np.testing.assert_array_equal(refitted.predict_proba(), fitted.predict_proba())
+    with pytest.raises(InputError, match="does not exist"):
+        SEGNNClassifier.load(tmp_path / "nothing")
 
 
 def test_a_clone_of_a_fitted_estimator_is_not_fitted_and_fits_to_the_same_bits(fitted):
@@ -123,13 +187,15 @@ def test_a_clone_of_a_fitted_estimator_is_not_fitted_and_fits_to_the_same_bits(f
 
 
 def test_nothing_is_checked_before_fit():
-    classifier = SEGNNClassifier(preset="nonsense", settings=["similarity.hops=9"], device="tpu")
+    classifier = SEGNNClassifier(preset="nonsense", hops=9, device="tpu", seed=-1)
     with pytest.raises(InputError, match="preset must be one of paper, authors, best, got 'nonsense'"):
         classifier.fit(GRAPH)
     with pytest.raises(InputError, match="hops must be between 1 and 3, got 9"):
         classifier.set_params(preset="best").fit(GRAPH)
+    with pytest.raises(InputError, match="seed must be a whole number from 0 to "):
+        classifier.set_params(**{**SMALL, "device": "tpu", "hops": 2}).fit(GRAPH)
     with pytest.raises(InputError, match="device must be auto, cpu or cuda, got 'tpu'"):
-        classifier.set_params(settings=SMALL).fit(GRAPH)
+        classifier.set_params(seed=1).fit(GRAPH)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +213,55 @@ def test_an_unknown_node_is_an_error(fitted, node):
             use(node)
 
 
+@pytest.mark.parametrize("node", [0.5, 1.0, None, True, 2.5])
+def test_what_is_neither_a_position_nor_a_name_is_an_error(fitted, node):
+    for use in (fitted.explain, lambda node: fitted.predict(["0", node]), lambda node: fitted.score(["0", node])):
+        with pytest.raises(InputError, match=r"a node must be a position \(a whole number\) or a name \(text\), got "):
+            use(node)
+
+
+def test_an_integer_is_a_position_where_names_are_numbers_from_one():
+    names = tuple(str(i) for i in range(1, 21))  # a table whose ids are 1..n
+    graph = random_graph(1, num_nodes=20, node_names=names, class_names=("red", "blue"))
+    fitted = SEGNNClassifier(**SMALL, seed=3).fit(graph)
+    whole = fitted.predict_proba()
+    np.testing.assert_array_equal(fitted.predict_proba(graph.test), whole[graph.test])
+    np.testing.assert_array_equal(fitted.predict_proba([names[i] for i in graph.test]), whole[graph.test])
+    right = fitted.predict(graph.test) == np.array(["red", "blue"])[graph.labels[graph.test]]
+    assert right.mean() == fitted.score() == fitted.score(graph.test)
+    assert (fitted.explain(1).node, fitted.explain("1").node) == (1, 0)
+    mask = np.isin(np.arange(20), graph.test)
+    np.testing.assert_array_equal(fitted.predict_proba(mask), whole[graph.test])
+    np.testing.assert_array_equal(fitted.predict_proba(torch.tensor(mask)), whole[graph.test])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "y", "text"),
+    [
+        ([1, 2], [0], r"y must have one entry per node \(2\), got shape \(1,\)"),
+        ([1, 2], 0, r"y must have one entry per node \(2\), got shape \(\)"),
+        ([1, 2], [[0], [1]], r"y must have one entry per node \(2\), got shape \(2, 1\)"),
+        ([1, 2], [0.0, 1.0], "y must hold class names or class indices"),
+        ([1, 2], [True, False], "y must hold class names or class indices"),
+        ([1, 2], ["red", "rde"], r"y holds an unknown class 'rde' \(did you mean 'red'\?\)"),
+        ([1, 2], np.array(["red", 1], dtype=object), "y must hold class names alone, or class indices alone, got 1"),
+        ([1, 2], ["red", ""], "y must hold class names, or class indices from 0 to 1"),
+        ([], [], "score needs nodes"),
+    ],
+)
+def test_labels_that_do_not_fit_the_nodes_cannot_be_scored_against(fitted, nodes, y, text):
+    with pytest.raises(InputError, match=text):
+        fitted.score(nodes, y)
+
+
+def test_weights_that_do_not_fit_the_nodes_are_an_error(fitted):
+    with pytest.raises(InputError, match=r"sample_weight must have one entry per node \(2\), got \(1,\)"):
+        fitted.score([0, 1], sample_weight=[1])
+
+
 def test_a_graph_without_test_nodes_cannot_be_scored_without_nodes():
-    classifier = SEGNNClassifier(settings=SMALL).fit(GRAPH.with_split(train=GRAPH.train))
-    with pytest.raises(InputError, match="score needs nodes: the graph has no test nodes"):
+    classifier = SEGNNClassifier(**SMALL).fit(GRAPH.with_split(train=GRAPH.train))
+    with pytest.raises(InputError, match="score needs nodes: give their positions or names"):
         classifier.score()
     assert 0 <= classifier.score([10, 11]) <= 1
 
@@ -157,7 +269,7 @@ def test_a_graph_without_test_nodes_cannot_be_scored_without_nodes():
 def test_a_node_without_a_label_cannot_be_scored():
     labels = GRAPH.labels.copy()
     labels[12] = -1
-    classifier = SEGNNClassifier(settings=SMALL).fit(random_graph(1, num_nodes=20, labels=labels, val=None, test=None))
+    classifier = SEGNNClassifier(**SMALL).fit(random_graph(1, num_nodes=20, labels=labels, val=None, test=None))
     with pytest.raises(InputError, match="score needs nodes with a known label; node '12' has none"):
         classifier.score([12])
 
@@ -166,7 +278,7 @@ def test_a_node_without_a_label_cannot_be_scored():
 
 
 def test_y_replaces_the_labels(fitted):
-    flipped = SEGNNClassifier(settings=SMALL, seed=3).fit(GRAPH, 1 - GRAPH.labels)
+    flipped = SEGNNClassifier(**SMALL, seed=3).fit(GRAPH, 1 - GRAPH.labels)
     np.testing.assert_array_equal(flipped.graph_.labels, 1 - GRAPH.labels)
     np.testing.assert_allclose(flipped.predict_proba(), fitted.predict_proba()[:, ::-1], atol=1e-5)
 
@@ -174,7 +286,7 @@ def test_y_replaces_the_labels(fitted):
 def test_a_labeled_node_that_y_does_not_know_does_not_vote():
     labels = GRAPH.labels.copy()
     labels[[0, 7]] = -1
-    classifier = SEGNNClassifier(settings=SMALL).fit(GRAPH, labels)
+    classifier = SEGNNClassifier(**SMALL).fit(GRAPH, labels)
     assert 0 not in classifier.graph_.train
     assert 7 not in np.concatenate([classifier.graph_.val, classifier.graph_.test])
     assert not classifier.explain(0).left_out
@@ -188,13 +300,13 @@ def test_a_class_index_that_does_not_exist_cannot_be_scored_against(fitted, wron
 
 @pytest.mark.parametrize("length", [19, 21, 3])
 def test_y_of_another_length_is_an_error(length):
-    with pytest.raises(InputError, match="one entry a node"):
-        SEGNNClassifier(settings=SMALL).fit(GRAPH, np.arange(length) % 2)
+    with pytest.raises(InputError, match="y must have one entry per node"):
+        SEGNNClassifier(**SMALL).fit(GRAPH, np.arange(length) % 2)
 
 
 def test_y_with_a_class_that_has_no_name_is_an_error():
-    with pytest.raises(InputError, match=r"labels must be -1 .* or a class below 2, got 2"):
-        SEGNNClassifier(settings=SMALL).fit(GRAPH, np.arange(20) % 3)
+    with pytest.raises(InputError, match=r"y must hold class names, or class indices from 0 to 1 .* got 2"):
+        SEGNNClassifier(**SMALL).fit(GRAPH, np.arange(20) % 3)
 
 
 # --- PyG
@@ -202,7 +314,7 @@ def test_y_with_a_class_that_has_no_name_is_an_error():
 
 def test_a_pyg_data_trains_as_our_graph():
     plain = random_graph(1, num_nodes=20)
-    ours, theirs = (SEGNNClassifier(settings=SMALL, seed=3).fit(g) for g in (plain, pyg_data(plain)))
+    ours, theirs = (SEGNNClassifier(**SMALL, seed=3).fit(g) for g in (plain, pyg_data(plain)))
     np.testing.assert_array_equal(ours.predict_proba(), theirs.predict_proba())
     np.testing.assert_array_equal(theirs.graph_.edges, plain.edges)
     assert theirs.graph_.merged.reciprocal == plain.num_edges
@@ -210,23 +322,57 @@ def test_a_pyg_data_trains_as_our_graph():
     assert theirs.explain(4).to_json() == ours.explain(4).to_json()
 
 
+def test_labels_come_back_in_the_type_they_came_in(tmp_path):
+    theirs = SEGNNClassifier(**SMALL, seed=3).fit(pyg_data(GRAPH))
+    assert theirs.predict().dtype.kind == "i"
+    assert theirs.classes_.tolist() == [0, 1]
+    assert theirs.score(GRAPH.test, GRAPH.labels[GRAPH.test]) == theirs.score()
+    theirs.save(tmp_path / "model")
+    assert SEGNNClassifier.load(tmp_path / "model").predict().dtype.kind == "i"
+    assert SEGNNClassifier(**SMALL).fit(GRAPH).predict().dtype.kind == "U"
+    assert SEGNNClassifier(**SMALL).fit(GRAPH, GRAPH.labels).predict().dtype.kind == "i"
+    names = np.array(["red", "blue"])[GRAPH.labels]
+    assert SEGNNClassifier(**SMALL).fit(GRAPH, names).predict().dtype.kind == "U"
+
+
+@pytest.mark.parametrize("field", ["edge_weight", "edge_attr"])
+def test_what_edges_of_a_pyg_data_carry_is_said_not_to_be_used(field):
+    data = pyg_data(GRAPH)
+    data[field] = torch.ones(data.edge_index.shape[1])
+    with pytest.warns(UserWarning, match=f"{field} is not used"):
+        SEGNNClassifier(**SMALL).fit(data)
+
+
+def test_names_of_classes_can_be_given_as_y(fitted):
+    names = [["red", "blue"][label] for label in GRAPH.labels]
+    named = SEGNNClassifier(**SMALL, seed=3).fit(GRAPH, names)
+    np.testing.assert_array_equal(named.predict_proba(), fitted.predict_proba())
+    some = [name if i else None for i, name in enumerate(names)]
+    assert 0 not in SEGNNClassifier(**SMALL).fit(GRAPH, some).graph_.train
+
+
 def test_a_pyg_data_without_masks_labels_every_node_with_a_label():
     data = pyg_data(GRAPH, train_mask=None, val_mask=None, test_mask=None)
-    assert len(SEGNNClassifier(settings=SMALL).fit(data).graph_.train) == 20
+    assert len(SEGNNClassifier(**SMALL).fit(data).graph_.train) == 20
 
 
 @pytest.mark.parametrize("field", ["x", "edge_index", "y"])
 def test_a_pyg_data_that_lacks_something_is_an_error(field):
     with pytest.raises(InputError, match=f"a PyG Data needs x, edge_index and y, this Data has no {field}"):
-        SEGNNClassifier(settings=SMALL).fit(pyg_data(GRAPH, **{field: None}))
+        SEGNNClassifier(**SMALL).fit(pyg_data(GRAPH, **{field: None}))
 
 
 def test_a_pyg_data_with_several_splits_is_an_error():
     data = pyg_data(GRAPH, train_mask=torch.zeros(20, 10, dtype=torch.bool))
     with pytest.raises(InputError, match=r"train_mask must have one dimension, got shape \(20, 10\): choose one split"):
-        SEGNNClassifier(settings=SMALL).fit(data)
+        SEGNNClassifier(**SMALL).fit(data)
 
 
 def test_what_is_no_graph_is_an_error():
     with pytest.raises(InputError, match="a PyG Data needs x, edge_index and y, this ndarray has no x"):
-        SEGNNClassifier(settings=SMALL).fit(np.ones((3, 3)))
+        SEGNNClassifier(**SMALL).fit(np.ones((3, 3)))
+
+
+def test_dir_shows_the_public_names_and_types_are_shipped():
+    assert set(se_gnn.__all__) <= set(dir(se_gnn))
+    assert (Path(se_gnn.__file__).parent / "py.typed").is_file()

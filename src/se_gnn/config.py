@@ -1,9 +1,8 @@
 """Settings, named in words with the paper's symbol beside each, and the presets that fill them.
 
 Three presets: `paper` (the equations as printed; what the paper leaves open chosen on validation nodes), `authors`
-(what the published scripts do where they differ) and `best` (the default: `authors`, which measured better than `paper`
-on Cora, with K = 10 and lambda = 0.2 on `digits`, chosen on validation nodes). A preset may know the settings of a data
-set by its name.
+(what the published scripts do where they differ) and `best` (the default). `paper` and `authors` have settings for some
+data sets of the registry; `best` is the same for every graph, and a graph of one's own never gets settings by its name.
 """
 
 from __future__ import annotations
@@ -17,8 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from se_gnn.errors import InputError, did_you_mean
+from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.files import SMALL, read_file
+
+CUSTOM, DEFAULT_PRESET = "custom", "best"
+LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
+LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
 
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
@@ -114,27 +117,47 @@ class Config:
     7
     """
 
-    preset_name: str = "custom"
+    preset_name: str = CUSTOM
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     similarity: SimilarityConfig = field(default_factory=SimilarityConfig)
     contrast: ContrastConfig = field(default_factory=ContrastConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.preset_name, str) or self.preset_name not in (CUSTOM, *PRESETS):
+            hint = did_you_mean(str(self.preset_name), PRESETS)
+            raise InputError(
+                f"preset_name must be one of {', '.join(PRESETS)} or {CUSTOM}, got {self.preset_name!r}{hint}"
+            )
+
     @classmethod
     def preset(cls, name: str, *, dataset: str | None = None) -> Config:
-        """`paper`, `authors` or `best`, with the settings published or found for `dataset` where there are any.
+        """`paper`, `authors` or `best`, with the settings that the preset has for a data set of the registry.
 
-        A data set without settings of its own has those of the one it is a variant of: `citeseer-metattack-0.25` and
-        `citeseer-planetoid` those of `citeseer`.
+        ``dataset`` is a name of the registry (``graph.dataset``, never ``graph.name``); any other has no settings.
         """
         if name not in PRESETS:
             raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}{did_you_mean(name, PRESETS)}")
         general, by_dataset = PRESETS[name]
         config = cls.from_dict({**general, "preset_name": name})
-        known = dataset or ""
-        while known and known not in by_dataset:
-            known = known.rpartition("-")[0]
-        return config.updated(by_dataset.get(known, {}))
+        return config.updated(by_dataset.get(settings_of(name, dataset) or "", {}))
+
+    @classmethod
+    def choose(
+        cls, preset: str | None = None, values: Mapping[str, Any] | None = None, *, dataset: str | None = None
+    ) -> Config:
+        """A preset with changes to it, as nested plain values.
+
+        The preset is the one asked for, else the one that ``values`` names as its ``preset_name``, else `best`; where
+        ``values`` is called ``custom``, its values go over the defaults of each section.
+        """
+        changes = dict(values or {})
+        named = changes.pop("preset_name", DEFAULT_PRESET)
+        if preset is None and named == CUSTOM:
+            return cls.from_dict(changes)
+        if preset is None and (not isinstance(named, str) or named not in PRESETS):
+            return cls.from_dict({"preset_name": named})  # says what is wrong with it
+        return cls.preset(preset or named, dataset=dataset).updated(changes)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
@@ -144,24 +167,14 @@ class Config:
     @classmethod
     def from_toml(cls, path: str | Path, *, base: Config | None = None) -> Config:
         """Read a TOML file with the sections `encoder`, `similarity`, `contrast`, `training` over `base`."""
-        if not os.path.lexists(path):
-            raise InputError(f"config file {path} does not exist")
-        try:
-            content = read_file(Path(path), limit=SMALL)
-        except InputError as error:
-            raise InputError(f"config file {error}") from error
-        try:
-            values = tomllib.loads(content.decode("utf-8"))
-        except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and what is nested without end
-            raise InputError(f"config file {path} is not valid TOML: {error}") from error
-        return (base or cls()).updated(values)
+        return (base or cls()).updated(read_toml(path))
 
     def updated(self, values: Mapping[str, Any]) -> Config:
         """A copy with some settings changed, given as nested plain values."""
         changes: dict[str, Any] = {}
         for key, value in values.items():
             if key == "preset_name":
-                changes[key] = str(value)
+                changes[key] = value
             elif key in _SECTIONS:
                 section = getattr(self, key)
                 if not isinstance(value, Mapping):
@@ -173,6 +186,19 @@ class Config:
                 )
         return dataclasses.replace(self, **changes)
 
+    def with_settings(self, **settings: Any) -> Config:
+        """A copy with some settings changed by their own names, which are unique across the sections.
+
+        >>> Config().with_settings(num_nearest=7, epochs=20).training.epochs
+        20
+        """
+        values: dict[str, dict[str, Any]] = {}
+        for name, value in settings.items():
+            if name not in SECTION_OF:
+                raise InputError(f"unknown setting {name!r}{did_you_mean(name, SECTION_OF)}")
+            values.setdefault(SECTION_OF[name], {})[name] = value
+        return self.updated(values)
+
     def override(self, assignments: Iterable[str]) -> Config:
         """A copy with `section.key=value` assignments applied, the values written as in TOML (bare words allowed)."""
         config = self
@@ -180,7 +206,9 @@ class Config:
             path, equals, text = assignment.partition("=")
             section, dot, key = path.strip().partition(".")
             if not (equals and dot):
-                raise InputError(f"a setting must look like similarity.num_nearest=20, got {assignment!r}")
+                raise InputError(f"a setting must look like similarity.num_nearest=20, got {shortened(assignment)}")
+            if section == "preset_name":
+                raise InputError("preset_name is not a section of settings: choose a preset with --preset")
             config = config.updated({section: {key: _parse_value(text.strip())}})
         return config
 
@@ -190,9 +218,7 @@ class Config:
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back; TOML has no None, so that settings without a value are "none"."""
-        # a JSON string is a TOML string but for escapes in pairs, which TOML refuses, and for a bare DEL
-        name_text = json.dumps(self.preset_name, ensure_ascii=False).replace("\x7f", "\\u007f")
-        lines = [f"preset_name = {name_text}"]
+        lines = [f'preset_name = "{self.preset_name}"']
         for name in _SECTIONS:
             lines += ["", f"[{name}]"]
             for key, value in dataclasses.asdict(getattr(self, name)).items():
@@ -201,6 +227,26 @@ class Config:
 
 
 _SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name != "preset_name")
+SECTION_OF: dict[str, str] = {
+    setting.name: section
+    for section, kind in get_type_hints(Config).items()
+    if section in _SECTIONS
+    for setting in dataclasses.fields(kind)
+}  # the section of each setting: a setting has the same name nowhere else
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The values of a TOML file with settings; a file that cannot be read is one clear error."""
+    if not os.path.lexists(path):
+        raise InputError(f"config file {path} does not exist")
+    try:
+        content = read_file(Path(path), limit=SMALL)
+    except InputError as error:
+        raise InputError(f"config file {error}") from error
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of too many digits, nested too deep
+        raise InputError(f"config file {path} is not valid TOML: {shortened(str(error), 200, quoted=False)}") from error
 
 
 # settings that are gone, with what to say where one is set; a model saved when it was there holds it as null
@@ -223,24 +269,29 @@ def _replace(section: Any, name: str, values: Mapping[str, Any]) -> Any:
 def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or a number of more digits than Python reads
         return text
 
 
 def check_types(section: Any) -> None:
-    """Each value has the type its annotation names; whole numbers pass for floats."""
+    """Each value has the type its annotation names; whole numbers pass for floats and are not beyond all bounds."""
     for name, hint in get_type_hints(type(section)).items():
         value = getattr(section, name)
         if get_origin(hint) is Literal:
-            if value not in get_args(hint):
-                raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {value!r}")
+            if not isinstance(value, str) or value not in get_args(hint):
+                raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {shortened(value)}")
             continue
         allowed = get_args(hint) or (hint,)
-        if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and not -LARGEST <= value <= LARGEST:
+            raise InputError(f"{name} must be at most {LARGEST}, got {shortened(value)}")
+        if isinstance(value, float) and LARGEST_FLOAT < abs(value) < float("inf"):
+            raise InputError(f"{name} must be at most {LARGEST_FLOAT:g}, got {value!r}")
+        if float in allowed and whole:
             object.__setattr__(section, name, float(value))
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
-            raise InputError(f"{name} must be {words}, got {value!r}")
+            raise InputError(f"{name} must be {words}, got {shortened(value)}")
 
 
 _TYPE_WORDS: dict[Any, str] = {
@@ -314,24 +365,6 @@ _AUTHORS_BY_DATASET: dict[str, Settings] = {
     },
 }  # fmt: skip
 
-# chosen on validation nodes: reproduce/searches/se-gnn.jsonl
-_BEST_BY_DATASET: dict[str, Settings] = {
-    **_AUTHORS_BY_DATASET,
-    "cora": {
-        "encoder": {"hidden_size": 128, "scale_init": "uniform"},
-        "similarity": {"num_nearest": 10, "node_weight": 0.2},
-        "contrast": {"mask_rate": 0.4, "edge_loss_weight": 0.03},
-        "training": {"epochs": 100, "weight_decay": 0.005},
-    },
-    "citeseer": {
-        "similarity": {"num_nearest": 25},
-        "contrast": {"mask_rate": 0.4, "node_loss_weight": 0.001, "edge_loss_weight": 0.03},
-        "training": {"weight_decay": 0.005},
-    },
-    "pubmed": {"contrast": {"mask_rate": 0.15, "edge_loss_weight": 0.03}},
-    "digits": {"similarity": {"num_nearest": 10, "node_weight": 0.2}, "training": {"patience": 40}},
-}
-
 _PAPER: Settings = {
     "similarity": {"measure": "distance"},
     "contrast": {"edge_loss_weight": 0.001, "node_batch": 256, "edge_batch": 256},
@@ -341,5 +374,25 @@ _PAPER: Settings = {
 PRESETS: dict[str, tuple[Settings, dict[str, Settings]]] = {
     "paper": (_PAPER, {"cora": {"similarity": {"num_nearest": 40}}}),
     "authors": (_AUTHORS, _AUTHORS_BY_DATASET),
-    "best": (_AUTHORS, _BEST_BY_DATASET),
+    "best": (_AUTHORS, {}),  # one setting for every graph: never any by data set
 }
+
+# data sets of the registry that have the settings of another one, whose variants they are
+_RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
+VARIANT_OF: dict[str, str] = {
+    "citeseer-planetoid": "citeseer",
+    "cora-nettack": "cora",
+    "syn-cora-authors": "syn-cora",
+    "ba-shapes-pgexplainer": "ba-shapes",
+    **{f"{name}-metattack-{rate}": name for name in ("cora", "citeseer") for rate in _RATES},
+}
+
+
+def settings_of(preset: str, dataset: str | None) -> str | None:
+    """The data set whose own settings a preset takes for a data set of the registry; None: the general ones alone.
+
+    >>> settings_of("authors", "citeseer-metattack-0.25"), settings_of("best", "cora")
+    ('citeseer', None)
+    """
+    known = VARIANT_OF.get(dataset or "", dataset or "")
+    return known if known in PRESETS[preset][1] else None

@@ -20,3 +20,16 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(given, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shortened(value: object, most: int = 60, *, quoted: bool = True) -> str:
+    """A value as an error shows it: one line, and not a page of digits.
+
+    >>> shortened("ten"), shortened(10**400, 12)
+    ("'ten'", '100000000...')
+    """
+    try:
+        text = repr(value) if quoted else " ".join(str(value).split())
+    except ValueError:  # Python does not write numbers of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import Config
+from se_gnn.config import SECTION_OF, Config, Directions, MeasureName
 from se_gnn.datasets.pyg import from_pyg
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.labels import class_indices, integer_classes
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.model.evaluate import evaluate
+from se_gnn.model.folder import load_model, save_model
+from se_gnn.progress import compilation_said, phase
+from se_gnn.training import resolve_device, train
+
+INTEGERS = "integers"  # kept with a model whose labels came as integers, which predictions then are as well
 
 
 class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     """Classifies the nodes of a graph by a vote of the most similar labeled nodes, and explains every prediction.
 
+    An integer is the position of a node, a string its name, a boolean mask has one entry per node; this holds wherever
+    nodes are asked for. Predictions come as labels were given: integers for a PyG ``Data`` or an integer ``y``, else
+    names of classes.
+
     Args:
-        preset: ``best``, ``paper`` or ``authors``; its settings for ``graph.name`` where it knows them.
-        settings: changes to the preset, ``section.key=value`` each.
+        preset: ``best``, ``paper`` or ``authors``; None: the one that ``config`` names, else ``best``.
+        config: all settings as a ``Config``, or changes to the preset as a mapping of sections.
         seed: of initialization and of every sample.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        progress: show a progress bar.
+        device: ``cpu``, ``cuda`` or ``auto``, which takes CUDA where it is.
+        progress: say on stderr how long it will take, and show bars.
+        max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
+        settings: every setting of :class:`~se_gnn.config.Config` by its own name, over preset and ``config``; None: as
+            they say. Where a setting itself may be none, that is written ``"none"``.
 
     Attributes:
-        trained_: the model, its graph and its metrics.
-        classes_: names of the classes, in the order of the columns of :meth:`predict_proba`.
+        trained_: the model, its graph and its metrics on the validation nodes.
+        classes_: the classes, in the order of the columns of :meth:`predict_proba`.
         graph_: the graph it was fitted on.
+        config_: the settings that were used.
 
     >>> from se_gnn import load_dataset
     >>> graph = load_dataset("ba-shapes")
-    >>> classifier = SEGNNClassifier(settings=["training.epochs=2"]).fit(graph)
+    >>> classifier = SEGNNClassifier(num_nearest=10, epochs=2).fit(graph)
     >>> classifier.predict_proba([0, 1]).shape
     (2, 4)
     """
@@ -46,32 +63,110 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        preset: str = "best",
-        settings: Sequence[str] = (),
+        preset: str | None = None,
+        config: Config | Mapping[str, Any] | None = None,
         seed: int = 0,
-        device: str = "cpu",
+        device: str = "auto",
         progress: bool = False,
+        max_memory: int | str | None = None,
+        hidden_size: int | None = None,
+        num_layers: int | None = None,
+        aggregation: Literal["gcn", "mean"] | None = None,
+        weight_init: Literal["xavier", "fan_in"] | None = None,
+        scale_init: Literal["small", "uniform"] | None = None,
+        num_nearest: int | None = None,
+        node_weight: float | None = None,
+        temperature: float | None = None,
+        hops: int | None = None,
+        measure: MeasureName | None = None,
+        directions: Directions | None = None,
+        node_loss_weight: float | None = None,
+        edge_loss_weight: float | None = None,
+        mask_rate: float | None = None,
+        edge_noise: float | None = None,
+        node_batch: int | None = None,
+        edge_batch: int | None = None,
+        node_negatives: int | None = None,
+        edge_negatives: int | None = None,
+        negative_views: Literal["both", "second"] | None = None,
+        epochs: int | None = None,
+        patience: int | Literal["none"] | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        references: Literal["support", "nearest"] | None = None,
+        num_negatives: int | None = None,
+        max_local_edges: int | Literal["none"] | None = None,
+        support_size: int | None = None,
+        probability_floor: float | None = None,
     ) -> None:
-        self.preset = preset
-        self.settings = settings
-        self.seed = seed
-        self.device = device
-        self.progress = progress
+        self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 
-    def fit(self, graph: AttributedGraph | Any, y: Any = None) -> SEGNNClassifier:
-        """Train on the labeled nodes of a graph, ours or a PyG ``Data``.
+    def fit(self, X: Any, y: Any = None, *, graph: AttributedGraph | Any = None) -> SEGNNClassifier:
+        """Train on the labeled nodes of a graph; its test nodes are not looked at.
 
-        ``y``, if given, replaces the labels: one class index a node, -1 where unknown.
+        Args:
+            X: a graph, ours or a PyG ``Data``; or, with ``graph``, the nodes that are labeled.
+            y: labels to use instead of the graph's, one per node (per node of ``X``, with ``graph``): class indices,
+                -1 where unknown, or names of classes, None or empty where unknown.
+            graph: the graph that ``X`` are nodes of. So scikit-learn can choose settings:
+                ``GridSearchCV(SEGNNClassifier(), {"num_nearest": [5, 10]}).fit(graph.train, y, graph=graph)``.
         """
-        own = _as_graph(graph)
-        if y is not None:
+        own = _as_graph(X if graph is None else graph)
+        integers = not isinstance(X if graph is None else graph, AttributedGraph)
+        if graph is not None:
+            own = _with_labeled(own, X, y)
+        elif y is not None:
             own = _relabeled(own, y)
-        config = Config.preset(self.preset, dataset=own.name).override(self.settings)
-        self.trained_: TrainedModel = train(own, config, seed=self.seed, device=self.device, progress=self.progress)
-        self.graph_ = own
-        self.classes_: npt.NDArray[np.str_] = np.array(own.class_names)
-        self.n_features_in_ = own.num_features
+        integers = integers if y is None else np.asarray(y).dtype.kind in "iu"
+        self.config_ = self._configure(own)
+        trained = train(
+            own,
+            self.config_,
+            seed=self.seed,
+            device=self.device,
+            progress=self.progress,
+            max_memory=self.max_memory,
+        )
+        if integers:
+            trained.metrics["labels"] = INTEGERS
+        return self._take(trained)
+
+    def _configure(self, graph: AttributedGraph) -> Config:
+        """The preset, ``config`` over it, single settings over both."""
+        preset, config = self.preset, self.config
+        if isinstance(config, Config):
+            if preset is not None:
+                raise InputError(f"give preset ({preset!r}) or a whole config, not both: a Config holds all settings")
+            chosen = config
+        elif config is None or isinstance(config, Mapping):
+            chosen = Config.choose(preset, config, dataset=graph.dataset)
+        else:
+            raise InputError(f"config must be a Config or a mapping of sections, got {shortened(config)}")
+        settings = {name: getattr(self, name) for name in SECTION_OF if getattr(self, name, None) is not None}
+        return chosen.with_settings(**settings)
+
+    def _take(self, trained: TrainedModel) -> SEGNNClassifier:
+        self.trained_ = trained
+        self.graph_ = trained.graph
+        self.n_features_in_ = trained.graph.num_features
+        names = trained.graph.class_names
+        integers = trained.metrics.get("labels") == INTEGERS
+        self.classes_: npt.NDArray[Any] = integer_classes(names) if integers else np.array(names)
         return self
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model into a folder, as `se-gnn train` does; `se-gnn` commands and :meth:`load` read it."""
+        check_is_fitted(self)
+        save_model(self.trained_, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", progress: bool = False) -> SEGNNClassifier:
+        """Read a model that :meth:`save` or `se-gnn train` wrote."""
+        trained = load_model(folder, resolve_device(device))
+        seed = trained.metrics.get("seed", 0)
+        loaded = cls(config=trained.config, seed=seed, device=device, progress=progress)
+        loaded.config_ = trained.config
+        return loaded._take(trained)
 
     def on(self, graph: AttributedGraph) -> SEGNNClassifier:
         """The same classifier for the nodes of another graph, whose labeled nodes vote; nothing is trained.
@@ -79,73 +174,81 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         Its features must mean the same: a table that was imported with ``like=classifier.graph_``, say.
         """
         check_is_fitted(self)
-        other = copy.copy(self)
-        other.trained_, other.graph_ = self.trained_.on(graph), graph
-        return other
+        return copy.copy(self)._take(self.trained_.on(graph))
 
     def predict_proba(self, nodes: Any = None) -> FloatArray:
-        """Class probabilities of some nodes (ids or names; None: all), one column a class."""
+        """Class probabilities of some nodes (None: all), one column per class."""
         check_is_fitted(self)
-        return self.trained_.predict(self._nodes(nodes)).probabilities
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return self.trained_.predict(self._nodes(nodes)).probabilities
 
-    def predict(self, nodes: Any = None) -> npt.NDArray[np.str_]:
-        """Names of the predicted classes of some nodes (ids or names; None: all)."""
-        check_is_fitted(self)
-        return self._classes_of(self._nodes(nodes))
+    def predict(self, nodes: Any = None) -> npt.NDArray[Any]:
+        """Predicted classes of some nodes (None: all), as labels were given: names, or integers."""
+        probabilities = self.predict_proba(nodes)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
-        """Explain one node, given by id or name; ``k`` neighbors come with their matched edges (None: all)."""
+        """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
         check_is_fitted(self)
         return Explainer(self.trained_).explain(self.graph_.node_id(node), k)
 
-    def score(self, nodes: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on some nodes (None: the test nodes of the graph) against their labels, or against ``y``."""
+    def evaluate(self) -> dict[str, Any]:
+        """Accuracy, balanced accuracy, macro-F1, loss, calibration and more, on validation and test nodes."""
         check_is_fitted(self)
-        ids = self.graph_.test if nodes is None else self._nodes(nodes)
-        if ids is None or not len(ids):
-            raise InputError("score needs nodes: the graph has no test nodes, give their ids or names")
-        truth: npt.NDArray[Any] = np.asarray(y) if y is not None else self._known_classes(ids)
-        if truth.dtype.kind in "iu":
-            if ((truth < 0) | (truth >= len(self.classes_))).any():
-                raise InputError(f"y must hold class names, or class indices from 0 to {len(self.classes_) - 1}")
-            truth = self.classes_[truth]
-        return float(np.average(self._classes_of(ids) == truth, weights=sample_weight))
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return evaluate(self.trained_)
 
-    def _classes_of(self, ids: IntArray | None) -> npt.NDArray[np.str_]:
-        return np.asarray(self.classes_[self.trained_.predict(ids).classes])
+    def score(self, nodes: Any = None, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on some nodes (None: the test nodes of the graph) against their labels, or against ``y``.
 
-    def _known_classes(self, ids: IntArray) -> npt.NDArray[np.str_]:
+        ``y`` holds one label per node: a class index or the name of a class.
+        """
+        check_is_fitted(self)
+        ids = self.graph_.test if nodes is None else self.graph_.node_ids(nodes)
+        if not len(ids):
+            raise InputError("score needs nodes: give their positions or names, or a graph with test nodes")
+        truth = self._known_classes(ids) if y is None else class_indices(y, self.graph_.class_names, count=len(ids))
+        if (truth == UNKNOWN).any():
+            raise InputError(f"y must hold class names, or class indices from 0 to {len(self.classes_) - 1}")
+        if sample_weight is not None and np.shape(sample_weight) != (len(ids),):
+            raise InputError(f"sample_weight must have one entry per node ({len(ids)}), got {np.shape(sample_weight)}")
+        predicted = self.predict_proba(ids).argmax(axis=1)
+        return float(accuracy_score(truth, predicted, sample_weight=sample_weight))
+
+    @property
+    def _shown(self) -> bool:
+        return bool(self.progress)
+
+    def _known_classes(self, ids: IntArray) -> IntArray:
         labels = self.graph_.labels[ids]
         if (labels == UNKNOWN).any():
             name = self.graph_.node_names[ids[labels == UNKNOWN][0]]
             raise InputError(f"score needs nodes with a known label; node {name!r} has none")
-        return self.classes_[labels]
+        return labels
 
     def _nodes(self, nodes: Any) -> IntArray | None:
-        if nodes is None:
-            return None
-        return np.array([self.graph_.node_id(_plain(node)) for node in np.asarray(nodes).ravel()], dtype=np.int64)
-
-
-def _plain(node: Any) -> int | str:
-    return int(node) if isinstance(node, int | np.integer) else str(node)
+        return None if nodes is None else self.graph_.node_ids(nodes)
 
 
 def _as_graph(graph: Any) -> AttributedGraph:
     return graph if isinstance(graph, AttributedGraph) else from_pyg(graph)
 
 
-def _relabeled(graph: AttributedGraph, labels: Any) -> AttributedGraph:
-    known = np.asarray(labels) != UNKNOWN
-    if known.shape != (graph.num_nodes,):
-        raise InputError(f"y must have one entry a node ({graph.num_nodes}), got shape {known.shape}")
-    keep = {
-        part: nodes[known[nodes]] for part, nodes in (("train", graph.train), ("val", graph.val), ("test", graph.test))
-    }
-    return AttributedGraph.build(
-        features=graph.features, edges=graph.edges, labels=labels, class_names=graph.class_names,
-        node_names=graph.node_names, name=graph.name, feature_names=graph.feature_names, columns=graph.columns,
-        captions=graph.captions, raw=graph.raw,
-        image_shape=graph.image_shape, motif_edges=graph.motif_edges, node_roles=graph.node_roles,
-        edge_roles=graph.edge_roles, **keep,
-    )  # fmt: skip
+def _relabeled(graph: AttributedGraph, y: Any) -> AttributedGraph:
+    """The graph with other labels; nodes of its split that have none leave it."""
+    labels = class_indices(y, graph.class_names, count=graph.num_nodes)
+    parts = {part: getattr(graph, part) for part in ("train", "val", "test")}
+    kept = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in parts.items()}
+    return dataclasses.replace(graph, labels=labels, **kept)
+
+
+def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph:
+    """The graph with ``nodes`` as its labeled ones, ``y`` their labels; the others of its split stay what they are."""
+    ids = graph.node_ids(nodes)
+    labels = graph.labels.copy()
+    if y is not None:
+        labels[ids] = class_indices(y, graph.class_names, count=len(ids))
+    train = np.unique(ids[labels[ids] != UNKNOWN])
+    return dataclasses.replace(
+        graph, labels=labels, train=train, val=np.setdiff1d(graph.val, ids), test=np.setdiff1d(graph.test, ids)
+    )

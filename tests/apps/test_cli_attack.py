@@ -41,7 +41,9 @@ def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):
 
 @pytest.mark.parametrize("method", ["metattack", "metattack-approximate"])
 def test_the_flips_of_an_attack_are_written_down_and_made(run, toy, out, method):
-    result = run("attack", toy, "--method", method, "--rate", "0.1", "--out", out, "--device", "cpu", "--seed", "2")
+    result = run(
+        "attack", toy, "--method", method, "--rate", "0.1", "--out", out, "--device", "cpu", "--seed", "2", "--progress"
+    )
     assert result.exit_code == 0, result.output
     assert "4/4" in result.stderr  # the progress bar
     about = json.loads((out / "attack.json").read_text())

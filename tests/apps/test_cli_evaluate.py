@@ -8,9 +8,9 @@ def test_figures_are_those_of_the_training(run, model):
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
     metrics = json.loads((model / "metrics.json").read_text())
-    assert figures["test"]["accuracy"] == metrics["test_accuracy"]
+    assert figures["test"] == metrics["test"]
+    assert figures["validation"] == metrics["validation"]
     assert figures["validation"]["accuracy"] == metrics["val_accuracy"]
-    assert figures["test"]["precision_at_5"] == metrics["precision_at_5"]
     assert [row["class"] for row in figures["classes"]] == ["even", "odd, not even"]
     found = sum(row["recall"] * row["test"] for row in figures["classes"])
     assert found / figures["test"]["nodes"] == pytest.approx(figures["test"]["accuracy"])

@@ -139,8 +139,48 @@ def test_nodes_are_found_by_name_and_by_id():
     assert (graph.node_id("cat"), graph.node_id(3), graph.node_id(np.int64(1))) == (2, 3, 1)
 
 
-def test_a_name_made_of_digits_wins_over_an_id():
-    assert build(node_names=["3", "2", "1", "0"]).node_id(3) == 0
+def test_an_integer_is_a_position_and_a_string_is_a_name():
+    graph = build(node_names=["3", "2", "1", "0"])
+    assert (graph.node_id(3), graph.node_id("3")) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ([2, 0], [2, 0]),
+        (["cat", "ann"], [2, 0]),
+        (["cat", 0], [2, 0]),
+        ([True, False, True, False], [0, 2]),
+        (np.array([False] * 4), []),
+        ([], []),
+        ("bob", [1]),
+        (3, [3]),
+        (np.array(["cat", 1], dtype=object), [2, 1]),
+        (range(2), [0, 1]),
+    ],
+)
+def test_positions_names_and_masks_all_say_which_nodes(nodes, found):
+    assert build().node_ids(nodes).tolist() == found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        ([-1], "unknown node -1: positions go from 0 to 3"),
+        ([0, 4], "unknown node 4: positions go from 0 to 3"),
+        ([10**30], "unknown node 1000"),
+        ([0.5], "a node must be a position (a whole number) or a name (text), got 0.5"),
+        ([1.0], "a node must be a position (a whole number) or a name (text), got 1.0"),
+        ([None], "a node must be a position (a whole number) or a name (text), got None"),
+        (["ann", True], "a node must be a position (a whole number) or a name (text), got True"),
+        ([True, False], "a mask must have one entry per node (4), got 2"),
+        ([[0, 1]], "nodes must be a list of positions or names, got shape (1, 2)"),
+        (["4"], "unknown node '4'"),
+    ],
+)
+def test_what_is_no_node_is_refused(nodes, text):
+    with refused(text):
+        build().node_ids(nodes)
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,8 @@ def test_settings_that_ask_for_more_than_the_file_holds_are_refused_before_a_mod
     rewrite(folder, "config.json", json.dumps(config).encode())
     tracemalloc.start()
     start = time.monotonic()
-    with pytest.raises(InputError, match=r"model.safetensors does not fit config.json: "):
+    refusal = r"model.safetensors does not fit config.json: |config.json cannot be used: .* must be at most 2147483647"
+    with pytest.raises(InputError, match=refusal):
         load_model(folder)
     assert time.monotonic() - start < 2
     assert tracemalloc.get_traced_memory()[1] < 20e6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -68,11 +67,3 @@ def test_test_nodes_are_hidden_from_training(monkeypatch):
 
 class _Trained:
     metrics = {"val_accuracy": 0.75}  # noqa: RUF012
-
-
-@pytest.mark.parametrize("dataset", Searches("se-gnn").datasets)
-def test_the_best_preset_is_the_best_of_the_committed_search(dataset):
-    settings = dict(Searches("se-gnn").best_first(dataset, seeds=5)[0].settings)
-    config = Config.preset(settings.pop("preset"), dataset=dataset)
-    config = config.override([f"{key}={value}" for key, value in settings.items()])
-    assert dataclasses.replace(config, preset_name="best") == Config.preset("best", dataset=dataset)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 
 import numba
 import numpy as np
 import pytest
 import torch
 
+from se_gnn import progress
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
+from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.training import resolve_device, train, trainer
 from strategies import random_graph, small_config
 
@@ -74,7 +78,7 @@ def test_training_learns_what_the_attributes_tell(tmp_path):
         0, num_nodes=40, num_labeled=10, features=features, edges=np.concatenate([same, same + 1]), labels=labels
     )
     trained = train(graph, small_config(training={"epochs": 20}), folder=tmp_path)
-    assert trained.metrics["test_accuracy"] == 1.0
+    assert trained.predict(graph.test).accuracy(graph.labels) == 1.0
     history = records(tmp_path)
     assert history[-1]["class_loss"] < history[0]["class_loss"]
 
@@ -152,23 +156,24 @@ def test_without_validation_nodes_the_last_epoch_counts_and_nothing_stops_it_ear
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("directions", ["one", "both"])
-def test_without_test_nodes_there_is_no_test_accuracy(directions, device):
-    graph = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
+def test_without_validation_nodes_figures_are_none_and_not_nan(directions, device):
+    graph = GRAPH.with_split(train=GRAPH.train)
     config = small_config(training={"epochs": 1}, similarity={"directions": directions})
     metrics = train(graph, config, device=device).metrics
-    assert metrics["test_accuracy"] is None
-    assert metrics["precision_at_5"] is None
+    assert metrics["val_accuracy"] is None
+    assert metrics["validation"]["precision_at_5"] is None
     json.dumps(metrics, allow_nan=False)
 
 
-def test_metrics_are_those_of_the_test_nodes():
+def test_metrics_are_those_of_the_validation_nodes():
     trained = train(GRAPH, small_config(), seed=4)
-    prediction = trained.predict(GRAPH.test)
     expected = {
-        "test_accuracy": prediction.accuracy(GRAPH.labels), "precision_at_5": prediction.precision_at(5, GRAPH.labels),
+        "val_accuracy": trained.predict(GRAPH.val).accuracy(GRAPH.labels),
+        "validation": evaluate_nodes(trained, GRAPH.val),
         "epochs": 5, "seed": 4, "preset": "custom", "dataset": "graph", "device": "cpu",
     }  # fmt: skip
     assert expected.items() <= trained.metrics.items()
+    assert "test" not in json.dumps(trained.metrics)
     assert trained.metrics["seconds_per_epoch"] > 0
     assert not trained.model.training
 
@@ -299,3 +304,46 @@ def test_an_unknown_device_is_an_error(device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with pytest.raises(InputError, match=f"device must be auto, cpu or cuda, got '{device}'"):
         resolve_device(device)
+
+
+def test_validation_figures_are_exact_where_training_looks_at_a_part_of_the_edges():
+    config = small_config(training={"max_local_edges": 1, "epochs": 3}, similarity={"hops": 2})
+    trained = train(GRAPH, config)
+    assert trained.metrics["validation"] == evaluate_nodes(trained, GRAPH.val)
+
+
+def test_training_does_not_look_at_test_nodes_or_their_labels():
+    labels = GRAPH.labels.copy()
+    labels[GRAPH.test] = 1 - labels[GRAPH.test]
+    scrambled = dataclasses.replace(GRAPH, labels=labels)
+    hidden = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
+    assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, scrambled)))
+    assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, hidden)))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 10**400, 0.5, "1", None, True])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(InputError, match="seed must be a whole number from 0 to 9223372036854775807, got "):
+        train(GRAPH, small_config(), seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(1e38, r"learning_rate must be at most 1e\+30, got 1e\+38"), (1e30, "lower training.learning_rate")],
+)
+def test_a_learning_rate_that_bursts_the_numbers_is_one_clear_error(rate, text):
+    with pytest.raises(InputError, match=text):
+        train(GRAPH, small_config(training={"learning_rate": rate, "epochs": 5}))
+
+
+def test_training_says_how_long_it_will_take_and_that_it_stopped_early_where_progress_is_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    config = small_config(training={"epochs": 200, "patience": 3, "learning_rate": 0.05})
+    trained = train(GRAPH, config, seed=2, progress=True)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.search(r"estimate  about [\d.]+ s for up to 200 epochs \([\d.]+ s each\), \d+ MB of memory", said.err)
+    assert "stopped early" in said.err
+    assert trained.metrics["stopped_early"]
+    train(GRAPH, config, seed=2)
+    assert capsys.readouterr().err == ""

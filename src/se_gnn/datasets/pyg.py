@@ -25,6 +25,9 @@ def from_pyg(data: Any, *, name: str = "graph") -> AttributedGraph:
     for field in ("x", "edge_index", "y"):
         if getattr(data, field, None) is None:
             raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {field}")
+    for field in ("edge_weight", "edge_attr"):
+        if getattr(data, field, None) is not None:
+            warnings.warn(f"{field} is not used: an edge counts as one edge, whatever it carries", stacklevel=2)
     dense = _array(data.x)
     filled = np.count_nonzero(dense) / max(1, dense.size)
     masks: dict[str, Any] = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}

@@ -5,6 +5,7 @@ Nothing heavy is imported before a data set is asked for, so that listing them i
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import operator
 from dataclasses import dataclass
@@ -182,4 +183,5 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     if whole_seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}")
     module = importlib.import_module(info.module)
-    return cast("AttributedGraph", module.load(exact, seed=whole_seed, data_dir=data_dir))
+    graph = cast("AttributedGraph", module.load(exact, seed=whole_seed, data_dir=data_dir))
+    return dataclasses.replace(graph, dataset=exact)

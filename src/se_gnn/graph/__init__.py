@@ -1,7 +1,8 @@
 """Attributed graphs, their local graphs, and how they are perturbed."""
 
-from se_gnn.graph.attributed import UNKNOWN, AttributedGraph, EdgeReport
+from se_gnn.graph.attributed import AttributedGraph, EdgeReport
 from se_gnn.graph.columns import Column
+from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.local import LocalGraphs, local_graphs
 from se_gnn.graph.perturb import PerturbedEdges, add_random_edges, flip_pairs, replace_edges, sample_non_edges
 from se_gnn.graph.raw import RawTable

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.errors import InputError, did_you_mean
+from se_gnn.errors import InputError
 from se_gnn.graph.arrays import (
     BoolArray,
     Features,
@@ -30,13 +30,14 @@ from se_gnn.graph.arrays import (
 )
 from se_gnn.graph.columns import Column, check_columns
 from se_gnn.graph.edge_list import EdgeReport, as_pairs, canonical_edges, check_edge_ends, is_canonical
+from se_gnn.graph.labels import UNKNOWN
+from se_gnn.graph.node_ids import position_of, positions_of
 from se_gnn.graph.raw import RawTable
 
 __all__ = [
     "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "Features", "FloatArray", "Int32Array", "IntArray",
 ]  # fmt: skip
 
-UNKNOWN = -1  # label of a node whose class is not known
 MOST_UNUSED_CLASSES = 1000  # that any graph may have
 
 
@@ -66,6 +67,8 @@ class AttributedGraph:
             0; 0 for nodes outside all motifs.
         edge_roles: ground truth of edge matching, numbered in the same way.
         merged: what :meth:`build` merged away.
+        dataset: name under which :func:`se_gnn.load_dataset` knows the graph; None for a graph of one's own, whatever
+            its name. Presets `paper` and `authors` have settings for some of these.
 
     Shapes:
         - **features:** :math:`(N, F)`
@@ -94,6 +97,7 @@ class AttributedGraph:
     node_roles: IntArray | None = None
     edge_roles: IntArray | None = None
     merged: EdgeReport = EdgeReport()  # noqa: RUF009 - frozen
+    dataset: str | None = None
 
     @classmethod
     def build(
@@ -116,6 +120,7 @@ class AttributedGraph:
         motif_edges: Any = None,
         node_roles: Any = None,
         edge_roles: Any = None,
+        dataset: str | None = None,
     ) -> AttributedGraph:
         """Make a graph from edges in any order and direction; duplicates and self-loops are merged and counted.
 
@@ -164,6 +169,7 @@ class AttributedGraph:
             node_roles=None if node_roles is None else as_integers(node_roles, "node_roles"),
             edge_roles=edge_roles,
             merged=report,
+            dataset=dataset,
         )
 
     def __post_init__(self) -> None:
@@ -263,18 +269,13 @@ class AttributedGraph:
     def _ids(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.node_names)}
 
-    def node_id(self, name: str | int) -> int:
-        """Id of a node given by its name, or by its id where no node has that name."""
-        found = self._ids.get(str(name))
-        if found is None and isinstance(name, int | np.integer) and 0 <= name < self.num_nodes:
-            found = int(name)
-        if found is None:
-            shown = ", ".join(self.node_names[:3])
-            raise InputError(
-                f"unknown node {name!r}{did_you_mean(str(name), self.node_names[:10_000])}; "
-                f"the graph has {self.num_nodes} nodes: {shown}, ..."
-            )
-        return found
+    def node_id(self, node: str | int) -> int:
+        """Id (position) of one node: an integer is a position, a string is a name."""
+        return position_of(node, self.node_names, self._ids)
+
+    def node_ids(self, nodes: Any) -> IntArray:
+        """Ids of some nodes, in their order: positions, names, or a boolean mask with one entry per node."""
+        return positions_of(nodes, self.node_names, self._ids)
 
     def caption(self, node: int) -> str:
         """What people see for a node: its caption, or its name where it has none."""

@@ -8,6 +8,9 @@ import numpy as np
 
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
+from se_gnn.model.metrics import confusion_matrix
+
+__all__ = ["ClassFigures", "by_class", "confusion_matrix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +32,6 @@ class ClassFigures:
     def precision(self) -> float | None:
         """Share of the nodes predicted as this class that are of it."""
         return self.right / self.predicted if self.predicted else None
-
-
-def confusion_matrix(truth: IntArray, predicted: IntArray, num_classes: int) -> IntArray:
-    """How many nodes of each class (row) were predicted as each class (column), [C, C].
-
-    >>> confusion_matrix(np.array([0, 0, 1]), np.array([0, 1, 1]), 2).tolist()
-    [[1, 1], [0, 1]]
-    """
-    counts = np.bincount(truth * num_classes + predicted, minlength=num_classes**2)
-    return counts.reshape(num_classes, num_classes).astype(np.int64)
 
 
 def by_class(graph: AttributedGraph, confusion: IntArray) -> tuple[ClassFigures, ...]:

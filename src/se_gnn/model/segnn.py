@@ -9,6 +9,21 @@ from se_gnn.config import Config
 from se_gnn.encoder import Encoder, EncoderInputs
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
+from se_gnn.similarity.memory import free_memory
+
+BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, float32 each
+
+
+def check_model_size(graph: AttributedGraph, config: Config) -> None:
+    """Refuse a model that does not fit the memory before any of it is made."""
+    width, layers = config.encoder.hidden_size, config.encoder.num_layers
+    parameters = (graph.num_features + 1) * width + layers * (width + 1) * width
+    needed = BYTES_IN_TRAINING * parameters + 4 * graph.num_nodes * width * (layers + 1)
+    if needed > (free := free_memory()):
+        raise InputError(
+            f"hidden_size = {width:,} and num_layers = {layers:,} take {needed / 2**30:,.0f} GB of memory, "
+            f"{free / 2**30:.1f} GB are free: lower them"
+        )
 
 
 class SEGNN(nn.Module):

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+import psutil
 import torch
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 
 SHARE = 4  # a quarter of what is free
+_MOST = 1e15  # bytes or more: nobody has more
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping; 4 GB where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123 (a file of the system, read on every call)
-            found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
-        return int(found[1]) << 10 if found else 4 << 30
-    except OSError:
-        pages = os.sysconf_names.get("SC_AVPHYS_PAGES")
-        return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if pages is not None else 4 << 30
+    """Bytes that can be had without swapping."""
+    return int(psutil.virtual_memory().available)
 
 
 def memory_budget(max_memory: int | str | None = None, device: torch.device | str = "cpu") -> int:
@@ -34,9 +29,9 @@ def memory_budget(max_memory: int | str | None = None, device: torch.device | st
         on_cuda = torch.device(device).type == "cuda"
         return (torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()) // SHARE
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?\s*", str(max_memory).upper())
-    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    size = int(min(float(match[1]), _MOST) * _UNITS[match[2]]) if match else 0  # no number is too long
     if size < 1 << 20:
-        raise InputError(f"max_memory must be a size of at least 1M such as 500M or 4GB, got {max_memory!r}")
+        raise InputError(f"max_memory must be a size of at least 1M such as 500M or 4GB, got {shortened(max_memory)}")
     return size
 
 

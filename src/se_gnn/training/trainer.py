@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -12,22 +13,24 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from se_gnn.config import Config
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 from se_gnn.figures import known
 from se_gnn.files import append_line, json_line, locked, replace_file
 from se_gnn.fixed_order import one_thread
 from se_gnn.graph import AttributedGraph, LocalGraphs
-from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
+from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.model.prediction import accuracy, log_loss
+from se_gnn.progress import bar, compilation_said, phase
 from se_gnn.similarity import ComparisonPlan, can_record, compare
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from se_gnn.training.draws import Draws
+from se_gnn.training.estimate import estimate
 from se_gnn.training.recorded import RecordedEpoch
 
 EPOCHS = "metrics.jsonl"  # a line per epoch
@@ -49,34 +52,53 @@ def train(
     Args:
         graph: a graph with labeled nodes of at least two classes.
         config: settings.
-        seed: of initialization and of every sample.
+        seed: of initialization and of every sample, from 0 to 2^63 - 1.
         device: ``cpu``, ``cuda`` or ``auto``.
-        progress: show a bar with loss and validation accuracy.
+        progress: say on stderr how long it will take, and show bars.
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         folder: where to write ``metrics.jsonl`` and a checkpoint; a run that was interrupted there goes on. One run
             at a time may write to it.
 
     Returns:
         The model of the best epoch by validation accuracy, ties by validation loss (the last epoch where there are no
-        validation nodes), with its metrics.
+        validation nodes), with its exact metrics on the validation nodes. Test nodes are not looked at.
     """
     graph.check_trainable()
+    check_seed(seed)
+    check_model_size(graph, config)
+    where = resolve_device(device)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.nullcontext() if folder is None else locked(folder):
-        run = TrainingRun(graph, config, seed=seed, device=resolve_device(device), folder=folder, max_memory=max_memory)
+    with (
+        contextlib.nullcontext() if folder is None else locked(folder),
+        compilation_said(shown=progress),
+        phase("comparing", shown=progress),
+    ):
+        run = TrainingRun(graph, config, seed=seed, device=where, folder=folder, max_memory=max_memory)
         return _run_all(run, progress=progress)
 
 
 def _run_all(run: TrainingRun, *, progress: bool) -> TrainedModel:
-    config = run.config
-    bar = tqdm(total=config.training.epochs, initial=run.epoch, disable=not progress, unit="epoch", dynamic_ncols=True)
-    with bar:
+    if progress:
+        print(f"  estimate  {estimate(run)}", file=sys.stderr)
+    epochs = run.config.training.epochs
+    with (
+        phase("training", shown=False),
+        bar(total=epochs, name="training", unit="epoch", shown=progress, initial=run.epoch) as shown,
+    ):
         while not run.finished:
             record = run.step()
-            bar.update()
-            bar.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
+            shown.update()
+            shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
+        if run.stopped_early:
+            shown.set_description("stopped early")
     return run.result()
+
+
+def check_seed(seed: int) -> None:
+    """A seed is a whole number that NumPy and PyTorch take."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {shortened(seed)}")
 
 
 def resolve_device(device: str) -> torch.device:
@@ -145,6 +167,11 @@ class TrainingRun:
         stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
         return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.val) > 0)
 
+    @property
+    def stopped_early(self) -> bool:
+        """Training ended because the best epoch lies too far back, not because all epochs are done."""
+        return self.finished and self.epoch < self.config.training.epochs
+
     def step(self) -> dict[str, Any]:
         """One epoch: Eq. (14), one step of Adam, validation."""
         start = time.perf_counter()
@@ -202,23 +229,22 @@ class TrainingRun:
         return torch.stack([loss, class_loss, node_loss, edge_loss]).detach(), probabilities
 
     def result(self) -> TrainedModel:
-        """The best model, tried once on the test nodes."""
+        """The best model, with exact figures on the validation nodes, whatever part of the edges training looked at."""
         self.model.load_state_dict(self.best_parameters)
         self.model.eval()
         trained = TrainedModel(self.model, self.graph, max_memory=self.voter.max_memory)
-        test = trained.predict(self.graph.test)
-        best = self.history[self.best_epoch]
+        validation = evaluate_nodes(trained, self.graph.val)
         trained.metrics.update(
             dataset=self.graph.name,
             preset=self.config.preset_name,
             seed=self.seed,
             device=str(self.model.device),
-            test_accuracy=known(test.accuracy(self.graph.labels)),
-            val_accuracy=known(best["val_accuracy"]),
-            precision_at_5=known(test.precision_at(5, self.graph.labels)),
+            val_accuracy=validation["accuracy"],
+            validation=validation,
             max_local_edges=self.config.training.max_local_edges,
             epochs=self.epoch,
             best_epoch=self.best_epoch,
+            stopped_early=self.stopped_early,
             seconds_per_epoch=float(np.mean([record["seconds"] for record in self.history])),
         )
         return trained

@@ -5,7 +5,10 @@ Exit codes: 0 fine, 1 unexpected (with its traceback), 2 a user's mistake, 130 i
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import warnings
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -22,30 +25,63 @@ from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.train import train
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 
 MISTAKE, INTERRUPTED = 2, 130
+_UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings under one name or another
 
 
 class Group(TyperGroup):
     """Turns a user's mistake into one line on stderr; anything unexpected keeps its traceback."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before a command; without anything there is the help."""
+        if not args:
+            return super().parse_args(ctx, args)
+        with _mistakes_in_a_line(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        with warnings.catch_warnings(), patient_interrupt():
+        with warnings.catch_warnings(), patient_interrupt(), _mistakes_in_a_line(ctx):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
-            except InputError as error:
-                say(f"error: {error}", err=True)
-                raise typer.Exit(MISTAKE) from error
             except KeyboardInterrupt as error:
-                typer.echo("\ninterrupted", err=True)
+                _say("\ninterrupted")
                 raise typer.Exit(INTERRUPTED) from error
 
 
+@contextlib.contextmanager
+def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        _say(f"error: {_one_line(str(error))}")
+        raise typer.Exit(MISTAKE) from error
+    except OSError as error:  # a name that is too long, a folder without permission, a disk that is gone
+        if error.errno == errno.EPIPE or error.filename is None:
+            raise
+        _say(f"error: {shortened(error.filename, quoted=False)}: {error.strerror}")
+        raise typer.Exit(MISTAKE) from error
+    except _UsageError as error:  # an option that is missing, unknown, or has a bad value
+        where = getattr(error, "ctx", None) or ctx
+        _say(f"error: {_one_line(error.format_message())} (see {where.command_path} --help)")
+        raise typer.Exit(MISTAKE) from error
+
+
+def _say(text: str) -> None:
+    """A line on stderr; where that is closed, the exit code has to do."""
+    with contextlib.suppress(OSError, ValueError):
+        say(text, err=True)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"warning: {message}", err=True)
+    _say(f"warning: {message}")
 
 
 app = typer.Typer(

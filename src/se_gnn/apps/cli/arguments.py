@@ -1,14 +1,15 @@
-"""What several commands are given: a model, another graph, a file or folder to write, names of nodes."""
+"""What several commands are given: a model, another graph, a file or folder to write, names of nodes, a seed."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
@@ -24,6 +25,22 @@ OtherGraph = Annotated[
 ]
 OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
+Progress = Annotated[
+    bool, typer.Option("--progress", help="Show bars and the time left on stderr, even if it is no terminal.")
+]
+Nodes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAMES", help="Only these nodes: names or #POSITION, with commas between. Repeatable."),
+]
+LARGEST_SEED = 2**63 - 1
+MOST_DIGITS = 18  # of a position: Python refuses to read numbers of thousands
+
+
+def shows_progress(progress: bool, quiet: bool = False) -> bool:
+    """Whether bars are shown: on a terminal, or where they are asked for."""
+    if progress and quiet:
+        raise InputError("--quiet prints nothing and --progress shows bars: give one of them")
+    return not quiet and (progress or (sys.stderr is not None and sys.stderr.isatty()))
 
 
 def check_file(out: Path, *, overwrite: bool) -> None:
@@ -42,15 +59,42 @@ def check_file(out: Path, *, overwrite: bool) -> None:
         raise InputError(f"--out {out} cannot be written: {error.strerror or error}") from error
 
 
-def node_ids(graph: AttributedGraph, names: list[str] | None) -> IntArray | None:
-    """Ids of the nodes asked for, in that order; a name that holds a comma is taken whole."""
+def node_id(graph: AttributedGraph, text: str) -> int:
+    """The node that a text on the command line means: a name, or ``#17``, the node at position 17.
+
+    A name that begins with ``#`` itself is written with one more: ``##17`` is the node called ``#17``.
+    """
+    if not text.startswith("#"):
+        return graph.node_id(text)
+    if text.startswith("##"):
+        return graph.node_id(text[1:])
+    digits = text[1:].strip()
+    if not (digits.isascii() and digits.isdigit()):
+        raise InputError(
+            f"#POSITION must be a whole number such as #17, got {shortened(text)}; a name that begins with # is "
+            f"written with one more, {shortened('#' + text)}"
+        )
+    if len(digits) > MOST_DIGITS:
+        raise InputError(f"#POSITION must be between 0 and {graph.num_nodes - 1:,}, got {shortened(text)}")
+    return graph.node_id(int(digits))
+
+
+def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None:
+    """Ids of the nodes asked for, in that order, each once; a name that holds a comma is taken whole."""
     import numpy as np
 
-    if not names:
+    if not texts:
         return None
     known = set(graph.node_names)
-    split = [name for text in names for name in ([text] if text in known else text.split(","))]
-    ids = [graph.node_id(name.strip()) for name in split if name.strip()]
+    split = [part for text in texts for part in ([text] if _name(text) in known else text.split(","))]
+    ids = [node_id(graph, part.strip()) for part in split if part.strip()]
     if not ids:
         raise InputError("--nodes must name at least one node")
-    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)  # each once
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
+
+
+def _name(text: str) -> str | None:
+    """The name that a text is, if it is one and no position."""
+    if text.startswith("##"):
+        return text[1:]
+    return None if text.startswith("#") else text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import GraphName, Quiet
+from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import Device, dataset_name
@@ -43,12 +43,13 @@ def attack(
     keep_degrees: Annotated[
         bool, typer.Option("--keep-degrees", help="Metattack: the degrees must still pass for the same power law.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Seed of everything random.")] = 0,
     device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
     quiet: Quiet = False,
+    progress: Progress = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 
@@ -63,6 +64,7 @@ def attack(
     from se_gnn.graph.store import ARRAYS, NAMES, graph_files, load_graph
     from se_gnn.training import resolve_device
 
+    shown = shows_progress(progress, quiet)
     check_attack_folder(out, (JOURNAL, ARRAYS, NAMES), overwrite=overwrite, resume=resume)
     if method is Method.random and (labeled_weight or keep_degrees):
         raise InputError("--labeled-weight and --keep-degrees belong to metattack, not to random")
@@ -88,7 +90,7 @@ def attack(
             keep_degrees=keep_degrees,
             seed=seed,
             device=device.value,
-            progress=not quiet,
+            progress=shown,
         )
     if not quiet:
         say(_report(graph, changed))

@@ -6,30 +6,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import percent, table
-from se_gnn.figures import known
+from se_gnn.figures import number
+from se_gnn.progress import compilation_said, phase
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
-    from se_gnn.graph.attributed import IntArray
-    from se_gnn.model import Prediction, TrainedModel
+    from se_gnn.model import TrainedModel
 
 
 def evaluate(
     folder: ModelFolder,
     graph: OtherGraph = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    progress: Progress = False,
 ) -> None:
     """Measure a model on its validation and test nodes.
 
-    Accuracy, precision@5 (how many of the 5 nearest labeled nodes have the node's own class), and for each class how
-    many of its test nodes were found (recall) and how many of those predicted so are right (precision).
+    Accuracy, precision@5 (how many of the 5 nearest labeled nodes have the node's own class), balanced accuracy,
+    macro-F1, loss and calibration error; and for each class how many of its test nodes were found (recall) and how many
+    of those predicted so are right (precision).
     """
     from se_gnn.model.folder import load_model_on
 
-    figures = measure(load_model_on(folder, graph))
+    trained, shown = load_model_on(folder, graph), shows_progress(progress)
+    with compilation_said(shown=shown), phase("scoring", shown=shown):
+        figures = measure(trained)
     if as_json:
         import json
 
@@ -40,58 +43,44 @@ def evaluate(
 
 def measure(trained: TrainedModel) -> dict[str, Any]:
     """All figures of a model as plain values; None where there are no nodes to measure on."""
-    graph = trained.graph
-    val, test = trained.predict(graph.val), trained.predict(graph.test)
-    return {
-        "dataset": graph.name,
-        "preset": trained.config.preset_name,
-        "validation": _figures(val, graph.labels),
-        "test": _figures(test, graph.labels),
-        "classes": _by_class(test, graph),
-    }
+    from se_gnn.model.evaluate import evaluate as figures_of
 
-
-def _figures(prediction: Prediction, labels: IntArray) -> dict[str, Any]:
-    return {
-        "nodes": len(prediction.nodes),
-        "accuracy": known(prediction.accuracy(labels)),
-        "precision_at_5": known(prediction.precision_at(5, labels)),
-        "loss": known(prediction.loss(labels)),
-    }
-
-
-def _by_class(prediction: Prediction, graph: AttributedGraph) -> list[dict[str, Any]]:
-    from se_gnn.model.by_class import by_class, confusion_matrix
-
-    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
-    return [
-        {
-            "class": graph.class_names[one.label],
-            "labeled": one.labeled,
-            "test": one.nodes,
-            "predicted": one.predicted,
-            "recall": one.recall,
-            "precision": one.precision,
-        }
-        for one in by_class(graph, confusion)
-    ]
+    return figures_of(trained)
 
 
 def _show(figures: dict[str, Any]) -> str:
-    parts = [
-        [name, f"{part['nodes']:,}", percent(part["accuracy"]), percent(part["precision_at_5"])]
-        for name, part in (("validation", figures["validation"]), ("test", figures["test"]))
-    ]
-    numbers, shares = ("labeled", "test", "predicted"), ("recall", "precision")
+    measured = (("validation", figures["validation"]), ("test", figures["test"]))
+    shares = ("accuracy", "precision_at_5", "balanced_accuracy", "macro_f1")
+    parts = [[name, f"{part['nodes']:,}", *(percent(part[key]) for key in shares)] for name, part in measured]
+    columns = ["", "loss", "calibration error", "ROC-AUC", "average precision"]
+    keys = ("loss", "calibration_error", "roc_auc", "average_precision")
+    probabilities = [[name, *(_decimal(part[key]) for key in keys)] for name, part in measured]
+    two = len(figures["classes"]) == 2
+    shown = len(columns) if two else 3  # the last two ask for one class of two
+    numbers = ("labeled", "test", "predicted")
     classes = [
-        [row["class"], *(f"{row[key]:,}" for key in numbers), *(percent(row[key]) for key in shares)]
+        [row["class"], *(f"{row[key]:,}" for key in numbers), *(percent(row[key]) for key in ("recall", "precision"))]
         for row in figures["classes"]
     ]
     return "\n\n".join(
         [
             f"{figures['dataset']}, preset {figures['preset']}",
-            table(["", "nodes", "accuracy", "precision@5"], parts),
+            table(["", "nodes", "accuracy", "precision@5", "balanced accuracy", "macro-F1"], parts),
+            table(columns[:shown], [row[:shown] for row in probabilities]),
+            *_positive(figures),
             "Test nodes by class",
-            table(["class", *numbers, *shares], classes),
+            table(["class", *numbers, "recall", "precision"], classes),
         ]
     )
+
+
+def _positive(figures: dict[str, Any]) -> list[str]:
+    """Which of two classes the last two figures are about."""
+    found = [figures[part]["positive"] for part in ("test", "validation") if figures[part]["positive"] is not None]
+    if not found:
+        return []
+    return [f"ROC-AUC and average precision are those of the rarer class, {figures['classes'][found[0]]['class']!r}."]
+
+
+def _decimal(value: float | None) -> str:
+    return "-" if value is None else number(value)

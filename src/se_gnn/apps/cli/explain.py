@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, node_id, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.display import node_values, printable_name
 from se_gnn.figures import number
+from se_gnn.progress import compilation_said
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
@@ -23,7 +24,9 @@ MOST_COLUMNS = 12
 
 def explain(
     folder: ModelFolder,
-    node: Annotated[str, typer.Option(metavar="NAME", help="The node to explain.", show_default=False)],
+    node: Annotated[
+        str, typer.Option(metavar="NAME", help="The node to explain: its name, or #POSITION.", show_default=False)
+    ],
     graph: OtherGraph = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
@@ -32,6 +35,7 @@ def explain(
         int, typer.Option("--edges", min=0, metavar="N", help="How many of the most important edges to show.")
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; it has a schema.")] = False,
+    progress: Progress = False,
 ) -> None:
     """Show why a node is predicted as it is.
 
@@ -42,7 +46,8 @@ def explain(
     from se_gnn.model.folder import load_model_on
 
     trained = load_model_on(folder, graph)
-    explanation = Explainer(trained).explain(trained.graph.node_id(node), k)
+    with compilation_said(shown=shows_progress(progress)):
+        explanation = Explainer(trained).explain(node_id(trained.graph, node), k)
     say(explanation.to_json() if as_json else _show(explanation, k, edges))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.arguments import LARGEST_SEED
 from se_gnn.apps.cli.output import say
 from se_gnn.errors import InputError
 
@@ -76,7 +77,7 @@ def import_tables(
     max_train: Annotated[
         int, typer.Option(min=1, metavar="N", help="Of a drawn split: most labeled nodes of a class that vote.")
     ] = 200,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Draws the split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Draws the split.")] = 0,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the graph.  [default: that of the node table]")
     ] = None,

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Quiet, check_file, node_ids
+from se_gnn.apps.cli.arguments import (
+    ModelFolder,
+    Nodes,
+    OtherGraph,
+    OverwriteFile,
+    Progress,
+    Quiet,
+    check_file,
+    node_ids,
+    shows_progress,
+)
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
+from se_gnn.progress import compilation_said, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
@@ -27,12 +38,11 @@ def predict(
             metavar="FILE", help="File to write; it must end in .csv, .jsonl or .parquet.", show_default=False
         ),
     ],
-    nodes: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="Only these nodes: names with commas between. Repeatable.")
-    ] = None,
+    nodes: Nodes = None,
     graph: OtherGraph = None,
     overwrite: OverwriteFile = False,
     quiet: Quiet = False,
+    progress: Progress = False,
 ) -> None:
     """Predict the class of every node and write it to a file.
 
@@ -45,7 +55,9 @@ def predict(
     writer = _writer(out)
     check_file(out, overwrite=overwrite)
     trained = load_model_on(folder, graph)
-    prediction = trained.predict(node_ids(trained.graph, nodes))
+    wanted, shown = node_ids(trained.graph, nodes), shows_progress(progress, quiet)
+    with compilation_said(shown=shown), phase("scoring", shown=shown):
+        prediction = trained.predict(wanted)
     content = writer(prediction, trained.graph)
     with writing_to(out.parent):
         replace_file(out, content)

@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Quiet, check_file, node_ids
+from se_gnn.apps.cli.arguments import (
+    ModelFolder,
+    OtherGraph,
+    OverwriteFile,
+    Progress,
+    Quiet,
+    check_file,
+    node_ids,
+    shows_progress,
+)
 from se_gnn.errors import InputError
+from se_gnn.progress import compilation_said, phase
 
 ENDINGS = (".html", ".htm")
 
@@ -20,7 +30,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Nodes to explain: names with commas between. Repeatable. Without it: certain and wrong ones.",
+            help="Nodes to explain: names or #POSITION, with commas. Repeatable. Without it: certain and wrong ones.",
         ),
     ] = None,
     graph: OtherGraph = None,
@@ -32,6 +42,7 @@ def report(
     ] = None,
     overwrite: OverwriteFile = False,
     quiet: Quiet = False,
+    progress: Progress = False,
 ) -> None:
     """Write a page about a model and the evidence of some of its predictions.
 
@@ -49,7 +60,9 @@ def report(
     require("jinja2", extra="report", feature="reports")
     trained = load_model_on(folder, graph)
     wanted = node_ids(trained.graph, nodes)
-    page = report_html(trained, wanted, k=k, title=title, progress=not quiet).encode()
+    shown = shows_progress(progress, quiet)
+    with compilation_said(shown=shown), phase("scoring", shown=shown):
+        page = report_html(trained, wanted, k=k, title=title, progress=shown).encode()
     with writing_to(out.parent):
         replace_file(out, page)
     if not quiet:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import GraphName, Quiet
+from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
+from se_gnn.progress import phase
 
 if TYPE_CHECKING:
     from se_gnn.config import Config
@@ -50,7 +51,10 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="One setting, as similarity.num_nearest=20. Repeatable."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of everything random: split, initialization, samples.")
+        int,
+        typer.Option(
+            min=0, max=LARGEST_SEED, metavar="N", help="Seed of everything random: split, initialization, samples."
+        ),
     ] = 0,
     device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
     max_memory: Annotated[
@@ -61,6 +65,7 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
     quiet: Quiet = False,
+    progress: Progress = False,
 ) -> None:
     """Train a model on a graph and save it.
 
@@ -70,11 +75,12 @@ def train(
     from se_gnn.apps.cli.output_folder import check_model_folder
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
-    from se_gnn.model import check_num_nearest
+    from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.similarity.memory import memory_budget
     from se_gnn.training import resolve_device
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
+    shown = shows_progress(progress, quiet)
     check_model_folder(out, overwrite=overwrite, resume=resume)
     dataset = dataset_name(data)
     chosen = _configure(preset, config, settings, dataset=dataset)
@@ -82,18 +88,19 @@ def train(
     memory_budget(max_memory)
     if dataset is None:
         graph = load_graph(data)
-        chosen = _configure(preset, config, settings, dataset=graph.name)  # presets know some graphs by name
+        chosen = _configure(preset, config, settings, dataset=graph.dataset)  # an attacked data set is one still
     else:
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
     check_num_nearest(graph, chosen)
+    check_model_size(graph, chosen)
     if not quiet:
         say(_describe(graph, chosen, seed, str(where)))
     metrics = _train_and_save(
-        graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=not quiet
+        graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=shown
     )
     if not quiet:
-        say(_report(metrics))
+        say(_report(metrics, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
         say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
@@ -111,25 +118,22 @@ def dataset_name(data: str) -> str | None:
     name = data.lower().replace("_", "-")
     if name in names:
         return name
-    if holds_graph(data):
+    if data and holds_graph(data):
         return None
-    if Path(data).is_dir():
+    if data and Path(data).is_dir():
         raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
     known = ", ".join(info.name for info in dataset_infos())
     raise InputError(
-        f"unknown data set {data!r}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
+        f"unknown data set {shortened(data)}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
     )
 
 
 def _configure(preset: Preset | None, file: Path | None, settings: list[str] | None, *, dataset: str | None) -> Config:
     """The preset, the file over it, the single settings over both; a file may name its preset itself."""
-    from se_gnn.config import PRESETS, Config
+    from se_gnn.config import Config, read_toml
 
-    name = preset.value if preset else Config.from_toml(file).preset_name if file else Preset.best.value
-    config = Config.preset(name if name in PRESETS else Preset.best.value, dataset=dataset)
-    if file is not None:
-        config = Config.from_toml(file, base=config)
-    return config.override(settings or [])
+    values = None if file is None else read_toml(file)
+    return Config.choose(preset.value if preset else None, values, dataset=dataset).override(settings or [])
 
 
 def _train_and_save(
@@ -139,12 +143,15 @@ def _train_and_save(
     from se_gnn import training
     from se_gnn.apps.cli.output_folder import TRAINING, output_folder
     from se_gnn.files import read_file
+    from se_gnn.model.evaluate import evaluate_nodes
     from se_gnn.model.folder import EPOCHS, save_model
     from se_gnn.training.checkpoint import NAME as CHECKPOINT
 
     try:
         with output_folder(out, TRAINING, resume=resume) as work:
             trained = training.train(graph, config, progress=progress, folder=work, **options)
+            with phase("scoring", shown=progress):
+                trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
             save_model(trained, out, epochs=read_file(work / EPOCHS))
     except KeyboardInterrupt as interrupt:
         kept = (out / TRAINING / CHECKPOINT).exists()
@@ -168,27 +175,40 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) ->
         lines += _wrapped("merged", str(graph.merged))
     if alone:
         lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
+    lines += _wrapped("preset", _taken(config, graph))
     lines += _wrapped(
         "settings",
-        f"preset {config.preset_name}: {similarity.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
+        f"{similarity.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
         f"{similarity.measure} similarity, lambda {similarity.node_weight:g}, {count(similarity.hops, 'hop')}, "
         f"up to {count(config.training.epochs, 'epoch')}",
     )
     return "\n".join([*lines, f"  run       seed {seed}, on {device}", ""])
 
 
+def _taken(config: Config, graph: AttributedGraph) -> str:
+    """Which preset was taken, and whether with settings that it has for this data set alone."""
+    from se_gnn.config import PRESETS, settings_of
+
+    if config.preset_name not in PRESETS:
+        return f"none ({config.preset_name}): all settings are those of the file"
+    own = settings_of(config.preset_name, graph.dataset)
+    return f"{config.preset_name}, " + (f"with the settings it has for {own}" if own else "as for every graph")
+
+
 def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
 
 
-def _report(metrics: dict[str, Any]) -> str:
+def _report(metrics: dict[str, Any], epochs: int) -> str:
     """The figures of a finished training."""
+    test, validation = metrics["test"], metrics["validation"]
+    stopped = f" of {epochs:,}: stopped early," if metrics["stopped_early"] else ","
     return "\n".join(
         [
-            f"test accuracy        {percent(metrics.get('test_accuracy'))}",
-            f"validation accuracy  {percent(metrics.get('val_accuracy'))}",
-            f"precision@5          {percent(metrics.get('precision_at_5'))}",
-            f"epochs               {metrics['epochs']}, the best was epoch {metrics['best_epoch']};"
+            f"test accuracy        {percent(test['accuracy'])}",
+            f"validation accuracy  {percent(validation['accuracy'])}",
+            f"precision@5          {percent(test['precision_at_5'])}",
+            f"epochs               {metrics['epochs']}{stopped} the best was epoch {metrics['best_epoch']};"
             f" {metrics['seconds_per_epoch']:.2g} s each",
         ]
     )

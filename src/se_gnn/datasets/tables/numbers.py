@@ -9,6 +9,7 @@ from typing import NamedTuple
 LARGEST = 1e30  # number; beyond it nothing can be said in float32
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")  # beside a decimal comma: 1.234 is a thousand and more
 _UNIT = r"%|[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _DRESSED = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[+\-−])?\s*(?P<before>{_UNIT})?\s*(?P<inner>[+\-−])?"
@@ -43,7 +44,7 @@ def read_number(text: str, decimal: str) -> float | None:
 def as_written(text: str, decimal: str) -> Written | None:
     """Digits and unit of a number; None where the text is none."""
     plain = text.replace(",", ".") if decimal == "," else text
-    if _PLAIN.fullmatch(plain):
+    if _PLAIN.fullmatch(plain) and not (decimal == "," and _POINTS.fullmatch(text)):
         return Written(plain, "")
     found = _DRESSED.fullmatch(text)
     if found is None or bool(found["open"]) != bool(found["close"]):

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.progress import tiles
 from se_gnn.similarity.edge import edge_entry
 from se_gnn.similarity.kernels.gradient_cpu import pull_back
 from se_gnn.similarity.kernels.kernel import Kernel
@@ -81,8 +82,8 @@ def _streamed(matcher: _Matcher, way: OneWay, budget: int) -> Tensor:
     num_queries, num_local = way.matching.num_queries, way.matching.num_local
     step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
     sums = RunningSums(way.rows(torch.device("cpu")), num_local)
-    for low in range(0, num_queries, step):
-        best, _ = matcher.match(low, min(low + step, num_queries))
+    for part in tiles(num_queries, step, unit="edge"):
+        best, _ = matcher.match(part.start, part.stop)
         sums.add(torch.from_numpy(best))
     return sums.mean()
 

@@ -1,0 +1,52 @@
+"""How good a model is on some nodes of its graph, as plain values. Shapes: T nodes, C classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from se_gnn.figures import known
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model.by_class import by_class, confusion_matrix
+from se_gnn.model.metrics import classification_metrics
+from se_gnn.model.prediction import Prediction
+from se_gnn.model.trained import TrainedModel
+
+
+def evaluate_nodes(trained: TrainedModel, nodes: IntArray) -> dict[str, Any]:
+    """All figures of a model on some nodes with known labels; None where there are no nodes to measure on."""
+    return prediction_metrics(trained.predict(nodes), trained.graph)
+
+
+def prediction_metrics(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+    """The figures of :func:`classification_metrics`, and precision@5 of the nearest labeled nodes."""
+    figures = classification_metrics(prediction.probabilities, graph.labels[prediction.nodes])
+    return {**figures, "precision_at_5": known(prediction.precision_at(5, graph.labels))}
+
+
+def evaluate(trained: TrainedModel) -> dict[str, Any]:
+    """All figures of a model on its validation and test nodes, and of each class among the test nodes."""
+    graph = trained.graph
+    test = trained.predict(graph.test)
+    return {
+        "dataset": graph.name,
+        "preset": trained.config.preset_name,
+        "validation": evaluate_nodes(trained, graph.val),
+        "test": prediction_metrics(test, graph),
+        "classes": _figures_by_class(test, graph),
+    }
+
+
+def _figures_by_class(prediction: Prediction, graph: AttributedGraph) -> list[dict[str, Any]]:
+    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
+    return [
+        {
+            "class": graph.class_names[one.label],
+            "labeled": one.labeled,
+            "test": one.nodes,
+            "predicted": one.predicted,
+            "recall": one.recall,
+            "precision": one.precision,
+        }
+        for one in by_class(graph, confusion)
+    ]

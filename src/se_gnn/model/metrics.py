@@ -1,0 +1,132 @@
+"""How good some predictions are, by scikit-learn's metrics. Shapes: T nodes, C classes, B bins.
+
+`report`, `evaluate`, `metrics.json` and the results of `reproduce` all take their figures from here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from se_gnn.figures import known
+from se_gnn.graph.attributed import FloatArray, IntArray
+
+NUM_BINS = 10
+SMALLEST = 1e-8  # probability of a class that nobody votes for, as in `prediction.log_loss`
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Nodes whose predicted class has a probability in (low, high]."""
+
+    low: float
+    high: float
+    nodes: int
+    probability: float  # mean of the predicted classes' probabilities
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Bins that hold nodes, and the expected calibration error: the mean gap of accuracy and probability per node."""
+
+    bins: tuple[Bin, ...]
+    error: float
+
+
+def classification_metrics(
+    probabilities: FloatArray,
+    labels: IntArray,
+    *,
+    class_names: Sequence[str] | None = None,
+    positive: int | None = None,
+) -> dict[str, Any]:
+    """All figures of some predictions as plain values; None where a figure is not defined.
+
+    Args:
+        probabilities: of each class, [T, C].
+        labels: the class of each node, [T].
+        class_names: names to go with the rows of ``confusion``; None: they are left out.
+        positive: the class that ROC-AUC and average precision ask for, where there are two; None: the rarer one.
+
+    Returns:
+        ``nodes``, ``accuracy``, ``balanced_accuracy`` (mean recall of the classes present), ``macro_f1`` (mean over the
+        classes that are present or predicted), ``loss`` (mean negative log-likelihood), ``calibration_error``,
+        ``confusion`` (rows: known class, columns: predicted class) and, for two classes of which both are present,
+        ``roc_auc`` and ``average_precision`` of the class ``positive``.
+
+    >>> figures = classification_metrics(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]]), np.array([0, 1, 1]))
+    >>> round(figures["accuracy"], 3), figures["balanced_accuracy"], figures["roc_auc"], figures["confusion"]
+    (0.667, 0.75, 1.0, [[1, 0], [1, 1]])
+    """
+    num_classes = probabilities.shape[1]
+    shares = np.clip(probabilities.astype(np.float64), 0, 1)  # sums of float32 weights may pass 1
+    predicted = probabilities.argmax(axis=1)
+    both = num_classes == 2 and len(np.unique(labels)) == 2
+    asked = positive if positive is not None else int(2 * labels.sum() <= len(labels))
+    some = len(labels) > 0
+
+    def figure(measure: Callable[[], Any], *, defined: bool = some) -> float | None:
+        with warnings.catch_warnings():
+            # a predicted class that is not among the labels is no mistake, nor are rows that add up to 1 but for a bit
+            warnings.simplefilter("ignore")
+            return known(float(measure())) if defined else None
+
+    figures: dict[str, Any] = {
+        "nodes": len(labels),
+        "accuracy": figure(lambda: metrics.accuracy_score(labels, predicted)),
+        "balanced_accuracy": figure(lambda: metrics.balanced_accuracy_score(labels, predicted)),
+        "macro_f1": figure(lambda: metrics.f1_score(labels, predicted, average="macro", zero_division=0)),
+        "loss": figure(lambda: metrics.log_loss(labels, np.clip(shares, SMALLEST, 1), labels=np.arange(num_classes))),
+        "calibration_error": figure(lambda: calibrate(probabilities, labels).error),
+        "roc_auc": figure(lambda: metrics.roc_auc_score(labels == asked, shares[:, asked]), defined=both),
+        "average_precision": figure(
+            lambda: metrics.average_precision_score(labels == asked, shares[:, asked]), defined=both
+        ),
+        "positive": asked if both else None,
+        "confusion": confusion_matrix(labels, predicted, num_classes).tolist(),
+    }
+    return figures if class_names is None else {**figures, "classes": list(class_names)}
+
+
+def confusion_matrix(truth: IntArray, predicted: IntArray, num_classes: int) -> IntArray:
+    """How many nodes of each class (row) were predicted as each class (column), [C, C].
+
+    >>> confusion_matrix(np.array([0, 0, 1]), np.array([0, 1, 1]), 2).tolist()
+    [[1, 1], [0, 1]]
+    """
+    if not len(truth):
+        return np.zeros((num_classes, num_classes), np.int64)
+    return np.asarray(metrics.confusion_matrix(truth, predicted, labels=np.arange(num_classes)), dtype=np.int64)
+
+
+def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BINS) -> Calibration:
+    r"""Compare the probability of the predicted class with how often it is right.
+
+    The expected calibration error is :math:`\sum_b \frac{n_b}{T} |a_b - p_b|`, over bins of equal width: n_b nodes, of
+    which the share a_b is right, at the mean probability p_b.
+
+    Args:
+        probabilities: of all classes, [T, C].
+        truth: the class of each node, [T].
+        num_bins: how many bins there are between 0 and 1.
+    """
+    if not len(truth):
+        return Calibration((), 0.0)
+    sure = np.clip(probabilities.max(axis=1).astype(np.float64), 0, 1)
+    right = probabilities.argmax(axis=1) == truth
+    accuracies, means = calibration_curve(right, sure, n_bins=num_bins, pos_label=True)
+    # the bins of `calibration_curve`, which does not say how many nodes each holds: a bin holds its upper end
+    number = np.searchsorted(np.linspace(0, 1, num_bins + 1)[1:-1], sure)
+    counts = np.bincount(number, minlength=num_bins)
+    bins = tuple(
+        Bin(b / num_bins, (b + 1) / num_bins, int(counts[b]), float(mean), float(accuracy))
+        for b, mean, accuracy in zip(np.flatnonzero(counts).tolist(), means, accuracies)
+    )
+    return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / len(truth))

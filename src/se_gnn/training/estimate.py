@@ -1,0 +1,129 @@
+"""How long a training will take and how much memory it needs, before it begins: a slice of the work is timed.
+
+An epoch compares the labeled nodes with each other, forward and backward, and the validation nodes with them. Both take
+time in proportion to the number of distinct edges that are matched (Q), at a rate that a few nodes show.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from se_gnn.similarity.memory import free_memory
+
+if TYPE_CHECKING:
+    from se_gnn.training.trainer import TrainingRun
+
+LONG = 300.0  # seconds: above it, what to change is said
+SLICE_SECONDS = 0.2  # a slice that takes this long says enough
+FORWARD_AND_BACK = 3  # the gradient takes about twice the time of the matches
+ENCODER_CALLS = 9  # three views forward and backward, and one for validation, in units of one forward call
+BYTES_PER_MATCH = 16  # similarity and winner of each edge in each labeled local graph, and their gradient
+BYTES_PER_MEMBER = 28  # an edge of a local graph: its id, its place, its row and its share of the mean
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a training will take: seconds for all remaining epochs, and bytes beyond what is held already."""
+
+    epochs: int
+    seconds_per_epoch: float
+    memory: int
+
+    @property
+    def seconds(self) -> float:
+        """Of all epochs; training may stop earlier."""
+        return self.epochs * self.seconds_per_epoch
+
+    def __str__(self) -> str:
+        text = (
+            f"about {duration(self.seconds)} for up to {self.epochs:,} epochs "
+            f"({duration(self.seconds_per_epoch)} each), {size(self.memory)} of memory"
+        )
+        if self.memory > free_memory():
+            text += f"; only {size(free_memory())} are free"
+        if self.seconds > LONG or self.memory > free_memory():
+            text += (
+                ".\n            Less: --set training.max_local_edges=64 (a sample of each local graph in training),"
+                "\n            --set similarity.hops=1 (smaller local graphs), fewer epochs, or fewer labeled nodes"
+            )
+        return text
+
+
+def estimate(run: TrainingRun) -> Estimate:
+    """Time a slice of the comparisons and one call of the encoder, and scale them to what is left of a run."""
+    settings = run.config.training
+    labeled, matched_in_training = run.voter.labeled, _edges_in_training(run)
+    matched_in_validation = len(run.val_plan.targets.union())
+    encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run)
+    per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
+    members = int(labeled.sizes.sum() + run.val_plan.targets.sizes.sum())
+    parameters = sum(parameter.numel() for parameter in run.model.parameters())
+    embeddings = run.graph.num_nodes * run.config.encoder.hidden_size
+    memory = (
+        BYTES_PER_MATCH * matched_in_training * len(labeled)
+        + BYTES_PER_MEMBER * members
+        + 4 * (4 * parameters + ENCODER_CALLS * embeddings)
+    )
+    return Estimate(max(0, settings.epochs - run.epoch), per_epoch, memory)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> [duration(seconds) for seconds in (0.0314, 1.9, 47, 200, 5400, 40000)]
+    ['0.03 s', '1.9 s', '47 s', '3 min', '1.5 h', '11 h']
+    """
+    if seconds < 1:
+        return f"{seconds:.1g} s"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.{1 if seconds < 36000 else 0}f} h"
+
+
+def size(num_bytes: int) -> str:
+    """Bytes as people say them.
+
+    >>> size(30 << 20), size(5 << 30)
+    ('30 MB', '5.0 GB')
+    """
+    return f"{num_bytes / 2**20:.0f} MB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GB"
+
+
+def _edges_in_training(run: TrainingRun) -> int:
+    """Distinct edges of the labeled nodes' local graphs, or at most those of their samples."""
+    every, most = len(run.voter.labeled.union()), run.config.training.max_local_edges
+    return every if most is None else min(every, int(np.minimum(run.voter.labeled.sizes, most).sum()))
+
+
+@torch.no_grad()
+def _encoder_seconds(run: TrainingRun) -> float:
+    run.model(run.inputs)
+    start = time.perf_counter()
+    run.model(run.inputs).sum().item()
+    return time.perf_counter() - start
+
+
+@torch.no_grad()
+def _seconds_per_edge(run: TrainingRun) -> float:
+    """Time of a comparison with all labeled nodes per distinct edge, on ever more nodes until it can be told."""
+    h, nodes = run.model(run.inputs), np.concatenate([run.graph.val, run.graph.train])
+    count = 1
+    while True:
+        some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]
+        plan = run.voter.plan(np.unique(some), most_edges=run.config.training.max_local_edges, seed=run.seed)
+        run.voter.probabilities(h, plan).sum().item()  # compiled and in the cache
+        start = time.perf_counter()
+        run.voter.probabilities(h, plan).sum().item()
+        seconds = time.perf_counter() - start
+        if seconds >= SLICE_SECONDS or count >= len(nodes):
+            return seconds / max(1, len(plan.targets.union()))
+        count = min(len(nodes), 4 * count)

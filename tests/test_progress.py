@@ -1,0 +1,93 @@
+"""What people see of long work, and that it changes nothing else."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from se_gnn import progress
+from se_gnn.progress import compilation_said, phase, tiles
+from se_gnn.training.estimate import Estimate, estimate
+from se_gnn.training.trainer import TrainingRun, resolve_device
+from strategies import random_graph, small_config, untrained
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Bars appear without waiting, and tiles are small."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SMALLEST_TILE", 1)
+
+
+def covered(count, step):
+    return [i for part in tiles(count, step, unit="edge") for i in range(part.start, part.stop)]
+
+
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize(("count", "step"), [(0, 5), (1, 5), (7, 3), (1000, 1000), (130, 7)])
+def test_tiles_cover_everything_once_and_in_order(at_once, capsys, shown, count, step):
+    with phase("scoring", shown=shown):
+        assert covered(count, step) == list(range(count))
+    assert ("scoring" in capsys.readouterr().err) == shown
+
+
+def test_only_the_outer_of_two_loops_has_a_bar(at_once, capsys):
+    with phase("scoring", shown=True):
+        for _ in tiles(3, 1, unit="node"):
+            covered(2, 1)
+    assert "2/2" not in capsys.readouterr().err
+    assert progress._PHASE.get() is None
+
+
+def test_what_is_quick_shows_no_bar(capsys):
+    with phase("scoring", shown=True):
+        covered(100, 10)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_changes_no_bit_of_a_prediction(at_once, capsys):
+    trained = untrained(random_graph(1, num_nodes=40, num_edges=90), small_config(similarity={"directions": "both"}))
+    plain = trained.predict()
+    with phase("scoring", shown=True):
+        seen = trained.predict()
+    assert "scoring" in capsys.readouterr().err
+    for name in ("probabilities", "neighbors", "weights", "overall"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(seen, name))
+
+
+def test_compilation_is_said_once_and_only_where_it_happens(capsys):
+    def compiled():
+        function = numba.njit(lambda x: x + 1)
+        with compilation_said(shown=True):
+            function(1)
+            function(2)
+            function(1.5)
+        return function
+
+    function = compiled()
+    assert capsys.readouterr().err.count("Compiling kernels, once per machine") == 1
+    with compilation_said(shown=True):
+        function(3)
+    with compilation_said(shown=False):
+        numba.njit(lambda x: x + 2)(1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_long_training_is_told_what_to_change_and_a_short_one_is_not():
+    short, long = Estimate(200, 0.05, 1 << 20), Estimate(200, 36.0, 3 << 30)
+    assert str(short) == "about 10 s for up to 200 epochs (0.05 s each), 1 MB of memory"
+    assert "about 2.0 h for up to 200 epochs (36 s each)" in str(long)
+    assert "Less: --set training.max_local_edges=64" in str(long)
+    assert "are free" in str(Estimate(1, 0.1, 1 << 60))
+
+
+def test_an_estimate_is_positive_and_changes_nothing_in_the_run():
+    graph, config = random_graph(1, num_nodes=30), small_config()
+    runs = [TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None) for _ in range(2)]
+    found = estimate(runs[0])
+    assert found.epochs == 5
+    assert found.seconds_per_epoch > 0
+    assert found.memory > 0
+    losses = [run.step()["loss"] for run in runs]
+    assert losses[0] == losses[1]
