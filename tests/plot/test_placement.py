@@ -70,7 +70,7 @@ def test_no_edge_runs_under_the_center(hub, node):
 def test_numbers_cover_neither_nodes_nor_one_another(hub, node):
     views = local_views(hub.explain(node), num_neighbors=5)
     for view, points in zip(views, laid_out(views)):
-        places = np.concatenate([*number_places(view, points), np.empty((0, 2))])
+        places = np.concatenate([*number_places(view, points, edge_paths(view, points)), np.empty((0, 2))])
         assert len(places) == sum(map(len, view.numbers))
         for one, other in itertools.combinations(places, 2):
             assert np.linalg.norm(one - other) > BADGE - 1e-9
@@ -84,7 +84,7 @@ def test_numbers_do_not_cover_the_names_of_nodes():
     points = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.15, -0.6]])
     names = ["a long name 14", "another name", "node 3"]
     view = view_of([[0, 1], [0, 2], [0, 3]], 4, {0: (1,), 1: (2,), 2: (3,)})
-    for place in np.concatenate(number_places(view, points, names)):
+    for place in np.concatenate(number_places(view, points, edge_paths(view, points), names)):
         for point, name in zip(points[1:], names):
             x, y = name_place(point, name)
             assert max(abs(place[0] - x) - CHARACTER * len(name) / 2, abs(place[1] - y) - LINE) > 0
@@ -97,7 +97,8 @@ def test_a_name_stays_in_its_picture():
 
 def test_several_numbers_of_one_edge_stand_side_by_side():
     points = np.array([[0.0, 0.0], [1.0, 0.0]])
-    (places,) = number_places(view_of([[0, 1]], 2, {0: (1, 2, 3)}), points)
+    view = view_of([[0, 1]], 2, {0: (1, 2, 3)})
+    (places,) = number_places(view, points, edge_paths(view, points))
     assert len(places) == 3
     np.testing.assert_allclose(np.linalg.norm(np.diff(places, axis=0), axis=1), BADGE)
 

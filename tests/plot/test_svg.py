@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from se_gnn.figures import decimal
 from se_gnn.plot.local_view import target_view
 from se_gnn.plot.palette import MATCH_COLORS
 from se_gnn.plot.svg import local_graph_pictures
@@ -59,7 +58,6 @@ def test_links_are_the_matches(hub, node):
         for edge, element in zip(picture.view.edge_ids.tolist(), of_class(root, "edge")):
             with_it = (matches.matched_ids == edge) & np.isin(matches.edge_ids, list(shown))
             assert [int(text) for text in element.get("data-m", "").split()] == matches.edge_ids[with_it].tolist()
-            assert element.get("data-s", "").split() == [decimal(value) for value in matches.similarity[with_it]]
 
 
 def test_strength_is_width_and_numbered_edges_are_bold(hub):

@@ -86,17 +86,18 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Attribu
     """One local graph; ``points`` [P, 2] are the positions of ``view.nodes``."""
     axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
     axes.set_axis_off()
-    _draw_edges(axes, view, points)
+    paths = edge_paths(view, points)
+    _draw_edges(axes, view, paths)
     _draw_nodes(axes, view, points, graph)
-    _draw_numbers(axes, view, points, _names(view, graph))
+    _draw_numbers(axes, view, number_places(view, points, paths, _names(view, graph)))
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
-def _draw_edges(axes: Axes, view: LocalView, points: Points) -> None:
+def _draw_edges(axes: Axes, view: LocalView, paths: list[Points]) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors = [], [], []
     every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
-    for path, numbers, width in zip(edge_paths(view, points), view.numbers, every_width):
+    for path, numbers, width in zip(paths, view.numbers, every_width):
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         segments += pieces(path, parts)
         widths += [width + _BOLD if numbers else width] * parts
@@ -139,8 +140,8 @@ def _names(view: LocalView, graph: AttributedGraph) -> list[str]:
     return [show(graph.caption(node), 14) for node in view.nodes[1:].tolist()]
 
 
-def _draw_numbers(axes: Axes, view: LocalView, points: Points, names: list[str]) -> None:
-    for places, numbers in zip(number_places(view, points, names), view.numbers):
+def _draw_numbers(axes: Axes, view: LocalView, spots: list[Points]) -> None:
+    for places, numbers in zip(spots, view.numbers):
         for place, number in zip(places, numbers):
             box = {"boxstyle": "round,pad=0.18", "fc": match_color(number), "ec": "white", "lw": 0.6}
             axes.text(

@@ -22,7 +22,7 @@ EDGE_OF_PICTURE = 1.15
 
 _LEAST = 0.2  # strength of the weakest edge that has a match
 _MARGIN = 0.03  # between an edge and a node that is not its end
-_BEND_POINTS = 13
+_BEND_POINTS = 7  # of a curve: few, because pages hold thousands of edges
 _BENDS = (0.25, 0.4, 0.55, 0.7, 0.9, 1.1, 1.3)  # how far a bent edge is pulled aside
 _STEPS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where on an edge a number may stand
 _ASIDE = (0.0, 0.6, -0.6, 1.1, -1.1, 1.8, -1.8)  # and how many widths beside it
@@ -43,16 +43,16 @@ def edge_paths(view: LocalView, points: Points) -> list[Points]:
     return [_path(points[ends], np.delete(points, ends, axis=0), np.delete(radius, ends)) for ends in view.ends]
 
 
-def number_places(view: LocalView, points: Points, names: Sequence[str] = ()) -> list[Points]:
+def number_places(view: LocalView, points: Points, paths: Sequence[Points], names: Sequence[str] = ()) -> list[Points]:
     """Where the numbers of each edge go, [count, 2] each: on the edge or beside it, clear of nodes, names and others.
 
-    ``names`` are those written at the nodes but the center, if any are.
+    ``paths`` are those of :func:`edge_paths`, ``names`` those written at the nodes but the center, if any are.
     """
     nodes = np.column_stack([points, np.full(len(points), NODE_RADIUS)])
     nodes[0, 2] = CENTER_RADIUS
     taken = np.concatenate([nodes, *(_name_circles(*pair) for pair in zip(points[1:], names))])  # [O, 3]
     places = []
-    for path, numbers in zip(edge_paths(view, points), view.numbers):
+    for path, numbers in zip(paths, view.numbers):
         found = _row(path, len(numbers), taken) if numbers else np.empty((0, 2))
         taken = np.concatenate([taken, np.column_stack([found, np.full(len(found), BADGE / 2)])])
         places.append(found)
@@ -95,7 +95,7 @@ def _path(ends: Points, others: Points, radius: Points) -> Points:
     """Straight if that is clear of all others, else the least bent curve that is, else the clearest."""
     along = ends[1] - ends[0]
     across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
-    best, most = ends, _clearance(np.linspace(ends[0], ends[1], _BEND_POINTS), others, radius)
+    best, most = ends, _clearance(ends, others, radius)
     if most >= 0:
         return best
     t = np.linspace(0, 1, _BEND_POINTS)[:, None]

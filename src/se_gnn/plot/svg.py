@@ -2,7 +2,7 @@
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
 edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
-them together; `data-s` has the similarity of each of these matches, in the same order.
+them together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
-Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
+Links = dict[int, list[int]]  # edge id -> edges of the explained node that it stands for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ def local_graph_pictures(
 
 
 def _own_links(target: LocalView) -> Links:
-    """Each shown edge of the explained node stands for itself; its similarity is its importance."""
-    return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
+    """Each shown edge of the explained node stands for itself."""
+    return {edge: [edge] for edge in target.edge_ids.tolist()}
 
 
 def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
@@ -66,10 +66,9 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     links: Links = {}
     if neighbor.matches is not None:
         shown = set(target.edge_ids.tolist())
-        columns = (neighbor.matches.edge_ids, neighbor.matches.matched_ids, neighbor.matches.similarity)
-        for edge, matched, value in zip(*(column.tolist() for column in columns)):
+        for edge, matched in zip(neighbor.matches.edge_ids.tolist(), neighbor.matches.matched_ids.tolist()):
             if edge in shown:
-                links.setdefault(matched, []).append((edge, value))
+                links.setdefault(matched, []).append(edge)
     return links
 
 
@@ -83,9 +82,10 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
             "aria-label": _in_words(view, explanation.caption(center)),
         },
     )
-    _draw_edges(root, view, points, links, explanation, own=own)
+    paths = edge_paths(view, points)
+    _draw_edges(root, view, paths, links, explanation, own=own)
     _draw_nodes(root, view, points, explanation)
-    _draw_numbers(root, view, points, links, explanation)
+    _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -101,12 +101,12 @@ def _in_words(view: LocalView, name: str) -> str:
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, points: Points, links: Links, explanation: Explanation, *, own: bool
+    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool
 ) -> None:
-    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
+    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
-    lines = zip(ids, edge_paths(view, points), view.numbers, strengths, view.similarity.tolist())
+    lines = zip(ids, paths, view.numbers, strengths, view.similarity.tolist())
     for (edge, (u, v)), path, numbers, strength, value in lines:
         group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
         title = ElementTree.SubElement(group, "title")
@@ -114,7 +114,7 @@ def _draw_edges(
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
         for part, piece in enumerate(pieces(path * _DOWN, parts)):
-            look = {"stroke-width": _at(width), "stroke-linecap": "butt" if len(piece) == 2 else "round"}
+            look = {"stroke-width": _at(width)}
             if numbers:
                 look |= {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])}
             for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
@@ -155,8 +155,7 @@ def _names(view: LocalView, explanation: Explanation) -> list[str]:
     return [shorten(readable(explanation.caption(node)), 14) for node in view.nodes[1:].tolist()]
 
 
-def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Links, explanation: Explanation) -> None:
-    places = number_places(view, points, _names(view, explanation))
+def _draw_numbers(root: Svg, view: LocalView, places: list[Points], links: Links) -> None:
     for edge, spots, numbers in zip(view.edge_ids.tolist(), places, view.numbers):
         for (x, y), number in zip(spots * _DOWN, numbers):
             group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get(edge))})
@@ -194,13 +193,8 @@ def _meaning(value: float, *, own: bool) -> str:
     return f"{'importance' if own else 'similarity'} {decimal(value)}"
 
 
-def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
-    if not matches:
-        return {}
-    return {
-        "data-m": " ".join(str(edge) for edge, _ in matches),
-        "data-s": " ".join(decimal(value) for _, value in matches),
-    }
+def _linked(edges: list[int] | None) -> dict[str, str]:
+    return {"data-m": " ".join(map(str, edges))} if edges else {}
 
 
 def match_class(number: int) -> str:
