@@ -20,11 +20,11 @@ endif
 endif
 
 # The paper's tables and figures: make reproduce-table-2 SEEDS=5, or QUICK=1 for one seed.
-REPRODUCE := default table-1 table-2 more-seeds authors-settings figure-3 table-4 table-5 figure-4 figure-5 figure-6 figure-7 presets truth agreement
+REPRODUCE := default table-1 table-2 more-seeds authors-settings figure-3 table-4 table-5 figure-4 figure-5 figure-6 figure-7 presets truth agreement labels
 SEEDS ?= $(if $(QUICK),1,5)
 REPRODUCE_ARGS ?=
 
-.PHONY: help demo test test-slow test-gpu lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
+.PHONY: help demo test test-slow test-gpu fuzz lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
 .NOTPARALLEL: # two installations into one .venv would get in each other's way
 
 help: ## list the targets
@@ -41,6 +41,9 @@ test-slow: .venv/.test-stamp ## run the tests that take minutes
 
 test-gpu: .venv/.test-stamp ## run the tests that need CUDA; without a device they fail
 	$(BIN)/python -m pytest -m gpu $(PYTEST_ARGS)
+
+fuzz: .venv/.test-stamp ## read 100,000 spoiled files; FUZZ_ARGS="--only 4711" runs one case
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ_ARGS)
 
 lint: .venv/.lint-stamp ## check style, types and the layers
 	$(BIN)/ruff check .

@@ -109,8 +109,8 @@ CASES: tuple[Case, ...] = (
         title="Cora, full explanation of a node, amortized over all nodes, against GNNExplainer",
         workload="benchmarks.workloads.explaining:against_gnn_explainer",
         dataset="cora",
-        ours="K neighbors, matched edges and edge importance of every node; seconds a node",
-        baseline="PyG's GNNExplainer, 200 epochs on a trained 2-layer GCN; seconds a node",
+        ours="K neighbors, matched edges and edge importance of every node; seconds per node",
+        baseline="PyG's GNNExplainer, 200 epochs on a trained 2-layer GCN; seconds per node",
         figures=(_speedup(20_000),),
     ),
     Case(
@@ -145,7 +145,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         name="amazon-photo",
-        title="Amazon-Photo, 20 labeled a class: train, predict and explain every node, exact inference",
+        title="Amazon-Photo, 20 labeled per class: train, predict and explain every node, exact inference",
         workload="benchmarks.workloads.scale:everything",
         dataset="amazon-photo",
         preset="paper",
@@ -156,7 +156,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         name="coauthor-physics",
-        title="Coauthor-Physics, 20 labeled a class: train, predict and explain every node, exact inference",
+        title="Coauthor-Physics, 20 labeled per class: train, predict and explain every node, exact inference",
         workload="benchmarks.workloads.scale:everything",
         dataset="coauthor-physics",
         preset="paper",

@@ -31,7 +31,7 @@ def load_graph(name: str, *, seed: int) -> AttributedGraph:
 def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> AttributedGraph:
     """A random graph of fixed mean degree in which 4 of 5 edges join nodes of one class.
 
-    The labeled set does not grow with the graph: the same number of nodes a class, and local graphs of the same size.
+    The labeled set does not grow with the graph: the same number of nodes per class, and local graphs of the same size.
     """
     generator = np.random.default_rng([seed, num_nodes])
     labels = np.arange(num_nodes) % NUM_CLASSES

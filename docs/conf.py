@@ -1,13 +1,17 @@
 """Sphinx settings; build with `make docs`."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "se-gnn"
 author = "The se-gnn developers"
 copyright = author
 version = release = installed_version("se-gnn")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -23,4 +27,7 @@ autodoc_default_options = {
 napoleon_custom_sections = ["Shapes"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # drawn by the browser: no script, no network
+html_static_path = ["static"]
+html_css_files = ["equations.css"]
 html_title = f"se-gnn {release}"

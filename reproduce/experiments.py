@@ -16,6 +16,7 @@ from reproduce import (
     figure_5,
     figure_6,
     figure_7,
+    labels,
     more_seeds,
     presets,
     table_1,
@@ -43,6 +44,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         presets,
         truth,
         agreement,
+        labels,
     )
 }
 

@@ -19,7 +19,7 @@ GCN_EPOCHS = 200
 
 
 def against_gnn_explainer(case: Case, run: RunSettings) -> Outcome:
-    """Explanations of all nodes, in seconds a node, against GNNExplainer on another test node each round."""
+    """Explanations of all nodes, in seconds per node, against GNNExplainer on another test node each round."""
     graph = load_graph(case.dataset, seed=run.seed)
     config = ours.config_for(graph, preset=case.preset, settings=case.settings)
     nodes = graph.test[:5] if run.quick else np.arange(graph.num_nodes)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score
 from sklearn.model_selection import ParameterGrid
 
 from reproduce.job import Job
@@ -19,7 +18,7 @@ from se_gnn.explain.metrics import accuracy
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction, TrainedModel
-from se_gnn.report.measures import calibrate
+from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import resolve_device, train
 
 RANK = 5  # k of precision@k
@@ -51,12 +50,8 @@ def measure(job: Job, device: str) -> dict[str, Any]:
 
 def quality(probabilities: FloatArray, graph: AttributedGraph) -> dict[str, float]:
     """Figures of the test nodes, from their class probabilities [T, C]."""
-    truth, predicted = graph.labels[graph.test], probabilities.argmax(axis=1)
-    return {
-        "accuracy": accuracy(predicted, truth),
-        "macro_f1": float(f1_score(truth, predicted, average="macro", zero_division=0)),
-        "calibration_error": float(calibrate(probabilities, truth).error),
-    }
+    figures = classification_metrics(probabilities, graph.labels[graph.test])
+    return {name: figures[name] for name in ("accuracy", "macro_f1", "calibration_error")}
 
 
 def evidence(trained: TrainedModel, prediction: Prediction) -> dict[str, float]:

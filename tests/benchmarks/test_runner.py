@@ -87,12 +87,12 @@ class _Report:
 
 
 def test_missing_data_skips_the_case_and_says_why(monkeypatch, tmp_path):
-    def no_network(url, timeout):
+    def no_network(url, **how):
         raise OSError("no network in tests")
 
     monkeypatch.delenv("SE_GNN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("se_gnn.datasets.raw_files.urllib.request.urlopen", no_network)
+    monkeypatch.setattr("pooch.retrieve", no_network)
     (record,) = run_cases([BY_NAME["amazon-photo"]], RunSettings(quick=True))["cases"]
     assert record["status"] == "skipped"
     assert "SE_GNN_DATA" in record["reason"]

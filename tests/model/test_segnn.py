@@ -190,7 +190,7 @@ def test_more_nearest_than_labeled_nodes_is_an_error():
 
 def test_a_graph_with_other_features_is_an_error():
     model = SEGNN(4, small_config())
-    with pytest.raises(InputError, match="the model reads 4 features a node, graph has 5"):
+    with pytest.raises(InputError, match="the model reads 4 features per node, graph has 5"):
         model.embed(random_graph(0))
 
 

@@ -17,11 +17,11 @@ def named(figure, gid):
 
 
 @pytest.mark.parametrize("method", ["tsne", "pca"])
-def test_the_node_its_voters_and_all_others_are_on_the_map(hub, method):
+def test_the_node_its_labeled_neighbors_and_all_others_are_on_the_map(hub, method):
     explanation = hub.explain(45)
     figure = embedding_figure(explanation, method=method)
     assert len(named(figure, "target")) == 1
-    assert len(named(figure, "voter")) == len(explanation.neighbors)
+    assert len(named(figure, "neighbor")) == len(explanation.neighbors)
     assert sum(len(nodes.get_offsets()) for nodes in named(figure, "nodes")) == 60
     graph = hub.trained.graph
     colors = {to_hex(nodes.get_facecolor()[0]) for nodes in named(figure, "nodes")}
@@ -30,14 +30,14 @@ def test_the_node_its_voters_and_all_others_are_on_the_map(hub, method):
         assert figure_bytes(figure, kind)
 
 
-def test_lines_lead_from_the_node_to_its_voters_and_are_as_wide_as_they_count(hub):
+def test_lines_lead_from_the_node_to_its_labeled_neighbors_and_are_as_wide_as_they_count(hub):
     explanation = hub.explain(45)
     figure = embedding_figure(explanation, method="pca")
     (start,) = named(figure, "target")[0].get_offsets()
     votes = named(figure, "vote")
     assert len(votes) == len(explanation.neighbors)
-    for line, voter in zip(votes, named(figure, "voter")):
-        np.testing.assert_allclose(line.get_xydata(), [start, voter.get_offsets()[0]])
+    for line, neighbor in zip(votes, named(figure, "neighbor")):
+        np.testing.assert_allclose(line.get_xydata(), [start, neighbor.get_offsets()[0]])
     widths = [line.get_linewidth() for line in votes]
     assert widths == sorted(widths, reverse=True)
 

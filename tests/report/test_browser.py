@@ -395,3 +395,20 @@ def wait(browser, script):
     from selenium.webdriver.support.ui import WebDriverWait
 
     WebDriverWait(browser, 5).until(lambda driver: driver.execute_script(script))
+
+
+def test_a_tooltip_says_the_similarity_of_its_match_or_how_many_there_are(open_page, distance_page, by_distance):
+    browser = open_page(distance_page)
+    explanation = Explainer(by_distance).explain(NODE)
+    edges = browser.execute_script(
+        "return [...document.querySelectorAll(`#node-${arguments[0]} figure:not(.own)`)].flatMap((figure, column) =>"
+        " [...figure.querySelectorAll('.edge[data-m]')].map(e => [column, e.dataset.m, e.firstChild.textContent]))",
+        NODE,
+    )
+    assert edges
+    for column, ids, title in edges:
+        matches = explanation.neighbors[column].matches
+        rows = np.searchsorted(matches.edge_ids, [int(one) for one in ids.split()])
+        best = decimal(matches.similarity[rows].max())
+        several = f"matched with {len(rows)} edges, similarity up to {best}"
+        assert title.endswith(f": similarity {best}" if len(rows) == 1 else several)

@@ -85,3 +85,15 @@ def test_graphs_that_were_not_run_are_left_out(tmp_path):
     assert "| Cora, public split | 83.0 ± 0.0 | not run yet | not run yet |" in text
     assert "| Cora, public split | 82.0 ± 0.0 | 80.0 ± 0.0 | 2.0 ± 0.0 | 40.0 ± 0.0 | 0.5 | 30 | 1.2 |" in text
     assert "PubMed" not in text
+
+
+def test_more_labels_add_to_fewer_and_leave_validation_and_test_alone():
+    from reproduce.measures.labels import with_labels
+
+    graph = random_graph(seed=0)
+    few, more = with_labels(graph, 1, seed=3), with_labels(graph, 2, seed=3)
+    assert set(few.train) <= set(more.train)
+    assert max(np.bincount(graph.labels[few.train])) == 1
+    for one in (few, more):
+        assert one.val.tolist() == graph.val.tolist()
+        assert one.test.tolist() == graph.test.tolist()

@@ -46,7 +46,7 @@ class DeepKNN(NetworkBaseline):
     r"""Vote of the labeled nodes whose representations h are nearest.
 
     The similarity of two nodes is :math:`-\|h_t - h_l\|`, of two edges the same with the means of their ends'
-    representations. The weight of a voter is a softmax of similarity / tau over the K nearest, Eq. (8). A labeled node
+    representations. The weight of a vote is a softmax of similarity / tau over the K nearest, Eq. (8). A labeled node
     does not vote for itself. Of equally near nodes, or edges, the one that comes first is nearer.
     """
 

@@ -21,7 +21,7 @@ class GINSettings(NetworkSettings):
 
 
 class GIN(NetworkBaseline):
-    r"""Layers that hand what they heard from the neighbors to an MLP with two linear layers.
+    r"""Layers that aggregate the neighbors and hand the result to an MLP with two linear layers.
 
     ``sum`` is GIN, by PyG's layer: :math:`\mathrm{MLP}((1 + \epsilon) x_i + \sum_{j \in N(i)} x_j)`, where
     :math:`\epsilon` is learned, with a ReLU between layers. ``normalized`` is what the authors of SE-GNN publish under

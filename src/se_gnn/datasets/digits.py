@@ -25,7 +25,7 @@ LARGEST_PIXEL = 16.0
 
 
 def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
-    """The 1,797 digits; 10 a class are labeled, 20 a class validate, the others test, drawn by ``seed``.
+    """The 1,797 digits; 10 per class are labeled, 20 per class validate, the others test, drawn by ``seed``.
 
     ``data_dir`` is not looked at: the pictures come with scikit-learn.
     """

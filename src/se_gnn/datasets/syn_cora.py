@@ -2,7 +2,7 @@
 
 Written from the description in "Towards Self-Explainable Graph Neural Network", section 5.1:
 
-- a motif is the 2-hop local graph of a paper of Cora; three motifs a class, no paper in two of them;
+- a motif is the 2-hop local graph of a paper of Cora; three motifs per class, no paper in two of them;
 - every motif is planted several times, its words and edges disturbed more or less; copies of one paper have one node
   role, copies of one citation one edge role, and 0 is the role of everything else;
 - the basis is the part of Cora among some of the other papers, without those that then stand alone;

@@ -1,4 +1,4 @@
-"""Encoder, Eq. (1): an MLP, then one residual layer that hears the neighbors.
+"""Encoder, Eq. (1): an MLP, then one residual layer that aggregates the neighbors.
 
 Shapes: N nodes, F features, D hidden.
 """
@@ -82,7 +82,7 @@ class Encoder(nn.Module):
         return h
 
     def residual(self, h: Tensor, heard: Tensor) -> Tensor:
-        """H from H^m and what each node hears of it, [..., D]."""
+        """H from H^m and what each node aggregates of it, [..., D]."""
         if self.weight is not None:
             return torch.relu(linear(heard, self.weight.weight)) + h
         assert self.scale is not None

@@ -64,9 +64,9 @@ class EncoderInputs:
 def propagation(
     edges: IntArray, num_nodes: int, aggregation: Aggregation, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
-    """How a node hears its neighbors: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or the neighbor mean D^-1 A.
+    """How neighbors are aggregated: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or the neighbor mean D^-1 A.
 
-    A node without neighbors hears itself (``gcn``) or nothing (``mean``).
+    A node without neighbors has itself alone (``gcn``) or nothing (``mean``).
     """
     u, v = edges[:, 0], edges[:, 1]
     degrees = np.bincount(edges.ravel(), minlength=num_nodes)

@@ -73,7 +73,7 @@ class Explanations:
 
 
 def usual_similarity(matching: EdgeMatching, rows: Int32Array | IntArray, voters: IntArray) -> FloatArray:
-    """How well the voters that have edges match each of some edges, on average; a voter of -1 does not vote."""
+    """How well the labeled neighbors that have edges match each of some edges, on average; -1 stands for none."""
     similarity = matching.similarity[np.ix_(rows, voters[voters >= 0])]
     known = np.isfinite(similarity)
     mean: FloatArray = np.where(known, similarity, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)

@@ -185,7 +185,7 @@ def _effects(
 
 
 def _between(propagation: SparseMatrix, nodes: list[int]) -> Tensor:
-    """How these nodes hear one another, [U, U]."""
+    """What these nodes aggregate of one another, [U, U]."""
     ptr, columns, values = propagation.rows.crow_indices(), propagation.rows.col_indices(), propagation.values
     block = torch.zeros(len(nodes), len(nodes), device=values.device)
     for i, node in enumerate(nodes):

@@ -76,8 +76,8 @@ def finish_interrupted(folder: Path) -> None:
         _check(folder / COMMIT, record.files)
         _move(folder, record)
         note.append(f"finished an interrupted write of {folder}")
-    elif _is_folder(folder / COMMIT):
-        remove_tree(folder / COMMIT)  # all moved: the record goes last
+    elif os.path.lexists(folder / COMMIT):
+        remove_tree(folder / COMMIT)  # all moved, the record goes last; or a link, which is never followed
     if os.path.lexists(folder / NEW):
         remove_tree(folder / NEW)
         note.append(f"removed what an interrupted write of {folder} had left; the files before it are whole")

@@ -1,5 +1,6 @@
 """Attributed graphs, their local graphs, and how they are perturbed."""
 
+import se_gnn.compiled_code  # noqa: F401 (before any compiled function is declared)
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport
 from se_gnn.graph.columns import Column
 from se_gnn.graph.labels import UNKNOWN

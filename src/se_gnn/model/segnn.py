@@ -57,6 +57,6 @@ class SEGNN(nn.Module):
         """Embeddings of all nodes, [N, D]."""
         if graph.num_features != self.encoder.layers[0].in_features:
             expected = self.encoder.layers[0].in_features
-            raise InputError(f"the model reads {expected} features a node, {graph.name} has {graph.num_features}")
+            raise InputError(f"the model reads {expected} features per node, {graph.name} has {graph.num_features}")
         h: Tensor = self(self.inputs(graph))
         return h

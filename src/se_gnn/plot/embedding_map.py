@@ -1,4 +1,4 @@
-"""All nodes by their embeddings in one picture, with the explained node and its voters."""
+"""All nodes by their embeddings in one picture, with the explained node and its labeled neighbors."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MOST_CLASSES = 12  # of the legend
 
 
 def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_nodes: int = MOST_NODES) -> Figure:
-    """A map of the embeddings: near on the map means similar by themselves; lines lead to the voters.
+    """A map of the embeddings: near on the map means similar by themselves; lines lead to the labeled neighbors.
 
-    The node, its voters and all labeled nodes are on it, and as many others, drawn at random, as there is room for.
+    The node and all labeled nodes are on it, and as many others, drawn at random, as there is room for.
 
     Args:
         explanation: of one node of the model.
@@ -54,7 +54,7 @@ def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_
             ends = np.stack([where[explanation.node], where[neighbor.node]])
             width = 0.4 + 2.2 * neighbor.weight / strongest
             axes.plot(*ends.T, color=INK, linewidth=width, alpha=0.55, zorder=3, gid="vote")
-            _ringed(axes, where[neighbor.node], graph, neighbor.node, size=70, gid="voter")
+            _ringed(axes, where[neighbor.node], graph, neighbor.node, size=70, gid="neighbor")
         _ringed(axes, where[explanation.node], graph, explanation.node, size=190, gid="target")
         predicted = (
             f"‘{show(explanation.predicted_name)}’ ({percent(explanation.probabilities[explanation.predicted])})"
@@ -100,7 +100,8 @@ def _ringed(axes: Axes, point: Any, graph: AttributedGraph, node: int, *, size: 
 def _caption(graph: AttributedGraph, shown: int, voters: int, method: Method) -> str:
     part = f"{shown:,} of {graph.num_nodes:,} nodes" if shown < graph.num_nodes else f"all {shown:,} nodes"
     how = "t-SNE" if method == "tsne" else "principal components"
-    lines = "line to its voter" if voters == 1 else f"lines to its {voters} voters, as wide as they count"
+    nearest = "line to its nearest labeled node"
+    lines = nearest if voters == 1 else f"lines to its {voters} nearest labeled nodes, as wide as they count"
     return f"{part} by their embeddings ({how}); large ring: the node;\n{lines}"
 
 

@@ -31,7 +31,7 @@ _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
-Links = dict[int, list[int]]  # edge id -> edges of the explained node that it stands for
+Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ def local_graph_pictures(
 
 
 def _own_links(target: LocalView) -> Links:
-    """Each shown edge of the explained node stands for itself."""
-    return {edge: [edge] for edge in target.edge_ids.tolist()}
+    """Each shown edge of the explained node stands for itself; its similarity is its importance."""
+    return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
 
 
 def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
@@ -66,9 +66,10 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     links: Links = {}
     if neighbor.matches is not None:
         shown = set(target.edge_ids.tolist())
-        for edge, matched in zip(neighbor.matches.edge_ids.tolist(), neighbor.matches.matched_ids.tolist()):
+        columns = (neighbor.matches.edge_ids, neighbor.matches.matched_ids, neighbor.matches.similarity)
+        for edge, matched, value in zip(*(column.tolist() for column in columns)):
             if edge in shown:
-                links.setdefault(matched, []).append(edge)
+                links.setdefault(matched, []).append((edge, value))
     return links
 
 
@@ -90,7 +91,7 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
 
 
 def _in_words(view: LocalView, name: str) -> str:
-    """A description for screen readers."""
+    """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
     total = len(view.edges) + view.hidden
@@ -110,7 +111,8 @@ def _draw_edges(
     for (edge, (u, v)), path, numbers, strength, value in lines:
         group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
         title = ElementTree.SubElement(group, "title")
-        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {_meaning(value, own=own)}"
+        meaning = _meaning(value, links.get(edge, []), own=own)
+        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
         for part, piece in enumerate(pieces(path * _DOWN, parts)):
@@ -187,14 +189,20 @@ def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kin
     ElementTree.SubElement(root, "text", {**place, "fill": color, "stroke": "none"}).text = text
 
 
-def _meaning(value: float, *, own: bool) -> str:
+def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> str:
+    """What an edge's number is; an edge that several are matched with has another similarity with each."""
     if not math.isfinite(value):
         return "no edges to compare with" if own else "nothing is matched with it"
-    return f"{'importance' if own else 'similarity'} {decimal(value)}"
+    if own:
+        return f"importance {decimal(value)}"
+    if not matches:
+        return f"matched with edges that are not shown, similarity up to {decimal(value)}"
+    best = decimal(max(similarity for _, similarity in matches))
+    return f"similarity {best}" if len(matches) == 1 else f"matched with {len(matches)} edges, similarity up to {best}"
 
 
-def _linked(edges: list[int] | None) -> dict[str, str]:
-    return {"data-m": " ".join(map(str, edges))} if edges else {}
+def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
+    return {"data-m": " ".join(str(edge) for edge, _ in matches)} if matches else {}
 
 
 def match_class(number: int) -> str:

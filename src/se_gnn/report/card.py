@@ -12,7 +12,8 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
-from se_gnn.report.measures import Calibration, Scores, calibrate, part_of, score
+from se_gnn.model.metrics import Calibration, calibrate
+from se_gnn.report.measures import Scores, part_of, score
 from se_gnn.report.predictions import PARTS
 from se_gnn.similarity import measure_named
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from se_gnn.figures import percent
-from se_gnn.report.measures import Calibration
+from se_gnn.model.metrics import Calibration
 
 _SIZE, _LEFT, _BOTTOM = 200, 34, 30
 

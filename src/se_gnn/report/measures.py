@@ -1,4 +1,4 @@
-"""How good predictions are: by class, and whether a probability means what it says. Shapes: T nodes, C classes."""
+"""The figures of the model card. Shapes: T nodes, C classes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import Prediction
-from se_gnn.model.metrics import Bin, Calibration, calibrate, classification_metrics
-
-__all__ = ["Bin", "Calibration", "Scores", "calibrate", "part_of", "score"]
+from se_gnn.model.metrics import classification_metrics
 
 
 @dataclass(frozen=True, slots=True)

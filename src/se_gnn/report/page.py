@@ -29,6 +29,7 @@ from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
 from se_gnn.report.node import node_parts
 from se_gnn.report.node_image import NodeImages
 from se_gnn.report.predictions import prediction_table
+from se_gnn.similarity import measure_named
 
 NEIGHBORS = 4  # that come with a picture
 
@@ -77,6 +78,7 @@ def report_html(
         version=__version__,
         graph=graph,
         config=trained.config,
+        measure=measure_named(trained.config.similarity.measure),
         card=card,
         reliability=reliability_diagram(card.calibration),
         predictions=prediction_table(prediction, graph, explained=wanted),

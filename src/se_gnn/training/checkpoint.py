@@ -30,6 +30,7 @@ from se_gnn.graph import AttributedGraph
 
 NAME = "checkpoint.safetensors"
 VERSION = "2"
+_ADAM = ("step", "exp_avg", "exp_avg_sq")  # of each parameter
 RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch, or the result, asks for
 
 
@@ -137,9 +138,9 @@ def _fits_optimizer(found: Mapping[str, Tensor], parameters: Sequence[Tensor]) -
     shapes = {
         f"{index}/{name}": torch.Size() if name == "step" else tensor.shape
         for index, tensor in enumerate(parameters)
-        for name in ("step", "exp_avg", "exp_avg_sq")
+        for name in _ADAM
     }
-    whole = all(found.keys() >= {f"{key.partition('/')[0]}/{name}" for name in ("step", "exp_avg")} for key in found)
+    whole = all(found.keys() >= {f"{key.partition('/')[0]}/{name}" for name in _ADAM} for key in found)
     return whole and all(
         name in shapes and tensor.shape == shapes[name] and tensor.dtype == torch.float32
         for name, tensor in found.items()

@@ -43,7 +43,7 @@ def test_precision_counts_as_a_loop_does(k, seed):
 def test_what_is_not_defined_is_refused():
     with pytest.raises(InputError, match="k must be between 1 and the 3 neighbors given, got 4"):
         precision_at_k(TARGETS, NEIGHBORS, LABELS, 4)
-    with pytest.raises(InputError, match="one row a target"):
+    with pytest.raises(InputError, match="one row per target"):
         precision_at_k(TARGETS, NEIGHBORS[:1], LABELS, 1)
     with pytest.raises(InputError, match="node 1 has role 0"):
         node_matching_accuracy(TARGETS, NEIGHBORS, np.array([1, 0, 1, 1, 1]))
@@ -51,5 +51,5 @@ def test_what_is_not_defined_is_refused():
         precision_at_k(TARGETS[:0], NEIGHBORS[:0], LABELS, 1)
     with pytest.raises(InputError, match="at least one node"):
         accuracy(LABELS[:0], LABELS[:0])
-    with pytest.raises(InputError, match="one entry a node"):
+    with pytest.raises(InputError, match="one entry per node"):
         accuracy(LABELS, LABELS[:2])

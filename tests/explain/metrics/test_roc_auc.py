@@ -121,7 +121,7 @@ def test_what_is_not_defined_is_refused(graph):
         se_gnn_one_hop_auc(graph, {0: good})
     with pytest.raises(InputError, match="edges in and outside of motifs, got 0 in 0"):
         se_gnn_one_hop_auc(graph, {})
-    with pytest.raises(InputError, match="importance of node 2 must have one entry an edge"):
+    with pytest.raises(InputError, match="importance of node 2 must have one entry per edge"):
         se_gnn_one_hop_auc(graph, {2: (good[0], good[1][:2])})
     with pytest.raises(InputError, match="names an edge twice"):
         se_gnn_one_hop_auc(graph, {2: of(graph, [0, 1, 2, 3, 3], [0.9, 0.3, 0.8, 0.4, 0.1])})

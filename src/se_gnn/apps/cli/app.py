@@ -24,6 +24,7 @@ from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
+from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError, shortened
 
@@ -59,10 +60,11 @@ def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
     except InputError as error:
         _say(f"error: {_one_line(str(error))}")
         raise typer.Exit(MISTAKE) from error
-    except OSError as error:  # a name that is too long, a folder without permission, a disk that is gone
-        if error.errno == errno.EPIPE or error.filename is None:
+    except OSError as error:  # a name that is too long, a folder without permission, a disk that is full or gone
+        if error.errno == errno.EPIPE:  # the reader of our output has gone, as `head` does: no mistake
             raise
-        _say(f"error: {shortened(error.filename, quoted=False)}: {error.strerror}")
+        where = "" if error.filename is None else f"{shortened(error.filename, quoted=False)}: "
+        _say(f"error: {where}{error.strerror or error}")
         raise typer.Exit(MISTAKE) from error
     except _UsageError as error:  # an option that is missing, unknown, or has a bad value
         where = getattr(error, "ctx", None) or ctx
@@ -175,4 +177,5 @@ app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 def main() -> None:
     """Entry point of the command `se-gnn`."""
+    open_standard_streams()
     app(prog_name="se-gnn")

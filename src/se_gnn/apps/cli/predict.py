@@ -1,4 +1,4 @@
-"""`se-gnn predict`: a row a node, as CSV, JSON lines or Parquet."""
+"""`se-gnn predict`: one row per node, as CSV, JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def predict(
 ) -> None:
     """Predict the class of every node and write it to a file.
 
-    A row a node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with their
-    weights. A labeled node is predicted by the others.
+    One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
+    their weights. A labeled node is predicted by the others.
     """
     from se_gnn.files import replace_file, writing_to
     from se_gnn.model.folder import load_model_on

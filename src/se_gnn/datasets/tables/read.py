@@ -138,7 +138,7 @@ def _without_marks(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _csv_error(path: Path, separator: str, header: Header, text: str) -> InputError:
     """Say what is wrong with a file that did not parse, and where."""
-    if "UTF8" in text or "utf-8" in text.lower():
+    if "UTF8" in text or "utf-8" in text.lower() or not _is_utf8(path):
         return _not_utf8(path, separator, header)
     uneven: list[Any] = []
 
@@ -163,6 +163,16 @@ def _csv_error(path: Path, separator: str, header: Header, text: str) -> InputEr
         f"{first.expected_columns}, at the separator {separator!r}: {start!r} ({len(uneven)} such rows); "
         "is it the right separator (--sep), or is a quote missing?"
     )
+
+
+def _is_utf8(path: Path) -> bool:
+    with path.open(encoding="utf-8", newline="") as file:
+        try:
+            while file.read(1 << 20):
+                pass
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def _not_utf8(path: Path, separator: str, header: Header) -> InputError:

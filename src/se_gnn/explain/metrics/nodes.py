@@ -16,7 +16,7 @@ def accuracy(predicted: IntArray, labels: IntArray) -> float:
     """
     predicted, labels = np.asarray(predicted), np.asarray(labels)
     if predicted.shape != labels.shape or predicted.ndim != 1:
-        raise InputError(f"predicted and labels must have one entry a node, got {predicted.shape} and {labels.shape}")
+        raise InputError(f"predicted and labels must have one entry per node, got {predicted.shape} and {labels.shape}")
     if not len(labels):
         raise InputError("accuracy needs at least one node, got none")
     return float((predicted == labels).mean())
@@ -42,7 +42,7 @@ def precision_at_k(targets: IntArray, neighbors: IntArray, labels: IntArray, k: 
     targets, neighbors, labels = np.asarray(targets), np.asarray(neighbors), np.asarray(labels)
     if neighbors.ndim != 2 or targets.shape != neighbors.shape[:1]:
         raise InputError(
-            f"neighbors must have one row a target, got shape {neighbors.shape} for {len(targets)} targets"
+            f"neighbors must have one row per target, got shape {neighbors.shape} for {len(targets)} targets"
         )
     if not len(targets):
         raise InputError("precision@k needs at least one target, got none")

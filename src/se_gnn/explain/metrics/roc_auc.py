@@ -99,7 +99,7 @@ def _both_directions(graph: AttributedGraph, node: int, edges: Any, importance: 
     """Importance of every edge of the graph as (u, v) and as (v, u), [E, 2]; NaN where none is given."""
     pairs, given = np.asarray(edges, dtype=np.int64).reshape(-1, 2), np.asarray(importance, dtype=np.float64)
     if given.shape != (len(pairs),):
-        raise InputError(f"importance of node {node} must have one entry an edge ({len(pairs)}), got {given.shape}")
+        raise InputError(f"importance of node {node} must have one entry per edge ({len(pairs)}), got {given.shape}")
     ids = values_of_edges(graph.edges, np.arange(graph.num_edges), pairs)
     slots = 2 * ids + (pairs[:, 0] > pairs[:, 1])
     if len(np.unique(slots)) != len(slots):

@@ -1,0 +1,44 @@
+"""Write what the pages take from the code.
+
+python -m docs.generate presets      # the tables of settings, docs/method.md
+python -m docs.generate examples     # the output of commands, docs/command-line.md and README.md; trains on digits
+python -m docs.generate pictures     # docs/images; trains on digits
+python -m docs.generate notebooks    # runs them and keeps their outputs
+python -m docs.generate guides       # figures of the guides, out of results and searches
+python -m docs.generate all
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from docs.generate.examples import write_examples
+from docs.generate.guides import write_guides
+from docs.generate.notebooks import write_notebooks
+from docs.generate.pictures import write_pictures
+from docs.generate.presets import write_presets
+
+PARTS = {
+    "presets": write_presets,
+    "guides": write_guides,
+    "examples": write_examples,
+    "pictures": write_pictures,
+    "notebooks": write_notebooks,
+}
+
+
+def main() -> None:
+    """Write some parts, or all."""
+    parser = argparse.ArgumentParser(
+        prog="python -m docs.generate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="+", choices=[*PARTS, "all"])
+    wanted = parser.parse_args().parts
+    for name, write in PARTS.items():
+        if name in wanted or "all" in wanted:
+            write()
+            print(f"wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

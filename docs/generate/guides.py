@@ -1,0 +1,77 @@
+"""Figures of the short guides: how long, which settings, how many labels; all out of committed results."""
+
+from __future__ import annotations
+
+import json
+
+from docs.generate.blocks import ROOT, replaced
+from reproduce.markdown import table
+from reproduce.store import Store
+from reproduce.tried import Searches
+
+from reproduce import labels
+
+DOCS = ROOT / "docs"
+PUBLISHED = ROOT / "benchmarks" / "published"
+MEASURED = {
+    "pubmed": "PubMed: 19,717 nodes, 44,324 edges, 60 labeled",
+    "amazon-photo": "Amazon-Photo: 7,650 nodes, 119,081 edges, 160 labeled",
+    "coauthor-physics": "Coauthor-Physics: 34,493 nodes, 247,962 edges, 100 labeled",
+}
+PHASES = ("load", "train", "predict", "explain")
+
+
+def write_guides() -> None:
+    """Put the figures into the three pages."""
+    pages = {"how-long": how_long, "which-settings": which_settings, "how-many-labels": counts}
+    for name, render in pages.items():
+        page = DOCS / f"{name}.md"
+        page.write_text(replaced(page.read_text(encoding="utf-8"), "guides", render()), encoding="utf-8")
+
+
+def how_long() -> str:
+    """Seconds of each phase and peak memory, of the benchmarks, and of the default preset where it was run."""
+    cases = {}
+    for name in ("cpu-2-cores.json", "cpu-2-cores.rerun.json"):
+        run = json.loads((PUBLISHED / name).read_text(encoding="utf-8"))
+        cases |= {case["name"]: case for case in run["cases"] if case["status"] == "measured"}
+    rows = []
+    for name, title in MEASURED.items():
+        phases = cases[name]["details"]["seconds of each phase"]
+        peak = next(figure["median"] for figure in cases[name]["figures"] if figure["unit"] == "GB")
+        settings = ", ".join(f"`{one}`" for one in cases[name]["settings"]) or "none changed"
+        preset = f"`{cases[name]['preset']}`, {settings}"
+        rows.append([title, preset, *(f"{phases[phase]:.1f} s" for phase in PHASES), f"{peak:.1f} GB"])
+    return table(["on two CPU cores", "preset, settings", *PHASES, "peak memory"], rows)
+
+
+def which_settings() -> str:
+    """For each data set and setting that a search varied, the best validation accuracy that each value reached."""
+    searches = Searches("se-gnn")
+    rows = []
+    for dataset in searches.datasets:
+        tried = searches.of(dataset)
+        keys = sorted({key for one in tried for key in one.settings if key != "preset"})
+        for key in keys:
+            reached: dict[str, float] = {}
+            for one in tried:
+                if key in one.settings:
+                    value = str(one.settings[key])
+                    reached[value] = max(reached.get(value, 0.0), one.mean)
+            if len(reached) > 1:
+                cells = ", ".join(f"{value}: {100 * best:.1f}" for value, best in sorted(reached.items(), key=_number))
+                gap = 100 * (max(reached.values()) - min(reached.values()))
+                rows.append([dataset, f"`{key}`", cells, f"{gap:.1f}"])
+    return table(["data set", "setting", "value: best validation accuracy reached", "between the values"], rows)
+
+
+def counts() -> str:
+    """Accuracy by the number of labeled nodes."""
+    return labels.render(Store(), DOCS)
+
+
+def _number(pair: tuple[str, float]) -> tuple[float, str]:
+    try:
+        return float(pair[0]), pair[0]
+    except ValueError:
+        return float("inf"), pair[0]

@@ -1,0 +1,94 @@
+"""Compiled code and its cache: what cannot be kept or read back is compiled again, and a forked process is told.
+
+Numba ends with a traceback where its cache is read-only or was cut short, and ends the whole process where compiled
+code runs in threads after a fork: the threads of GNU OpenMP do not survive one. What is done about it here concerns the
+functions of this package alone. `se_gnn.graph` imports this module before the first of them is declared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from numba.core import caching
+from numba.core import dispatcher as _typed
+from numba.np.ufunc import parallel as _parallel
+
+from se_gnn.errors import InputError
+
+dispatcher: Any = _typed  # numba's types do not name what is used here
+parallel: Any = _parallel
+_original: Any = dispatcher.FunctionCache
+
+
+class ForgivingCache(_original):
+    """A cache that never is the reason why something fails."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, or None where there is none that can be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever a damaged pickle raises
+            _say_once(f"compiled code in {self.cache_path} is damaged ({type(error).__name__}) and is compiled again")
+            with contextlib.suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, where that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except (OSError, EOFError, ValueError) as error:
+            _say_once(f"compiled code cannot be kept in {self.cache_path} ({error}); the next run compiles it again")
+
+
+def install() -> None:
+    """Make the compiled functions of this package forgiving."""
+    if dispatcher.FunctionCache is _original:
+        dispatcher.FunctionCache = _cache_of
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_refuse_in_child)
+
+
+def _cache_of(py_func: Callable[..., Any]) -> Any:
+    if py_func.__module__.partition(".")[0] != "se_gnn":
+        return _original(py_func)
+    try:
+        return ForgivingCache(py_func)
+    except RuntimeError:  # no place that can be written to
+        _say_once("compiled code cannot be kept, no cache folder can be written to: every run compiles it again")
+        return caching.NullCache()
+
+
+def _refuse_in_child() -> None:
+    """After a fork: compiled functions that run in threads say what is wrong, before they end the process."""
+    if not parallel._is_initialized or parallel._threading_layer == "tbb":
+        return
+    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == "se_gnn"]:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, dispatcher.Dispatcher) and value.targetoptions.get("parallel"):
+                setattr(module, name, _refuse)
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise InputError(
+        "this process was forked from one that had used se-gnn, whose threads a fork does not copy: start processes "
+        "with multiprocessing.get_context('spawn'), or fork before the first use"
+    )
+
+
+_said: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    kind = text[:40]  # one line, not one per function
+    if kind not in _said:
+        _said.add(kind)
+        warnings.warn(text, stacklevel=3)
+
+
+install()

@@ -1,0 +1,115 @@
+"""A cache that cannot be written or read is no reason to fail; a forked process is told what is wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import warnings
+
+import numba
+import pytest
+
+from se_gnn import compiled_code
+
+SOURCE = "def double(x):\n    return 2 * x\n"
+
+
+@pytest.fixture
+def double(tmp_path, monkeypatch):
+    """Declares the same function anew, as a process that starts does, with its cache in a folder of the test."""
+    (tmp_path / "double.py").write_text(SOURCE)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiled_code, "_said", set())
+
+    def declare():
+        spec = importlib.util.spec_from_file_location("se_gnn.double", tmp_path / "double.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        monkeypatch.setitem(sys.modules, "se_gnn.double", module)  # what is kept names its module
+        return numba.njit(cache=True)(module.double)
+
+    return declare
+
+
+def files(tmp_path, ending):
+    return list((tmp_path / "cache").rglob(f"*.{ending}"))
+
+
+def test_compiled_code_is_kept(double, tmp_path):
+    assert double()(4) == 8
+    again = double()
+    assert again(4) == 8
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("length", [0, 5, 40])
+def test_a_cache_that_was_cut_short_is_compiled_again_with_one_line(double, tmp_path, ending, length):
+    double()(4)
+    (file,) = files(tmp_path, ending)
+    file.write_bytes(file.read_bytes()[:length])
+    with pytest.warns(UserWarning, match="is damaged .* and is compiled again"):
+        assert double()(4) == 8
+    again = double()
+    assert again(4) == 8
+    assert sum(again.stats.cache_hits.values()) == 1  # it was mended
+
+
+def test_a_cache_that_nowhere_can_be_written_is_said_once(double, monkeypatch):
+    monkeypatch.setattr(compiled_code, "ForgivingCache", _nowhere)
+    with pytest.warns(UserWarning, match="no cache folder can be written to") as said:
+        assert (double()(4), double()(5)) == (8, 10)
+    assert len(said) == 1
+
+
+def _nowhere(_):
+    raise RuntimeError("cannot cache function: no locator available")
+
+
+def test_a_disk_that_is_full_when_compiled_code_is_kept_is_said(double, monkeypatch):
+    from numba.core import caching
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    with pytest.warns(UserWarning, match="cannot be kept in .*No space left"):
+        assert double()(4) == 8
+
+
+def test_functions_of_others_are_cached_as_before(double, tmp_path):
+    from numba.core.caching import FunctionCache
+
+    spec = importlib.util.spec_from_file_location("elsewhere", tmp_path / "double.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert type(numba.njit(cache=True)(module.double)._cache) is FunctionCache
+
+
+def test_a_child_that_was_forked_after_use_is_told_and_not_ended(tmp_path):
+    code = """
+import os, sys
+import numpy as np
+from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph, local_graphs
+graph = AttributedGraph.build(features=np.eye(4), edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 1, 0, 1])
+local_graphs(graph, np.arange(4), 2)
+child = os.fork()
+if child == 0:
+    try:
+        local_graphs(graph, np.arange(4), 2)
+    except InputError as error:
+        print(error, flush=True)
+        os._exit(7)
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+local_graphs(graph, np.arange(4), 2)  # the parent goes on
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+    with warnings.catch_warnings(action="ignore"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
+    assert done.returncode == 7, done.stderr
+    assert "start processes with multiprocessing.get_context('spawn')" in done.stdout
