@@ -63,7 +63,7 @@ def test_links_are_the_matches(hub, node):
 def test_strength_is_width_and_numbered_edges_are_bold(hub):
     _, found, roots = pictures(hub, UNLABELED)
     view, root = found[0].view, roots[0]
-    widths = [float(element.find("line").get("stroke-width")) for element in of_class(root, "edge")]
+    widths = [float(element.get("stroke-width")) for element in of_class(root, "edge")]
     plain = [(value, width) for value, width, numbers in zip(view.similarity, widths, view.numbers) if not numbers]
     assert [width for _, width in sorted(plain)] == sorted(width for _, width in plain)
     assert min(width for width, numbers in zip(widths, view.numbers) if numbers) > max(width for _, width in plain)

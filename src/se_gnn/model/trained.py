@@ -41,7 +41,7 @@ class TrainedModel:
         return self.model.embed(self.graph)
 
     @cached_property
-    def encoder_steps(self) -> EncoderSteps:
+    def encoder_steps(self) -> EncoderSteps | list[EncoderSteps]:
         """What the encoder computes on the way to H, of all nodes."""
         with torch.no_grad():
             return self.model.encoder.steps(self.model.inputs(self.graph))

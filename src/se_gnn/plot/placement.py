@@ -22,7 +22,7 @@ EDGE_OF_PICTURE = 1.15
 
 _LEAST = 0.2  # strength of the weakest edge that has a match
 _MARGIN = 0.03  # between an edge and a node that is not its end
-_BEND_POINTS = 7  # of a curve: few, because pages hold thousands of edges
+_BEND_POINTS = 9
 _BENDS = (0.25, 0.4, 0.55, 0.7, 0.9, 1.1, 1.3)  # how far a bent edge is pulled aside
 _STEPS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where on an edge a number may stand
 _ASIDE = (0.0, 0.6, -0.6, 1.1, -1.1, 1.8, -1.8)  # and how many widths beside it

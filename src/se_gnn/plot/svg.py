@@ -109,19 +109,19 @@ def _draw_edges(
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
     lines = zip(ids, paths, view.numbers, strengths, view.similarity.tolist())
     for (edge, (u, v)), path, numbers, strength, value in lines:
-        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
+        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
+        look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
+        group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
         meaning = _meaning(value, links.get(edge, []), own=own)
         title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
-        for part, piece in enumerate(pieces(path * _DOWN, parts)):
-            look = {"stroke-width": _at(width)}
-            if numbers:
-                look |= {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])}
+        rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
+        for part, piece in enumerate(pieces(rough * _DOWN, parts)):
+            color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
             for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
                 ends = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
-                ElementTree.SubElement(group, "line", ends | look)
+                ElementTree.SubElement(group, "line", ends | color)
 
 
 def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation) -> None:

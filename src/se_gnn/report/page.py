@@ -9,18 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
-from se_gnn.figures import decimal, effect, percent, tenths
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.optional import require
-from se_gnn.plot.svg import match_class
-from se_gnn.plot.text import isolated, readable
 from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
@@ -29,6 +24,7 @@ from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
 from se_gnn.report.node import node_parts
 from se_gnn.report.node_image import NodeImages
 from se_gnn.report.predictions import prediction_table
+from se_gnn.report.templating import page_environment
 from se_gnn.similarity import measure_named
 
 NEIGHBORS = 4  # that come with a picture
@@ -51,7 +47,6 @@ def report_html(
         title: heading of the page; None: the name of the data set.
         progress: show a progress bar.
     """
-    jinja2: Any = require("jinja2", extra="report", feature="reports")
     graph = trained.graph
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
@@ -62,17 +57,11 @@ def report_html(
     card = model_card(trained, prediction)
     misleading = find_misleading(prediction, graph)
     style, code = stylesheet(graph.num_classes), script()
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("se_gnn.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    included = frozenset(wanted.tolist())
+    environment = page_environment()
+    environment.globals.update(
+        shown_name=graph.caption, node_href=lambda node: f"#node-{node}" if node in included else None
     )
-    environment.filters.update(
-        percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
-    )
-    environment.globals.update(shown_name=graph.caption, match_class=match_class)
     page: str = environment.get_template("page.html").render(
         title=graph.name if title is None else title,
         version=__version__,
@@ -86,7 +75,6 @@ def report_html(
         num_misleading=len(misleading),
         numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
         parts=list(node_parts(trained, wanted, k, progress=progress)),
-        included=frozenset(wanted.tolist()),
         images=NodeImages(graph),
         style=style,
         script=code,

@@ -1,0 +1,198 @@
+"""What stands before every application: who asks, what for, how much and how often; and what every answer says.
+
+A page on another site can make a browser send requests here. So `Host` must be a name of this server (a site whose
+name was made to point here has another one) and `Origin`, where a browser sends it, must be this server, too. No answer
+may be framed, sniffed, kept by a cache, or load anything from elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from se_gnn.apps.web.problems import MEDIA_TYPE, ProblemError, problem_bytes
+from se_gnn.apps.web.rate import RateLimit
+from se_gnn.apps.web.session import Session
+from se_gnn.apps.web.settings import WebSettings
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Pairs = list[tuple[bytes, bytes]]
+
+SIGN_IN = "/sign-in"
+OPEN_PATHS = ("/healthz", SIGN_IN)  # and the assets: nothing there is secret
+ASSETS = "/assets/"
+LONGEST_TARGET = 8192  # path and query
+BODY_SECONDS = 10.0
+
+_log = logging.getLogger("se_gnn.web")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Pairs = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+
+
+class Guard:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: Application, settings: WebSettings) -> None:
+        self._app, self._settings = app, settings
+        self._rate = RateLimit(per_second=settings.per_second, burst=settings.burst)
+        self._session = None if settings.token is None else Session(settings.token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no websockets here
+        answer = _Answer(scope, send)
+        try:
+            self._check(scope)
+            body = await _whole_body(scope, receive, self._settings.most_bytes)
+            await self._app(scope, _once(body, receive), answer.send)
+        except ProblemError as problem:
+            if problem.status == 401 and _is_page(scope):
+                await answer.redirect(SIGN_IN)
+            else:
+                await answer.problem(problem)
+        except Exception:
+            _log.exception("unexpected error")
+            await answer.problem(ProblemError(500, "the server made a mistake; its log says more"))
+
+    def _check(self, scope: Scope) -> None:
+        headers: Pairs = scope["headers"]
+        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or not self._settings.allows(hosts[0]):
+            raise ProblemError(400, "the header Host must be a name of this server; see --allow-host")
+        target = scope.get("raw_path") or scope["path"].encode()
+        if len(target) + len(scope.get("query_string", b"")) > LONGEST_TARGET:
+            raise ProblemError(414, f"path and query must be at most {LONGEST_TARGET} characters")
+        _check_origin(scope, headers, hosts[0])
+        address = (scope.get("client") or ("unknown",))[0]
+        wait = self._rate.wait_of(address)
+        if wait:
+            seconds = str(max(1, math.ceil(wait)))
+            raise ProblemError(
+                429, f"more than {self._settings.per_second:g} requests a second", headers={"Retry-After": seconds}
+            )
+        if self._session is not None and scope["path"] not in OPEN_PATHS and not scope["path"].startswith(ASSETS):
+            given, cookies = _header(headers, b"authorization"), _header(headers, b"cookie")
+            if not self._session.allows(given, cookies):
+                raise ProblemError(
+                    401,
+                    "this server needs its token: Authorization: Bearer TOKEN",
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
+
+
+class _Answer:
+    """Sends an answer with the headers that every answer has."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send, self._scope, self._started = send, scope, False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._started = True
+            given = [(name.lower(), value) for name, value in message.get("headers", [])]
+            named = {name for name, _ in given}
+            extra = [pair for pair in HEADERS if pair[0] not in named]
+            if b"cache-control" not in named:
+                extra.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": [*given, *extra]}
+        await self._send(message)
+
+    async def problem(self, problem: ProblemError) -> None:
+        """A problem, where nothing has been sent yet."""
+        if self._started:
+            raise problem
+        body = problem_bytes(problem.status, problem.detail)
+        headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+        headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+
+    async def redirect(self, target: str) -> None:
+        headers = [(b"location", target.encode()), (b"content-length", b"0")]
+        await self.send({"type": "http.response.start", "status": 303, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b""})
+
+
+def _check_origin(scope: Scope, headers: Pairs, host: str) -> None:
+    origin = _header(headers, b"origin")
+    if origin:
+        try:
+            asked_by = urlsplit(origin).netloc.lower()
+        except ValueError:
+            asked_by = ""
+        if asked_by != host.lower():
+            raise ProblemError(403, "the header Origin names another site")
+    elsewhere = _header(headers, b"sec-fetch-site") in ("cross-site", "same-site")
+    followed = scope["method"] in ("GET", "HEAD") and _header(headers, b"sec-fetch-mode") == "navigate"
+    if elsewhere and not followed:
+        raise ProblemError(403, "another site asked for this; only its links may lead here")
+
+
+async def _whole_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """All of a body, which is small."""
+    length = _header(scope["headers"], b"content-length")
+    too_large = ProblemError(413, f"the body must be at most {most} bytes")
+    if length.isdecimal() and (len(length) > 18 or int(length) > most):
+        raise too_large
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    break
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise too_large
+                if not message.get("more_body", False):
+                    break
+    except TimeoutError:
+        raise ProblemError(408, f"the body took longer than {BODY_SECONDS:g} seconds to arrive") from None
+    return b"".join(parts)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Hand a body out, then whatever comes after it."""
+    given = False
+
+    async def call() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return call
+
+
+def _is_page(scope: Scope) -> bool:
+    return scope["method"] == "GET" and "text/html" in _header(scope["headers"], b"accept")
+
+
+def _header(headers: Pairs, wanted: bytes) -> str:
+    return next((value.decode("latin-1") for name, value in headers if name == wanted), "")
