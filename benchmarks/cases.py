@@ -202,4 +202,13 @@ CASES: tuple[Case, ...] = (
         figures=_limits(120, 8),
         rounds=1,
     ),
+    Case(
+        name="new-nodes",
+        title="PubMed, 1,000 nodes that arrive after training, with their edges",
+        workload="benchmarks.workloads.new_nodes:arriving",
+        dataset="pubmed",
+        ours="the graph grows; embeddings, local graphs and votes of all nodes before and after; whose class changes",
+        figures=(Figure(name="time", unit="s", bound="at most", target=10),),
+        rounds=3,
+    ),
 )

@@ -10,6 +10,7 @@ from types import ModuleType
 from reproduce import (
     agreement,
     authors_settings,
+    coverage,
     default,
     figure_3,
     figure_4,
@@ -19,6 +20,7 @@ from reproduce import (
     labels,
     more_seeds,
     presets,
+    suggest,
     table_1,
     table_2,
     table_4,
@@ -45,6 +47,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
         truth,
         agreement,
         labels,
+        coverage,
+        suggest,
     )
 }
 

@@ -1,4 +1,4 @@
-"""Figures of the short guides: how long, which settings, how many labels; all out of committed results."""
+"""Figures of the short guides, from how long to what to label next; all out of committed results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import labels
+from reproduce import coverage, labels, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -22,8 +22,14 @@ PHASES = ("load", "train", "predict", "explain")
 
 
 def write_guides() -> None:
-    """Put the figures into the three pages."""
-    pages = {"how-long": how_long, "which-settings": which_settings, "how-many-labels": counts}
+    """Put the figures into the pages."""
+    pages = {
+        "how-long": how_long,
+        "which-settings": which_settings,
+        "how-many-labels": lambda: labels.render(Store(), DOCS),
+        "guarantees": lambda: coverage.render(Store(), DOCS),
+        "suggest": lambda: suggest.render(Store(), DOCS),
+    }
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
         page.write_text(replaced(page.read_text(encoding="utf-8"), "guides", render()), encoding="utf-8")
@@ -63,11 +69,6 @@ def which_settings() -> str:
                 gap = 100 * (max(reached.values()) - min(reached.values()))
                 rows.append([dataset, f"`{key}`", cells, f"{gap:.1f}"])
     return table(["data set", "setting", "value: best validation accuracy reached", "between the values"], rows)
-
-
-def counts() -> str:
-    """Accuracy by the number of labeled nodes."""
-    return labels.render(Store(), DOCS)
 
 
 def _number(pair: tuple[str, float]) -> tuple[float, str]:

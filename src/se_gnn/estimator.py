@@ -26,6 +26,7 @@ from se_gnn.memory.audit import ORDERS
 from se_gnn.memory.calibration import with_calibration
 from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
+from se_gnn.memory.suggest import COUNT, Suggestion, suggest
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -268,6 +269,15 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             new = read_new_nodes(self.graph_, nodes, edges, **reading)
         with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
             return extend(self.trained_, new)
+
+    def suggest(self, count: int = COUNT, *, candidates: Any = None) -> list[Suggestion]:
+        """The nodes to label next, most helpful first: uncertain, unlike what is labeled, like many others.
+
+        ``candidates`` are the nodes to choose from; None: those in no part of the split without a known label.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return suggest(self.trained_, count, candidates=self._nodes(candidates), seed=self.seed)
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
