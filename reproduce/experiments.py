@@ -18,6 +18,7 @@ from reproduce import (
     figure_6,
     figure_7,
     labels,
+    left_out,
     more_seeds,
     presets,
     suggest,
@@ -48,6 +49,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         agreement,
         labels,
         coverage,
+        left_out,
         suggest,
     )
 }

@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import coverage, labels, suggest
+from reproduce import coverage, labels, left_out, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -26,9 +26,10 @@ def write_guides() -> None:
     pages = {
         "how-long": how_long,
         "which-settings": which_settings,
-        "how-many-labels": lambda: labels.render(Store(), DOCS),
-        "guarantees": lambda: coverage.render(Store(), DOCS),
-        "suggest": lambda: suggest.render(Store(), DOCS),
+        "how-many-labels": counts,
+        "guarantees": sets,
+        "no-answer": strangers,
+        "suggest": suggestions,
     }
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
@@ -69,6 +70,26 @@ def which_settings() -> str:
                 gap = 100 * (max(reached.values()) - min(reached.values()))
                 rows.append([dataset, f"`{key}`", cells, f"{gap:.1f}"])
     return table(["data set", "setting", "value: best validation accuracy reached", "between the values"], rows)
+
+
+def counts() -> str:
+    """Accuracy by the number of labeled nodes."""
+    return labels.render(Store(), DOCS)
+
+
+def sets() -> str:
+    """Coverage and size of prediction sets."""
+    return coverage.render(Store(), DOCS)
+
+
+def strangers() -> str:
+    """How well a class that was left out is told from the others."""
+    return left_out.render(Store(), DOCS)
+
+
+def suggestions() -> str:
+    """Accuracy by the number of labels, suggested or drawn."""
+    return suggest.render(Store(), DOCS)
 
 
 def _number(pair: tuple[str, float]) -> tuple[float, str]:

@@ -27,6 +27,7 @@ from se_gnn.memory.calibration import with_calibration
 from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.memory.suggest import COUNT, Suggestion, suggest
+from se_gnn.memory.unlike import FALSE_ALARMS, Unlike, unlike
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -239,6 +240,15 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 calibrate_on=calibrate_on,
                 seed=self.seed,
             )
+
+    def unlike(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Unlike:
+        """How unlike everything known each node is (of some nodes; None: all), and which have no answer.
+
+        The threshold is the one that a share of ``false_alarms`` of the validation nodes would pass.
+        """
+        check_is_fitted(self)
+        with phase("scoring", shown=self._shown):
+            return unlike(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
 
     def extend(self, nodes: Any, edges: Any = None, *, names: Sequence[str] | None = None, **reading: Any) -> Extension:
         """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
