@@ -78,6 +78,7 @@ def train(
     from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.similarity.memory import memory_budget
     from se_gnn.training import resolve_device
+    from se_gnn.training.train import set_by_user
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
     shown = shows_progress(progress, quiet)
@@ -92,7 +93,7 @@ def train(
     else:
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
-    if not chosen.training.choose_vote:
+    if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
         check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
     if not quiet:
