@@ -162,7 +162,7 @@ class Tuning:
         )
 
     def _recalled(self) -> list[Trial]:
-        """The trials of an earlier run in this folder, which the proposals then know; those of other data are refused."""
+        """The trials of an earlier run here, which the proposals then know; those of other data are refused."""
         self.folder.mkdir(parents=True, exist_ok=True)
         digest = fingerprint(self.graph, self.base, self.seed)
         about = self.folder / ABOUT
