@@ -21,6 +21,8 @@ from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
+from se_gnn.memory import Audit, Certificates, Memory, audit, certify
+from se_gnn.memory.audit import ORDERS
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -209,6 +211,27 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
         check_is_fitted(self)
         return Explainer(self.trained_).explain(self.graph_.node_id(node), k)
+
+    def audit(self, *, num_orders: int = ORDERS) -> Audit:
+        """Judge every labeled node: which labels are probably wrong, which mislead, which are never used.
+
+        ``num_orders`` random orders give the Shapley values of the weighted vote; more of them lower their error.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("audit", shown=self._shown):
+            return audit(self.trained_, num_orders=num_orders, seed=self.seed)
+
+    def certify(self, nodes: Any = None) -> Certificates:
+        """The fewest labeled nodes that change each prediction (of some nodes; None: all) if removed, or relabeled."""
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("certificates", shown=self._shown):
+            return certify(self.trained_, self._nodes(nodes))
+
+    @property
+    def memory(self) -> Memory:
+        """The labeled nodes, to be edited without training; every edit is in its history."""
+        check_is_fitted(self)
+        return Memory(self.trained_, on_edit=self._take)
 
     def evaluate(self) -> dict[str, Any]:
         """Accuracy, balanced accuracy, macro-F1, loss, calibration and more, on validation and test nodes."""

@@ -53,6 +53,13 @@ class Voter:
         return self._vote(plan.targets.nodes, self._nearest(h, plan))
 
     @torch.no_grad()
+    def similarities(self, h: Tensor, plan: ComparisonPlan) -> Tensor:
+        """Overall similarity of the targets of a plan and all labeled nodes, [T, L]; -inf of a node and itself."""
+        targets, labeled = plan.nodes(h.device)
+        blocks = [found.overall for _, found in compare_in_blocks(h, plan, max_memory=self.max_memory)]
+        return torch.cat(blocks, dim=1).masked_fill(targets[:, None] == labeled, -torch.inf)
+
+    @torch.no_grad()
     def probabilities(self, h: Tensor, plan: ComparisonPlan) -> Tensor:
         """Class probabilities alone, [T, C], left where they were computed."""
         return self._weigh(self._nearest(h, plan))[1]
