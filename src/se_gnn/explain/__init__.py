@@ -2,7 +2,7 @@
 
 from se_gnn.explain.bulk import Explanations
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
-from se_gnn.explain.explainer import Explainer
+from se_gnn.explain.explainer import Comparison, Explainer
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.serialize import schema
 from se_gnn.explain.shared_attributes import (
@@ -12,10 +12,11 @@ from se_gnn.explain.shared_attributes import (
     shared_attributes,
     shared_edge_attributes,
 )
-from se_gnn.explain.what_if import Ranking, Removal
+from se_gnn.explain.what_if import Ranking, Removal, WhatIf
 
 __all__ = [
     "CRUCIAL_EDGES",
+    "Comparison",
     "CrucialSubgraph",
     "EdgeMatches",
     "Explainer",
@@ -27,6 +28,7 @@ __all__ = [
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",
+    "WhatIf",
     "schema",
     "shared_attributes",
     "shared_edge_attributes",

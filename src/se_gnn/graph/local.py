@@ -120,7 +120,7 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGra
     return LocalGraphs(nodes, ptr[0], edge_ids, graph.num_edges, Cover(ptr[1], inner, ptr[2], rim))
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _local_edges(
     indptr: IntArray,
     indices: IntArray,

@@ -24,6 +24,7 @@ from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
+from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
 from se_gnn.errors import InputError, shortened
@@ -153,6 +154,14 @@ app.command(
         "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
     )
 )(report)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn serve model\n"
+        "  se-gnn serve model --host 0.0.0.0 --token-file token --allow-host graphs.example.org"
+    )
+)(serve)
 app.command(
     epilog=(
         "\b\n"
