@@ -18,6 +18,8 @@ TokenFile = Annotated[
 AllowHost = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="A name under which browsers reach the server. Repeatable.")
 ]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free one.")]
+Workers = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests that compute at the same time.")]
 Rate = Annotated[float, typer.Option(min=0.1, metavar="N", help="Requests per second that one address may send.")]
 
 

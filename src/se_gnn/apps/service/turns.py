@@ -23,6 +23,6 @@ def turn() -> Iterator[None]:
 
 def _alone() -> bool:
     try:
-        return bool(numba.threading_layer() == "workqueue")
+        return bool(numba.threading_layer() == "workqueue")  # type: ignore[attr-defined]
     except ValueError:  # no kernel has run yet
         return True
