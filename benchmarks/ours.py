@@ -20,7 +20,7 @@ from se_gnn.training import TrainingRun, train
 
 def config_for(graph: AttributedGraph, *, preset: str, settings: Sequence[str] = ()) -> Config:
     """A preset for a graph with some settings changed; no more neighbors than a small graph has labeled nodes."""
-    config = Config.preset(preset, dataset=graph.name).override(settings)
+    config = Config.preset(preset, dataset=graph.dataset).override(settings)
     nearest = min(config.similarity.num_nearest, len(graph.train) - 1)
     return config.updated({"similarity": {"num_nearest": nearest}})
 

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
 
     from se_gnn.config import Config
     from se_gnn.datasets import load_dataset
-    from se_gnn.training import TrainingRun, trainer
+    from se_gnn.training import train, trainer
 
     torch.set_num_threads(int(threads))
     numba.set_num_threads(int(threads))
@@ -109,18 +110,41 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
         graph = load_dataset(dataset)
         folder = Path(name, str(i))
         if stage == "killed":
-            folder.mkdir()
-            run = TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=folder)
-            for _ in range(int(epochs) // 2):
-                run.step()
+            _train_in_part(
+                graph, config, seed, folder, steps=int(epochs) // 2 + int(epochs) * config.training.portfolio
+            )
             continue
-        trained = trainer.train(graph, config, seed=seed, folder=folder)
+        trained = train(graph, config, seed=seed, folder=folder)
         found = trained.predict(graph.test)
         tensors = [tensor for _, tensor in sorted(trained.model.state_dict().items())]
         arrays = [*(t.numpy() for t in tensors), found.probabilities, found.neighbors, found.overall, found.weights]
         Path(name, f"{i}.bits").write_bytes(b"".join(array.tobytes() for array in arrays))
     if stage == "killed":
         os._exit(_KILLED)
+
+
+def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: int) -> None:
+    """Begin a training and leave it after so many epochs; of a portfolio the first run is whole by then."""
+    from se_gnn.training import TrainingRun, train
+
+    step = TrainingRun.step
+    left = steps
+
+    def counted(run: TrainingRun) -> dict[str, Any]:
+        nonlocal left
+        if not left:
+            raise InterruptedError
+        left -= 1
+        return step(run)
+
+    TrainingRun.step = counted  # type: ignore[method-assign]
+    try:
+        train(graph, config, seed=seed, folder=folder)
+    except InterruptedError:
+        return
+    finally:
+        TrainingRun.step = step  # type: ignore[method-assign]
+    raise AssertionError("the training ended before it was to be interrupted")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

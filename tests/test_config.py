@@ -122,9 +122,9 @@ def test_a_learning_rate_that_is_not_above_zero_is_refused(value):
         ("similarity", "measure", "dot", "measure must be one of cosine, distance, got 'dot'"),
         ("similarity", "measure", 3, "measure must be one of cosine, distance, got 3"),
         ("similarity", "directions", "two", "directions must be one of one, both, got 'two'"),
-        ("encoder", "aggregation", "gin", "aggregation must be one of gcn, mean, got 'gin'"),
+        ("encoder", "aggregation", "gin", "aggregation must be one of gcn, mean, pagerank, steps, own, got 'gin'"),
         ("training", "patience", 1.5, "patience must be a whole number or none, got 1.5"),
-        ("training", "references", [], "references must be one of support, nearest, got []"),
+        ("training", "references", [], "references must be one of support, nearest, all, got []"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused(section, name, value, text):

@@ -84,8 +84,8 @@ def test_the_score_is_the_accuracy_on_the_test_nodes_or_on_those_given(fitted):
 
 def test_the_score_looks_at_its_nodes_where_names_are_numbers_in_another_order():
     names = tuple(str(i) for i in np.random.default_rng(0).permutation(20))
-    named = SEGNNClassifier(**SMALL, seed=3).fit(random_graph(1, num_nodes=20, node_names=names))
-    plain = SEGNNClassifier(**SMALL, seed=3).fit(random_graph(1, num_nodes=20))
+    named = SEGNNClassifier(**SMALL, preset="authors", seed=3).fit(random_graph(1, num_nodes=20, node_names=names))
+    plain = SEGNNClassifier(**SMALL, preset="authors", seed=3).fit(random_graph(1, num_nodes=20))
     np.testing.assert_array_equal(named.predict_proba(), plain.predict_proba())
     right = named.predict_proba().argmax(axis=1) == GRAPH.labels
     assert right[GRAPH.test].mean() != right[[names.index(str(i)) for i in GRAPH.test]].mean()  # else nothing is tried

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numba
 import numpy as np
 import pytest
 
 from se_gnn import progress
+from se_gnn.apps.cli.arguments import shows_progress
 from se_gnn.progress import compilation_said, phase, tiles
 from se_gnn.training.estimate import Estimate, estimate
 from se_gnn.training.trainer import TrainingRun, resolve_device
@@ -91,3 +94,17 @@ def test_an_estimate_is_positive_and_changes_nothing_in_the_run():
     assert found.memory > 0
     losses = [run.step()["loss"] for run in runs]
     assert losses[0] == losses[1]
+
+
+def test_progress_is_shown_where_it_is_asked_for_or_seen(monkeypatch):
+    class Terminal:
+        def isatty(self):
+            return True
+
+    assert not shows_progress(progress=False)  # the tests have no terminal
+    assert shows_progress(progress=True)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert shows_progress(progress=False)
+    assert not shows_progress(progress=False, quiet=True)
+    monkeypatch.setattr(sys, "stderr", None)  # as in `se-gnn train digits --out model 2>&-`
+    assert not shows_progress(progress=True)

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.files import SMALL, read_file
+from se_gnn.recipes import BEST
 
 CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
@@ -25,21 +26,37 @@ LARGEST = 2**31 - 1  # of a whole number: what every array index and every sampl
 
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
+Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
+Scaling = Literal["raw", "unit"]
+BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderConfig:
     """Encoder, Eq. (1)."""
 
-    hidden_size: int = 64  # D, width of every layer and of the embedding
+    hidden_size: int = 64  # width of the hidden layers
+    output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
     num_layers: int = 2  # layers of the MLP
-    aggregation: Literal["gcn", "mean"] = "gcn"  # residual GCN layer, or neighbor mean times a learned vector
+    aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Encoder
+    steps: int = 8  # of `pagerank` and `steps`
+    teleport: float = 0.2  # of `pagerank`, and where the weights of `steps` begin
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # start of that vector: 0.01, or uniform in [0.01, 1)
+    attribute_scaling: Scaling = "raw"  # attributes as they are, or each node's of length 1
+    attribute_dropout: float = 0.0  # share of the attributes that a training step leaves out
+    hidden_dropout: float = 0.0  # share of the hidden units
+    node_dropout: float = 0.0  # share of the nodes that lose all their attributes
+    members: int = 1  # encoders trained from different seeds, their embeddings side by side
 
     def __post_init__(self) -> None:
         check_types(self)
-        at_least(self, 1, "hidden_size", "num_layers")
+        at_least(self, 1, "hidden_size", "num_layers", "steps", "members")
+        if self.output_size is not None:
+            at_least(self, 1, "output_size")
+        between(self, 0, 1, "teleport")
+        for name in ("attribute_dropout", "hidden_dropout", "node_dropout"):
+            share_below_one(self, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +67,7 @@ class SimilarityConfig:
     node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
     temperature: float = 1.0  # tau
     hops: int = 2  # n, radius of a local graph
+    max_edges: int | None = None  # M, edges of a local graph at most, those among the nodes nearest by walks; None: all
     measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
 
@@ -59,6 +77,8 @@ class SimilarityConfig:
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
         between(self, 1, 3, "hops")
+        if self.max_edges is not None:
+            at_least(self, 1, "max_edges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +110,21 @@ class TrainingConfig:
     patience: int | None = 50  # epochs after the best one before training stops; None: never
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
-    references: Literal["support", "nearest"] = "support"  # positives: from a same-label support, or K nearest of all
+    references: Literal["support", "nearest", "all"] = "support"  # whom a labeled node is compared with in the loss
+    compare: Literal["overall", "node"] = "overall"  # what training compares by; the vote is always overall
     num_negatives: int = 20  # Q
     max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
     support_size: int = 60  # N, same-label nodes among which the K nearest are the positives
+    memory_dropout: float = 0.0  # share of the labeled nodes that do not vote in a training step
+    label_smoothing: float = 0.0  # share of each label that is spread over all classes
+    balance_classes: bool = False  # every class counts alike in the loss, however many labeled nodes it has
+    consistency_weight: float = 0.0  # of two views' votes for the same unlabeled nodes agreeing
+    consistency_power: float = 2.0  # how much their mean is sharpened
+    consistency_ramp: int = 50  # epochs until the weight is reached
+    consistency_batch: int = 4096  # unlabeled nodes of a training step
+    best_by: BestBy = "accuracy"  # which epoch is the best, on validation nodes
+    choose_vote: bool = False  # K, lambda and tau are chosen on validation nodes when training has ended
+    portfolio: bool = False  # validation nodes choose between recipes: see se_gnn.recipes
     probability_floor: float = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
 
     def __post_init__(self) -> None:
@@ -101,7 +132,10 @@ class TrainingConfig:
         at_least(self, 1, "epochs", "num_negatives", "support_size")
         above_zero(self, "learning_rate")
         at_least(self, 0, "weight_decay")
-        between(self, 0, 1, "probability_floor")
+        between(self, 0, 1, "probability_floor", "label_smoothing")
+        share_below_one(self, "memory_dropout")
+        at_least(self, 0, "consistency_weight", "consistency_ramp")
+        at_least(self, 1, "consistency_power", "consistency_batch")
         for name in ("patience", "max_local_edges"):
             if getattr(self, name) is not None:
                 at_least(self, 1, name)
@@ -122,8 +156,11 @@ class Config:
     similarity: SimilarityConfig = field(default_factory=SimilarityConfig)
     contrast: ContrastConfig = field(default_factory=ContrastConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    why: tuple[str, ...] = ()  # what was decided from the graph or on validation nodes, and by which rule
 
     def __post_init__(self) -> None:
+        if not all(isinstance(line, str) for line in self.why):
+            raise InputError(f"why must be a list of sentences, got {shortened(self.why)}")
         if not isinstance(self.preset_name, str) or self.preset_name not in (CUSTOM, *PRESETS):
             hint = did_you_mean(str(self.preset_name), PRESETS)
             raise InputError(
@@ -175,6 +212,10 @@ class Config:
         for key, value in values.items():
             if key == "preset_name":
                 changes[key] = value
+            elif key == "why":
+                if not isinstance(value, list | tuple):
+                    raise InputError(f"why must be a list of sentences, got {shortened(value)}")
+                changes[key] = tuple(value)
             elif key in _SECTIONS:
                 section = getattr(self, key)
                 if not isinstance(value, Mapping):
@@ -214,11 +255,12 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values; `from_dict` reads them back."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "why": list(self.why)}
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back; TOML has no None, so that settings without a value are "none"."""
-        lines = [f'preset_name = "{self.preset_name}"']
+        lines = [f"# {line}" for line in self.why]
+        lines.append(f'preset_name = "{self.preset_name}"')
         for name in _SECTIONS:
             lines += ["", f"[{name}]"]
             for key, value in dataclasses.asdict(getattr(self, name)).items():
@@ -226,7 +268,7 @@ class Config:
         return "\n".join(lines) + "\n"
 
 
-_SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name != "preset_name")
+_SECTIONS = tuple(f.name for f in dataclasses.fields(Config) if f.name not in ("preset_name", "why"))
 SECTION_OF: dict[str, str] = {
     setting.name: section
     for section, kind in get_type_hints(Config).items()
@@ -318,6 +360,12 @@ def above_zero(section: Any, name: str) -> None:
         raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
 
 
+def share_below_one(section: Any, name: str) -> None:
+    """The setting is a share of at least 0 and below 1."""
+    if not 0 <= getattr(section, name) < 1:
+        raise InputError(f"{name} must be at least 0 and below 1, got {getattr(section, name)!r}")
+
+
 def between(section: Any, low: float, high: float, *names: str) -> None:
     """Each of these settings lies within the bounds, which are allowed themselves."""
     for name in names:
@@ -374,7 +422,7 @@ _PAPER: Settings = {
 PRESETS: dict[str, tuple[Settings, dict[str, Settings]]] = {
     "paper": (_PAPER, {"cora": {"similarity": {"num_nearest": 40}}}),
     "authors": (_AUTHORS, _AUTHORS_BY_DATASET),
-    "best": (_AUTHORS, {}),  # one setting for every graph: never any by data set
+    "best": (BEST, {}),  # one setting for every graph: never any by data set
 }
 
 # data sets of the registry that have the settings of another one, whose variants they are

@@ -14,13 +14,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Config, Directions, MeasureName
+from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MeasureName, Scaling
 from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
+from se_gnn.memory import Audit, Certificates, Memory, audit, certify
+from se_gnn.memory.audit import ORDERS
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -70,14 +72,23 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         progress: bool = False,
         max_memory: int | str | None = None,
         hidden_size: int | None = None,
+        output_size: int | Literal["none"] | None = None,
         num_layers: int | None = None,
-        aggregation: Literal["gcn", "mean"] | None = None,
+        aggregation: Aggregation | None = None,
+        steps: int | None = None,
+        teleport: float | None = None,
         weight_init: Literal["xavier", "fan_in"] | None = None,
         scale_init: Literal["small", "uniform"] | None = None,
+        attribute_scaling: Scaling | None = None,
+        attribute_dropout: float | None = None,
+        hidden_dropout: float | None = None,
+        node_dropout: float | None = None,
+        members: int | None = None,
         num_nearest: int | None = None,
         node_weight: float | None = None,
         temperature: float | None = None,
         hops: int | None = None,
+        max_edges: int | Literal["none"] | None = None,
         measure: MeasureName | None = None,
         directions: Directions | None = None,
         node_loss_weight: float | None = None,
@@ -93,10 +104,21 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         patience: int | Literal["none"] | None = None,
         learning_rate: float | None = None,
         weight_decay: float | None = None,
-        references: Literal["support", "nearest"] | None = None,
+        references: Literal["support", "nearest", "all"] | None = None,
+        compare: Literal["overall", "node"] | None = None,
         num_negatives: int | None = None,
         max_local_edges: int | Literal["none"] | None = None,
         support_size: int | None = None,
+        memory_dropout: float | None = None,
+        label_smoothing: float | None = None,
+        balance_classes: bool | None = None,
+        consistency_weight: float | None = None,
+        consistency_power: float | None = None,
+        consistency_ramp: int | None = None,
+        consistency_batch: int | None = None,
+        best_by: BestBy | None = None,
+        choose_vote: bool | None = None,
+        portfolio: bool | None = None,
         probability_floor: float | None = None,
     ) -> None:
         self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
@@ -118,10 +140,9 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         elif y is not None:
             own = _relabeled(own, y)
         integers = integers if y is None else np.asarray(y).dtype.kind in "iu"
-        self.config_ = self._configure(own)
         trained = train(
             own,
-            self.config_,
+            self._configure(own),
             seed=self.seed,
             device=self.device,
             progress=self.progress,
@@ -146,7 +167,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         return chosen.with_settings(**settings)
 
     def _take(self, trained: TrainedModel) -> SEGNNClassifier:
-        self.trained_ = trained
+        self.trained_, self.config_ = trained, trained.config
         self.graph_ = trained.graph
         self.n_features_in_ = trained.graph.num_features
         names = trained.graph.class_names
@@ -165,7 +186,6 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         trained = load_model(folder, resolve_device(device))
         seed = trained.metrics.get("seed", 0)
         loaded = cls(config=trained.config, seed=seed, device=device, progress=progress)
-        loaded.config_ = trained.config
         return loaded._take(trained)
 
     def on(self, graph: AttributedGraph) -> SEGNNClassifier:
@@ -191,6 +211,27 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
         check_is_fitted(self)
         return Explainer(self.trained_).explain(self.graph_.node_id(node), k)
+
+    def audit(self, *, num_orders: int = ORDERS) -> Audit:
+        """Judge every labeled node: which labels are probably wrong, which mislead, which are never used.
+
+        ``num_orders`` random orders give the Shapley values of the weighted vote; more of them lower their error.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("audit", shown=self._shown):
+            return audit(self.trained_, num_orders=num_orders, seed=self.seed)
+
+    def certify(self, nodes: Any = None) -> Certificates:
+        """The fewest labeled nodes that change each prediction (of some nodes; None: all) if removed, or relabeled."""
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("certificates", shown=self._shown):
+            return certify(self.trained_, self._nodes(nodes))
+
+    @property
+    def memory(self) -> Memory:
+        """The labeled nodes, to be edited without training; every edit is in its history."""
+        check_is_fitted(self)
+        return Memory(self.trained_, on_edit=self._take)
 
     def evaluate(self) -> dict[str, Any]:
         """Accuracy, balanced accuracy, macro-F1, loss, calibration and more, on validation and test nodes."""

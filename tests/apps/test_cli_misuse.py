@@ -10,7 +10,7 @@ import pytest
 from se_gnn import training
 
 HUGE, ENDLESS = "9" * 400, "9" * 5000
-TRAIN = ("train", "{toy}", "--out", "{out}")
+TRAIN = ("train", "{toy}", "--out", "{out}", "--preset", "authors")
 SET = (*TRAIN, "--set")
 FEW = (*SET, "similarity.num_nearest=3", "--set")
 

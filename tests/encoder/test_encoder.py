@@ -55,7 +55,7 @@ def test_the_gcn_encoder_is_the_dense_formula(graph, num_layers):
     root = np.diag(loops.sum(axis=1) ** -0.5)
     hidden = mlp(made, graph)
     expected = np.maximum(root @ loops @ root @ hidden @ made.weight.weight.detach().double().numpy().T, 0) + hidden
-    found = made(EncoderInputs.from_graph(graph, "gcn")).detach()
+    found = made(EncoderInputs.from_graph(graph, EncoderConfig())).detach()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -64,7 +64,7 @@ def test_the_gcn_encoder_is_the_dense_formula(graph, num_layers):
 def test_the_mean_encoder_adds_the_scaled_mean_of_the_neighbors(graph, scale_init):
     made = encoder(graph, aggregation="mean", scale_init=scale_init)
     hidden, scale = mlp(made, graph), made.scale.detach().double().numpy()
-    found = made(EncoderInputs.from_graph(graph, "mean")).detach()
+    found = made(EncoderInputs.from_graph(graph, EncoderConfig(aggregation="mean"))).detach()
     for node in range(graph.num_nodes):
         neighbors = np.flatnonzero(adjacency(graph)[node])
         heard = hidden[neighbors].mean(axis=0) if len(neighbors) else np.zeros(6)
@@ -128,7 +128,7 @@ def test_a_sparse_product_and_its_gradient_are_the_dense_ones(seed, rows, column
 def test_masking_drops_nothing_at_rate_0_all_at_rate_1_and_a_share_between(sparse):
     values = np.abs(np.random.default_rng(0).normal(size=(50, 40))) + 1
     graph = random_graph(0, num_nodes=50, features=sp.csr_array(values) if sparse else values)
-    inputs = EncoderInputs.from_graph(graph, "gcn")
+    inputs = EncoderInputs.from_graph(graph, EncoderConfig())
 
     def kept(rate):
         masked = inputs.masked(inputs.draw_mask(rate, generator=np.random.default_rng(1))).features
@@ -146,7 +146,7 @@ def test_masking_drops_nothing_at_rate_0_all_at_rate_1_and_a_share_between(spars
 def test_masking_leaves_the_original_and_agrees_with_its_transpose(sparse):
     values = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
     graph = random_graph(0, features=sp.csr_array(values) if sparse else values)
-    inputs = EncoderInputs.from_graph(graph, "gcn")
+    inputs = EncoderInputs.from_graph(graph, EncoderConfig())
     masked = inputs.masked(inputs.draw_mask(0.5, generator=np.random.default_rng(1)))
     original = inputs.features
     np.testing.assert_array_equal(dense_of(original) if sparse else original, values)

@@ -62,13 +62,22 @@ def test_effects_of_measured_attributes_agree_with_encoding_the_whole_graph_agai
         assert attribute.effect == pytest.approx(expected, abs=2e-5)
 
 
-@pytest.mark.parametrize("aggregation", ["gcn", "mean"])
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        {"aggregation": "gcn"},
+        {"aggregation": "mean"},
+        {"aggregation": "own"},
+        {"aggregation": "pagerank", "steps": 3, "attribute_scaling": "unit"},
+        {"aggregation": "steps", "steps": 2, "output_size": 5, "members": 3, "attribute_scaling": "unit"},
+    ],
+)
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_words_are_shared_where_both_have_them_also_by_nodes_that_hear_each_other(aggregation, measure, sparse):
+def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each_other(encoder, measure, sparse):
     words = bag_of_words()
     graph = with_features(random_graph(1), words if sparse else words.toarray())
-    config = small_config(encoder={"aggregation": aggregation, "num_layers": 3}, similarity={"measure": measure})
+    config = small_config(encoder={"num_layers": 3, **encoder}, similarity={"measure": measure})
     trained = untrained(graph, config)
     dense = words.toarray()
     for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:

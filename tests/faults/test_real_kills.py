@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def test_a_second_training_into_a_folder_is_refused_while_the_first_runs(prepare
     try:
         while not (root / "m" / ".training" / "metrics.jsonl").exists():
             assert first.poll() is None
+            time.sleep(0.05)
         second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         overwriting = SCENARIOS["train, new"].run(root, "--out", str(root / "m"), "--overwrite")
     finally:

@@ -130,7 +130,7 @@ def test_agreement_is_measured_for_every_method(name, monkeypatch):
     graph = random_graph(seed=1)
     monkeypatch.setattr(agreement_measures, "load_dataset", lambda name, seed: graph)
     series = agreement.on_graph("cora", name)
-    few = {"nodes": 2, "seeds": 2, "top": 3}
+    few = {"nodes": 2, "seeds": 2, "top": 2}
     if name == "authors":
         config = Config.from_dict(series.settings["config"]).updated(
             {"similarity": {"num_nearest": 3}, "training": {"epochs": 2}}
@@ -165,3 +165,10 @@ def test_the_page_says_what_was_not_run_and_shows_what_was(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "| Cora, `authors` | 1,000 | 1,000 | 1 | 2e-07 | 3e-06 |" in text
     assert "| predicted class | 1,000 | 1 |" in text
+
+
+def test_evidence_is_compared_where_there_is_a_choice():
+    graph = random_graph(seed=1)
+    nodes = agreement_measures.with_a_choice(graph, 2)
+    assert len(nodes)
+    assert all(len(local_edges(graph, int(node), 2)) >= 4 for node in nodes)

@@ -15,7 +15,7 @@ from se_gnn import progress
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.training import resolve_device, train, trainer
+from se_gnn.training import paper_objective, resolve_device, train, trainer
 from strategies import random_graph, small_config
 
 GRAPH = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, isolated=(2, 20))
@@ -92,7 +92,7 @@ def test_the_loss_is_the_weighted_sum_of_its_parts(tmp_path):
 
 
 def test_without_contrastive_weights_no_views_are_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "contrast_loss", lambda *_, **__: pytest.fail("views were made"))
+    monkeypatch.setattr(paper_objective, "contrast_loss", lambda *_, **__: pytest.fail("views were made"))
     train(GRAPH, small_config(contrast={"node_loss_weight": 0, "edge_loss_weight": 0}), folder=tmp_path)
     assert all(record["loss"] == record["class_loss"] for record in records(tmp_path))
 

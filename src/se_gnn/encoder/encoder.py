@@ -1,12 +1,13 @@
-"""Encoder, Eq. (1): an MLP, then one residual layer that aggregates the neighbors.
+"""Encoder, Eq. (1): an MLP, then what each node aggregates from its neighbors.
 
-Shapes: N nodes, F features, D hidden.
+Shapes: N nodes, F features, D dimensions of the embedding, U nodes of a "what if", S of its variants.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,26 +15,51 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.config import EncoderConfig
+from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.fixed_order import linear
 from se_gnn.graph.sparse import SparseMatrix
 
+Step = Callable[[Tensor], Tensor]  # the propagation matrix times [N, D]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderSteps:
-    r"""On the way to H: output of the first layer, :math:`H^m`, and :math:`\tilde A H^m`, [N, D] each."""
+    r"""On the way to H: output of the first layer, :math:`H^m`, and what is aggregated of it, [N, D] each."""
 
     first: Tensor
     own: Tensor
-    heard: Tensor
+    aggregated: Tensor
     propagation: SparseMatrix
 
 
-class Encoder(nn.Module):
-    r"""Node embeddings :math:`H^m = MLP(X)`, :math:`H = \sigma(\tilde A H^m W) + H^m`, Eq. (1).
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """Attributes taken from some nodes: how the first layer's input changes in each of S variants.
 
-    With ``aggregation="mean"`` the residual is the neighbor mean times a learned vector,
-    :math:`H = (D^{-1} A H^m) \odot w + H^m`, as in the authors' scripts.
+    Shapes:
+        - **nodes:** :math:`(U,)`, **features:** :math:`(f,)`, **taken:** :math:`(U, f)`, as the first layer reads them
+        - **variant:** :math:`(f,)`, which variant each feature is taken in; **ratio:** :math:`(U, S)`, what the scaling
+          of a row becomes, as a share of what it was
+    """
+
+    nodes: Tensor
+    features: Tensor
+    taken: Tensor
+    variant: Tensor
+    ratio: Tensor
+
+
+class Encoder(nn.Module):
+    r"""Node embeddings: :math:`H^m = MLP(X)`, and an ``aggregation`` of it.
+
+    - ``gcn``: :math:`H = \sigma(\tilde A H^m W) + H^m`, Eq. (1), one residual layer.
+    - ``mean``: :math:`H = (D^{-1} A H^m) \odot w + H^m`, as in the authors' scripts.
+    - ``pagerank``: :math:`H = Z_n` with :math:`Z_0 = H^m`, :math:`Z_{k+1} = (1 - a) \tilde A Z_k + a H^m`, personalized
+      PageRank of n ``steps`` with ``teleport`` a (Gasteiger et al., 2019).
+    - ``steps``: :math:`H = \sum_k g_k \tilde A^k H^m` with learned weights of the steps, which begin as those of
+      ``pagerank`` (Chien et al., 2021): weights below 0 set a node apart from its neighbors.
+    - ``own``: :math:`H = H^m`.
 
     Shapes:
         - **inputs.features:** :math:`(N, F)`
@@ -42,28 +68,46 @@ class Encoder(nn.Module):
 
     def __init__(self, num_features: int, config: EncoderConfig, *, generator: torch.Generator) -> None:
         super().__init__()
-        width = config.hidden_size
-        sizes = [num_features] + [width] * config.num_layers
+        self.config = config
+        width = config.output_size or config.hidden_size
+        sizes = [num_features] + [config.hidden_size] * (config.num_layers - 1) + [width]
         self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in itertools.pairwise(sizes))
         self.weight: nn.Linear | None = None
         self.scale: nn.Parameter | None = None
+        self.step_weights: nn.Parameter | None = None
         if config.aggregation == "gcn":
             self.weight = _linear(width, width, config.weight_init, generator, bias=False)
-        elif config.scale_init == "uniform":
+        elif config.aggregation == "steps":
+            self.step_weights = nn.Parameter(_pagerank_weights(config.steps, config.teleport))
+        elif config.aggregation == "mean" and config.scale_init == "uniform":
             self.scale = nn.Parameter(0.01 + 0.99 * torch.rand(width, generator=generator))
-        else:
+        elif config.aggregation == "mean":
             self.scale = nn.Parameter(torch.full((width,), 0.01))
 
-    def forward(self, inputs: EncoderInputs) -> Tensor:
-        """Embed every node."""
-        steps = self.steps(inputs)
-        return self.residual(steps.own, steps.heard)
+    @property
+    def num_features(self) -> int:
+        """F."""
+        first = self.layers[0]
+        assert isinstance(first, nn.Linear)
+        return first.in_features
+
+    def forward(self, inputs: EncoderInputs, dropout: Dropout | None = None) -> Tensor:
+        """Embed every node; ``dropout`` is what a training step leaves out."""
+        features = inputs.features if dropout is None else dropout.of_attributes(inputs).features
+        own = self.later_layers(self.first_layer(features), dropout)
+        return self.finish(own, self.aggregate(own, lambda h: inputs.propagation @ h))
+
+    def embed(self, features: Tensor | SparseMatrix, step: Step) -> Tensor:
+        """As :meth:`forward`, with any propagation of one step: one with weighted edges, say."""
+        own = self.later_layers(self.first_layer(features))
+        return self.finish(own, self.aggregate(own, step))
 
     def steps(self, inputs: EncoderInputs) -> EncoderSteps:
         """What is computed on the way to H."""
         first = self.first_layer(inputs.features)
         own = self.later_layers(first)
-        return EncoderSteps(first, own, inputs.propagation @ own, inputs.propagation)
+        aggregated = self.aggregate(own, lambda h: inputs.propagation @ h)
+        return EncoderSteps(first, own, aggregated, inputs.propagation)
 
     def first_layer(self, features: Tensor | SparseMatrix) -> Tensor:
         """X W + b; sparse attributes stay sparse."""
@@ -73,20 +117,69 @@ class Encoder(nn.Module):
             return features @ layer.weight.T.contiguous() + layer.bias
         return linear(features, layer.weight, layer.bias)
 
-    def later_layers(self, first: Tensor) -> Tensor:
+    def later_layers(self, first: Tensor, dropout: Dropout | None = None) -> Tensor:
         """H^m from the output of the first layer, node by node, [..., D]."""
         h = first
-        for layer in self.layers[1:]:
+        for i, layer in enumerate(self.layers[1:]):
             assert isinstance(layer, nn.Linear)
-            h = linear(torch.relu(h), layer.weight, layer.bias)
+            h = torch.relu(h)
+            h = linear(h if dropout is None else dropout.of_hidden(h, i), layer.weight, layer.bias)
         return h
 
-    def residual(self, h: Tensor, heard: Tensor) -> Tensor:
-        """H from H^m and what each node aggregates of it, [..., D]."""
+    def aggregate(self, own: Tensor, step: Step) -> Tensor:
+        """What each node aggregates of H^m, [N, D]: linear in H^m."""
+        config = self.config
+        if config.aggregation in ("gcn", "mean"):
+            return step(own)
+        if config.aggregation == "pagerank":
+            h = own
+            for _ in range(config.steps):
+                h = (1 - config.teleport) * step(h) + config.teleport * own
+            return h
+        if self.step_weights is None:  # own
+            return own
+        h, total = own, self.step_weights[0] * own
+        for k in range(1, config.steps + 1):
+            h = step(h)
+            total = total + self.step_weights[k] * h
+        return total
+
+    def finish(self, own: Tensor, aggregated: Tensor) -> Tensor:
+        """H from H^m and what is aggregated of it, [..., D]."""
         if self.weight is not None:
-            return torch.relu(linear(heard, self.weight.weight)) + h
-        assert self.scale is not None
-        return heard * self.scale + h
+            return torch.relu(linear(aggregated, self.weight.weight)) + own
+        if self.scale is not None:
+            return aggregated * self.scale + own
+        return aggregated
+
+    def changed(self, steps: EncoderSteps, change: Change) -> Tensor:
+        """H of the nodes of a change, in each of its variants, [U, S, D]; all else stays as it is.
+
+        The first layer is linear and so is what is aggregated: only the nodes in question are computed again.
+        """
+        layer = self.layers[0]
+        assert isinstance(layer, nn.Linear)
+        columns = layer.weight.T[change.features]  # [f, D]
+        moved = torch.zeros(*change.ratio.shape, layer.out_features, device=columns.device)
+        moved.index_add_(1, change.variant, change.taken[:, :, None] * columns)
+        unbiased = steps.first[change.nodes] - layer.bias
+        own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + layer.bias)
+        lost = own - steps.own[change.nodes][:, None]
+        between = self._between(steps.propagation, change.nodes)
+        aggregated = steps.aggregated[change.nodes][:, None] + torch.einsum("uw,wsd->usd", between, lost)
+        return self.finish(own, aggregated)
+
+    def _between(self, propagation: SparseMatrix, nodes: Tensor) -> Tensor:
+        """How much of H^m of each of these nodes the others aggregate, [U, U]."""
+        alone = torch.zeros(propagation.rows.shape[0], len(nodes), device=nodes.device)
+        alone[nodes, torch.arange(len(nodes), device=nodes.device)] = 1
+        return self.aggregate(alone, lambda h: propagation @ h)[nodes]
+
+
+def _pagerank_weights(steps: int, teleport: float) -> Tensor:
+    """g_k = a (1 - a)^k, the last one (1 - a)^n, [n + 1]."""
+    weights = [teleport * (1 - teleport) ** k for k in range(steps)]
+    return torch.tensor([*weights, (1 - teleport) ** steps])
 
 
 def _linear(

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import AttributedGraph, IntArray
+from se_gnn.config import Aggregation, EncoderConfig, Scaling
+from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
-
-Aggregation = Literal["gcn", "mean"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,14 +28,17 @@ class EncoderInputs:
 
     @classmethod
     def from_graph(
-        cls, graph: AttributedGraph, aggregation: Aggregation, device: torch.device | str = "cpu"
+        cls, graph: AttributedGraph, config: EncoderConfig, device: torch.device | str = "cpu"
     ) -> EncoderInputs:
-        """Move a graph to a device."""
+        """Move a graph to a device, its attributes scaled as the settings say."""
+        factors = row_factors(graph.features, config.attribute_scaling)
         if sp.issparse(graph.features):
-            features: Tensor | SparseMatrix = SparseMatrix.from_scipy(graph.features, device)
+            scaled = sp.diags_array(factors).tocsr() @ graph.features if factors is not None else graph.features
+            features: Tensor | SparseMatrix = SparseMatrix.from_scipy(scaled, device)
         else:
-            features = torch.tensor(graph.features, device=device)
-        return cls(features, propagation(graph.edges, graph.num_nodes, aggregation, device))
+            dense = graph.features if factors is None else graph.features * factors[:, None]
+            features = torch.tensor(dense, dtype=torch.float32, device=device)
+        return cls(features, propagation(graph.edges, graph.num_nodes, config.aggregation, device))
 
     def with_propagation(self, matrix: SparseMatrix) -> EncoderInputs:
         """The same attributes on other edges."""
@@ -47,8 +49,7 @@ class EncoderInputs:
 
         Attributes that are zero already stay so; sparse attributes therefore draw for the stored ones only.
         """
-        shape = tuple(self._values.shape)
-        return torch.from_numpy(generator.random(shape, dtype=np.float32) >= rate)
+        return torch.from_numpy(generator.random(self.stored_shape, dtype=np.float32) >= rate)
 
     def masked(self, keep: Tensor) -> EncoderInputs:
         """Attribute masking: what is not kept is set to zero."""
@@ -57,27 +58,51 @@ class EncoderInputs:
         return dataclasses.replace(self, features=features)
 
     @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """Shape of what is stored of X: all of it, or the values that are not 0."""
+        return tuple(self._values.shape)
+
+    def by_row(self, values: Tensor) -> Tensor:
+        """One value per node [N], for each stored attribute of the node."""
+        if not isinstance(self.features, SparseMatrix):
+            return values[:, None]
+        rows = self.features.rows
+        return torch.repeat_interleave(values, rows.crow_indices().diff().cpu().to(torch.int64))
+
+    @property
     def _values(self) -> Tensor:
         return self.features.values if isinstance(self.features, SparseMatrix) else self.features
+
+
+def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
+    """What each row of X is multiplied with, [N]: 1 / its length (``unit``; 0 stays 0); None: nothing (``raw``)."""
+    if scaling == "raw":
+        return None
+    matrix: Any = features
+    squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix, dtype=np.float64)
+    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    factors: FloatArray = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return factors
 
 
 def propagation(
     edges: IntArray, num_nodes: int, aggregation: Aggregation, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
-    """How neighbors are aggregated: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or the neighbor mean D^-1 A.
+    """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or D^-1 A for ``mean``.
 
-    A node without neighbors has itself alone (``gcn``) or nothing (``mean``).
+    A node without neighbors aggregates itself, or nothing (``mean``).
     """
     u, v = edges[:, 0], edges[:, 1]
     degrees = np.bincount(edges.ravel(), minlength=num_nodes)
-    loops = np.arange(num_nodes) if aggregation == "gcn" else np.empty(0, np.int64)
+    mean = aggregation == "mean"
+    loops = np.empty(0, np.int64) if mean else np.arange(num_nodes)
     rows, columns = np.concatenate([u, v, loops]), np.concatenate([v, u, loops])
     pattern = sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(num_nodes, num_nodes))
     rows = np.repeat(np.arange(num_nodes), np.diff(pattern.indptr))
-    if aggregation == "gcn":
-        root = 1 / np.sqrt(degrees + 1)
-        values = flipped = root[rows] * root[pattern.indices]
-    else:
+    if mean:
         share = 1 / np.maximum(degrees, 1)
         values, flipped = share[rows], share[pattern.indices]
+    else:
+        root = 1 / np.sqrt(degrees + 1)
+        values = flipped = root[rows] * root[pattern.indices]
     return SparseMatrix.symmetric(pattern, values, flipped, device)

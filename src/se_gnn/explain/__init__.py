@@ -12,7 +12,7 @@ from se_gnn.explain.shared_attributes import (
     shared_attributes,
     shared_edge_attributes,
 )
-from se_gnn.explain.what_if import Ranking, Removal, WhatIf
+from se_gnn.explain.what_if import Ranking, Relabeling, Removal, WhatIf
 
 __all__ = [
     "CRUCIAL_EDGES",
@@ -24,6 +24,7 @@ __all__ = [
     "Explanations",
     "Neighbor",
     "Ranking",
+    "Relabeling",
     "Removal",
     "SharedAttribute",
     "SharedAttributes",

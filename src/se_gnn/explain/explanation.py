@@ -21,7 +21,7 @@ from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, Neighbor
 from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
 from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
-from se_gnn.explain.what_if import Ranking, Removal
+from se_gnn.explain.what_if import Ranking, Relabeling, Removal
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
@@ -112,6 +112,11 @@ class Explanation:
     def smallest_removal(self) -> Removal | None:
         """The fewest labeled nodes whose removal changes the prediction; None where no removal does."""
         return self.ranking.smallest_removal()
+
+    @cached_property
+    def smallest_relabeling(self) -> Relabeling | None:
+        """The fewest labeled nodes that change the prediction if they get another class; None where none do."""
+        return self.ranking.smallest_relabeling()
 
     @cached_property
     def shared_attributes(self) -> tuple[SharedAttributes, ...]:

@@ -14,13 +14,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
+from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
-from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
 
@@ -161,38 +160,34 @@ def _effects(
     losing: set[int],
 ) -> FloatArray:
     """Similarity that is lost when each group of features is taken from the nodes that are ``losing`` it, [S]."""
-    steps, encoder = trained.encoder_steps, trained.model.encoder
     nodes = sorted({*ours, *theirs})
-    features = np.array([j for group in groups for j in group], dtype=np.int64)
-    owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    first = encoder.layers[0]
-    assert isinstance(first, nn.Linear)
-    weight, device = first.weight, first.weight.device
-    taken = torch.from_numpy(_rows(trained.graph, nodes)[:, features] - without[features]).to(device)  # [U, f]
-    taken *= torch.tensor([[node in losing] for node in nodes], device=device)
-    moved = taken[:, :, None] * weight.T[torch.from_numpy(features).to(device)]  # [U, f, D]
-    # the first row is the similarity as it is: an attribute without any effect has the effect 0
-    change = torch.zeros(len(nodes), 1 + len(groups), weight.shape[0], device=device)  # [U, 1 + S, D]
-    change.index_add_(1, torch.from_numpy(1 + owner).to(device), moved)
-    own = encoder.later_layers(steps.first[nodes][:, None] - change)  # [U, 1 + S, D]
-    lost = own - steps.own[nodes][:, None]
-    heard = steps.heard[nodes][:, None] + torch.einsum("uw,wsd->usd", _between(steps.propagation, nodes), lost)
-    h = encoder.residual(own, heard)
+    change = _change(trained, nodes, groups, without, losing)
+    h = trained.model.encoder.changed(trained.encoder_steps, change)  # type: ignore[arg-type]  # its own steps
     mine, other = (h[[nodes.index(node) for node in group]].mean(dim=0) for group in (ours, theirs))
     similarity = measure_named(trained.config.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
 
 
-def _between(propagation: SparseMatrix, nodes: list[int]) -> Tensor:
-    """What these nodes aggregate of one another, [U, U]."""
-    ptr, columns, values = propagation.rows.crow_indices(), propagation.rows.col_indices(), propagation.values
-    block = torch.zeros(len(nodes), len(nodes), device=values.device)
-    for i, node in enumerate(nodes):
-        low, high = int(ptr[node]), int(ptr[node + 1])
-        for j, other in enumerate(nodes):
-            block[i, j] = values[low:high][columns[low:high] == other].sum()
-    return block
+def _change(
+    trained: TrainedModel, nodes: list[int], groups: list[tuple[int, ...]], without: FloatArray, losing: set[int]
+) -> Change:
+    """Each group of features taken from some nodes; the first variant takes nothing, so that no effect is 0 exactly."""
+    device, scaling = trained.model.device, trained.config.encoder.attribute_scaling
+    features = np.array([j for group in groups for j in group], dtype=np.int64)
+    variant = 1 + np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    rows = _rows(trained.graph, nodes)  # [U, F]
+    taken = (rows[:, features] - without[features]) * np.array([[node in losing] for node in nodes])  # [U, f]
+    ratio = np.ones((len(nodes), 1 + len(groups)), np.float32)
+    factors = row_factors(rows, scaling)
+    if factors is not None:  # a row without an attribute is scaled by its new length
+        for i, group in enumerate(groups):
+            less = rows.copy()
+            less[:, list(group)] -= taken[:, variant == 1 + i]
+            ratio[:, 1 + i] = np.asarray(row_factors(less, scaling)) / factors
+        taken = taken * factors[:, None]
+    arrays = (np.array(nodes), features, taken.astype(np.float32), variant, ratio)
+    return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
 def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int]) -> float:

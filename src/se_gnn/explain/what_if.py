@@ -1,16 +1,10 @@
 """What a prediction would be without some labeled nodes: the vote is counted again, by the model's own vote.
 
-The score of a class is the sum of exp(s / tau) over those of its labeled nodes that are among the K nearest, s being
-the overall similarity, Eq. (8)-(9). Removing m labeled nodes moves the window of the K nearest m places on. Which ones
-change the prediction soonest? Removing one of the class that is to win only lowers its score; removing one of a third
-class moves the window as removing one of the predicted class does, but leaves that class its score. So all m come from
-the predicted class, and its m nearest have the largest scores. A larger m never helps the predicted class, so the
-smallest m is found by bisection. Shapes: V labeled nodes that can vote, C classes, B removals, m nodes that vote.
+Shapes: V labeled nodes that can vote, C classes, B removals, m nodes that vote.
 """
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +15,7 @@ import torch
 from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 from se_gnn.similarity import vote, vote_weights
 
 
@@ -88,22 +83,32 @@ class Ranking:
 
     def smallest_removal(self) -> Removal | None:
         """The fewest labeled nodes whose removal changes the predicted class; None where no removal does."""
-        predicted = int(np.argmax(self.without()))
-        of_predicted = np.flatnonzero(self.labels == predicted)  # ranks
-        if len(of_predicted) == len(self):
+        found = smallest_removals(self._votes())
+        if int(found.sizes[0]) == NEVER:
             return None
-
-        def changes(count: int) -> bool:
-            return int(np.argmax(self.without(of_predicted[:count]))) != predicted
-
-        removed = of_predicted[: bisect.bisect_left(range(len(of_predicted) + 1), True, key=changes)]
+        removed = np.flatnonzero(found.chosen[0].numpy())
         return Removal(self.nodes[removed], self.without(removed))
 
-    def _counted(self, ranks: IntArray) -> FloatArray:
-        """Class probabilities [B, C] from the nodes at ``ranks`` [B, m]."""
+    def smallest_relabeling(self) -> Relabeling | None:
+        """The fewest labeled nodes that change the predicted class if they get another one; None where none do."""
+        found = smallest_relabelings(self._votes())
+        if int(found.sizes[0]) == NEVER:
+            return None
+        ranks, label = np.flatnonzero(found.chosen[0].numpy()), int(found.becomes[0])
+        labels = self.labels.copy()
+        labels[ranks] = label
+        others = np.arange(min(self.settings.num_nearest, len(self)))
+        return Relabeling(self.nodes[ranks], label, tuple(self._counted(others[None], labels)[0].tolist()))
+
+    def _votes(self) -> RankedVotes:
+        overall, labels = torch.from_numpy(self.overall[None]), torch.from_numpy(self.labels[None])
+        return RankedVotes(overall, labels, self.settings, self.num_classes)
+
+    def _counted(self, ranks: IntArray, given: IntArray | None = None) -> FloatArray:
+        """Class probabilities [B, C] from the nodes at ``ranks`` [B, m], with other labels [V] if they are given."""
         if not ranks.shape[1]:
             return np.zeros((len(ranks), self.num_classes), np.float32)
-        overall, labels = self.overall[ranks], self.labels[ranks]
+        overall, labels = self.overall[ranks], (self.labels if given is None else given)[ranks]
         if self.left_out and ranks.shape[1] < self.settings.num_nearest:
             # a place without a vote, as the prediction has it: a shorter softmax may round another way
             overall = np.pad(overall, ((0, 0), (0, 1)), constant_values=-np.inf)
@@ -120,6 +125,23 @@ class Removal:
     """Labeled nodes (ids, nearest first) and the class probabilities [C] if they were not labeled."""
 
     nodes: IntArray
+    probabilities: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def predicted(self) -> int:
+        """The class that would be predicted."""
+        return int(np.argmax(self.probabilities))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relabeling:
+    """Labeled nodes (ids, nearest first), the class they all get, and the class probabilities [C] then."""
+
+    nodes: IntArray
+    label: int
     probabilities: tuple[float, ...]
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ Nothing else in the package opens a file to write it, or reads one that somebody
 
 from se_gnn.files.commit import commit_files, current_path, own_names, pending_note, read_current, visible_names
 from se_gnn.files.digest import sha256
-from se_gnn.files.json_lines import append_line, json_line, read_json_lines
+from se_gnn.files.json_lines import append_line, json_line, parse_json_lines, read_json_lines
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
 from se_gnn.files.lock import locked
 from se_gnn.files.reading import SMALL, read_file
@@ -23,6 +23,7 @@ __all__ = [
     "new_file",
     "own_names",
     "parse_json",
+    "parse_json_lines",
     "pending_note",
     "read_current",
     "read_file",

@@ -50,8 +50,13 @@ def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
 
 def read_json_lines(path: Path, *, limit: int = LARGE) -> list[dict[str, Any]]:
     """The records of a file; an error names the line."""
+    return parse_json_lines(read_file(path, limit=limit), path)
+
+
+def parse_json_lines(content: bytes, path: Path) -> list[dict[str, Any]]:
+    """The records of a content; ``path`` is where it came from. An error names the line."""
     records = []
-    for number, line in enumerate(read_file(path, limit=limit).split(b"\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:
                 records.append(parse_json(line, path))

@@ -16,6 +16,7 @@ from se_gnn.errors import InputError
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Features: TypeAlias = FloatArray | sp.csr_array
 

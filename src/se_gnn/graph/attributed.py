@@ -19,6 +19,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.arrays import (
     BoolArray,
     Features,
+    Float64Array,
     FloatArray,
     Int32Array,
     IntArray,
@@ -35,7 +36,8 @@ from se_gnn.graph.node_ids import position_of, positions_of
 from se_gnn.graph.raw import RawTable
 
 __all__ = [
-    "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "Features", "FloatArray", "Int32Array", "IntArray",
+    "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "Features", "Float64Array", "FloatArray",
+    "Int32Array", "IntArray",
 ]  # fmt: skip
 
 MOST_UNUSED_CLASSES = 1000  # that any graph may have

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.ranked_local import ranked_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,7 @@ class LocalGraphs:
     edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
     cover: Cover | None = None  # None: of a part of the edges
+    left_out: IntArray | None = None  # [T], nodes within n hops that a limit on the edges left out; None: no limit
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -90,7 +92,8 @@ class LocalGraphs:
         if cover is not None:
             rows = (_rows(cover.inner_ptr, cover.inner, positions), _rows(cover.rim_ptr, cover.rim, positions))
             cover = Cover(*rows[0], *rows[1])
-        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover)
+        left_out = None if self.left_out is None else self.left_out[positions]
+        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover, left_out)
 
 
 def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntArray, Int32Array]:
@@ -100,24 +103,30 @@ def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntAr
     return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]
 
 
-def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int) -> LocalGraphs:
+def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
+
+    With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
+    reaches most often (:mod:`se_gnn.graph.ranked_local`).
 
     >>> path = AttributedGraph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
     [0, 1]
     """
-    adjacency = graph.adjacency
     nodes = np.ascontiguousarray(nodes, dtype=np.int64)
+    if max_edges is not None:
+        ptr, edge_ids, left_out = ranked_rows(graph, nodes, hops, max_edges)
+        return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges, left_out=left_out)
+    adjacency = graph.adjacency
     arrays = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
     chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
     sizes = np.zeros((3, len(nodes)), dtype=np.int64)  # edges, inner nodes, edges of the rim
     nothing = np.empty(0, np.int32)
     _local_edges(*arrays, nodes, hops, chunks, sizes, np.empty((3, 0), np.int64), nothing, nothing, nothing)
-    ptr = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
-    edge_ids, inner, rim = (np.empty(total, dtype=np.int32) for total in ptr[:, -1])
-    _local_edges(*arrays, nodes, hops, chunks, sizes, ptr, edge_ids, inner, rim)
-    return LocalGraphs(nodes, ptr[0], edge_ids, graph.num_edges, Cover(ptr[1], inner, ptr[2], rim))
+    starts = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
+    edge_ids, inner, rim = (np.empty(total, dtype=np.int32) for total in starts[:, -1])
+    _local_edges(*arrays, nodes, hops, chunks, sizes, starts, edge_ids, inner, rim)
+    return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, Cover(starts[1], inner, starts[2], rim))
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

@@ -21,7 +21,9 @@ from se_gnn.files import (
     commit_files,
     current_path,
     json_bytes,
+    json_line,
     parse_json,
+    parse_json_lines,
     pending_note,
     read_current,
     sha256,
@@ -38,12 +40,19 @@ PARAMETERS = "model.safetensors"
 CONFIG = "config.json"
 METRICS = "metrics.json"
 EPOCHS = "metrics.jsonl"  # a line per epoch, written by the trainer
+HISTORY = "memory.jsonl"  # a line per edit of the labeled nodes
 FORMAT = "se-gnn-model"
 VERSION = 1
 
 _NEEDED = (PARAMETERS, CONFIG, METRICS, store.ARRAYS, store.NAMES)
-MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS)
-_LIMITS = {PARAMETERS: LARGE, store.ARRAYS: LARGE, store.NAMES: store.MOST_NAMES, EPOCHS: LARGE}  # others are small
+MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY)
+_LIMITS = {
+    PARAMETERS: LARGE,
+    store.ARRAYS: LARGE,
+    store.NAMES: store.MOST_NAMES,
+    EPOCHS: LARGE,
+    HISTORY: LARGE,
+}  # others are small; fmt: skip
 _DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 
 
@@ -55,19 +64,31 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
         folder: made where it is missing.
         epochs: content of `metrics.jsonl`, the log of the run that trained it; None: there is none.
     """
-    parameters = {name: tensor.detach().cpu().contiguous() for name, tensor in trained.model.state_dict().items()}
     files = {
-        PARAMETERS: save(parameters),
+        PARAMETERS: parameter_bytes(trained.model),
         CONFIG: json_bytes(trained.config.to_dict()),
         METRICS: json_bytes(trained.metrics),
         **store.graph_files(trained.graph),
     }
     if epochs is not None:
         files[EPOCHS] = epochs
+    if trained.history:
+        files[HISTORY] = b"".join(json_line(entry) for entry in trained.history)
     digests = {name: sha256(content) for name, content in files.items()}
     files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
     with writing_to(folder) as path:
         commit_files(path, files, remove=MODEL_FILES)
+
+
+def parameter_bytes(model: SEGNN) -> bytes:
+    """The parameters as they are stored."""
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()})
+
+
+def read_epochs(folder: str | Path) -> bytes | None:
+    """The log of the run that trained a model, to be kept beside a changed one; None where there is none."""
+    path = Path(folder)
+    return read_current(path, EPOCHS, limit=LARGE) if current_path(path, EPOCHS).exists() else None
 
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> TrainedModel:
@@ -90,7 +111,8 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     model = SEGNN(graph.num_features, config)
     model.load_state_dict(parameters)
     model.to(device).eval()
-    return TrainedModel(model, graph, metrics)
+    history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
+    return TrainedModel(model, graph, metrics, history=history)
 
 
 def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
@@ -123,7 +145,9 @@ def _verified_files(path: Path) -> dict[str, bytes]:
     digests = manifest.get("files")
     if not isinstance(digests, dict) or not all(name in digests for name in _NEEDED):
         raise InputError(f"{path / MANIFEST} is damaged: it must name the files {', '.join(_NEEDED)}")
-    listed = [name for name in (*_NEEDED, EPOCHS) if name in digests]  # never a path that the manifest made up
+    if HISTORY not in digests and current_path(path, HISTORY).exists():
+        raise InputError(f"{path / HISTORY} is the history of another model: {MANIFEST} does not name it; remove it")
+    listed = [name for name in (*_NEEDED, EPOCHS, HISTORY) if name in digests]  # never a path that the manifest made up
     files = {name: read_current(path, name, limit=_LIMITS.get(name, SMALL)) for name in listed}
     for name, content in files.items():
         if sha256(content) != digests[name]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.config import Config
-from se_gnn.encoder import Encoder, EncoderInputs
+from se_gnn.encoder import Committee, Encoder, EncoderInputs
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.similarity.memory import free_memory
@@ -36,7 +36,10 @@ class SEGNN(nn.Module):
     def __init__(self, num_features: int, config: Config, *, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(num_features, config.encoder, generator=generator or torch.Generator().manual_seed(0))
+        kind = Encoder if config.encoder.members == 1 else Committee
+        self.encoder: Encoder | Committee = kind(
+            num_features, config.encoder, generator=generator or torch.Generator().manual_seed(0)
+        )
 
     def forward(self, inputs: EncoderInputs) -> Tensor:
         """H, Eq. (1)."""
@@ -45,7 +48,7 @@ class SEGNN(nn.Module):
 
     def inputs(self, graph: AttributedGraph) -> EncoderInputs:
         """A graph as this model reads it, on this model's device."""
-        return EncoderInputs.from_graph(graph, self.config.encoder.aggregation, self.device)
+        return EncoderInputs.from_graph(graph, self.config.encoder, self.device)
 
     @property
     def device(self) -> torch.device:
@@ -55,8 +58,8 @@ class SEGNN(nn.Module):
     @torch.no_grad()
     def embed(self, graph: AttributedGraph) -> Tensor:
         """Embeddings of all nodes, [N, D]."""
-        if graph.num_features != self.encoder.layers[0].in_features:
-            expected = self.encoder.layers[0].in_features
+        if graph.num_features != self.encoder.num_features:
+            expected = self.encoder.num_features
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {graph.num_features}")
         h: Tensor = self(self.inputs(graph))
         return h

@@ -28,6 +28,7 @@ class TrainedModel:
     model: SEGNN
     graph: AttributedGraph
     metrics: dict[str, Any] = field(default_factory=dict)
+    history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
     max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
 
     @property
@@ -41,7 +42,7 @@ class TrainedModel:
         return self.model.embed(self.graph)
 
     @cached_property
-    def encoder_steps(self) -> EncoderSteps:
+    def encoder_steps(self) -> EncoderSteps | list[EncoderSteps]:
         """What the encoder computes on the way to H, of all nodes."""
         with torch.no_grad():
             return self.model.encoder.steps(self.model.inputs(self.graph))
@@ -69,7 +70,7 @@ class TrainedModel:
         self._check_feature_names(graph)
         if not len(graph.train):
             raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
-        return dataclasses.replace(self, graph=graph)
+        return dataclasses.replace(self, graph=graph, history=())
 
     def _check_feature_names(self, graph: AttributedGraph) -> None:
         known, given = self.graph.feature_names, graph.feature_names

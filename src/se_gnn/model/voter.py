@@ -30,13 +30,16 @@ class Voter:
     def __init__(self, graph: AttributedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
         check_num_nearest(graph, config)
         self.graph, self.config, self.max_memory = graph, config, max_memory
-        self.labeled: LocalGraphs = local_graphs(graph, graph.train, config.similarity.hops)
+        self.labeled: LocalGraphs = self._local_graphs(graph.train)
         self.labels = graph.labels[graph.train]  # [L]
         self._classes: dict[torch.device, Tensor] = {}  # the same on a device, moved there once
 
+    def _local_graphs(self, nodes: IntArray) -> LocalGraphs:
+        return local_graphs(self.graph, nodes, self.config.similarity.hops, self.config.similarity.max_edges)
+
     def plan(self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0) -> ComparisonPlan:
         """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled."""
-        targets = local_graphs(self.graph, nodes, self.config.similarity.hops)
+        targets = self._local_graphs(nodes)
         if most_edges is not None:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
         return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity)
@@ -48,6 +51,13 @@ class Voter:
         A labeled node does not vote for itself: it is left out of its own neighbors.
         """
         return self._vote(plan.targets.nodes, self._nearest(h, plan))
+
+    @torch.no_grad()
+    def similarities(self, h: Tensor, plan: ComparisonPlan) -> Tensor:
+        """Overall similarity of the targets of a plan and all labeled nodes, [T, L]; -inf of a node and itself."""
+        targets, labeled = plan.nodes(h.device)
+        blocks = [found.overall for _, found in compare_in_blocks(h, plan, max_memory=self.max_memory)]
+        return torch.cat(blocks, dim=1).masked_fill(targets[:, None] == labeled, -torch.inf)
 
     @torch.no_grad()
     def probabilities(self, h: Tensor, plan: ComparisonPlan) -> Tensor:

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLES = ("-", "--", ":", "-.")  # so that lines are told apart without color
-_LOSSES = {"loss": "all", "class_loss": "classification", "node_loss": "node contrast", "edge_loss": "edge contrast"}
+_STYLES = ("-", "--", ":", "-.", (0, (1, 1)))  # so that lines are told apart without color
+_LOSSES = {
+    "loss": "all", "class_loss": "classification", "node_loss": "node contrast", "edge_loss": "edge contrast",
+    "consistency_loss": "consistency",
+}  # fmt: skip
 
 
 def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figure:
@@ -35,7 +38,8 @@ def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figur
     with neutral():
         figure = blank_figure(8.0, 2.8)
         losses, accuracy = figure.subplots(1, 2, gridspec_kw={"left": 0.08, "right": 0.97, "bottom": 0.2, "top": 0.86})
-        epochs = [int(record["epoch"]) for record in records]
+        several = any("run" in record for record in records)  # runs one after the other
+        epochs = [i if several else int(record["epoch"]) for i, record in enumerate(records)]
         for i, (key, name) in enumerate(_LOSSES.items()):
             values = np.array([record.get(key, np.nan) for record in records], dtype=np.float64)
             if i == 0 or np.nan_to_num(values).any():  # a loss of weight 0 is not computed

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from se_gnn.config import Config
+from se_gnn.config import Config, EncoderConfig
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
@@ -148,7 +148,9 @@ def _settings(config: Config, labeled: int) -> list[Fact]:
         Fact(
             "size of a local graph",
             f"{s.hops} {'hop' if s.hops == 1 else 'hops'}",
-            "the edges among all nodes this near",
+            "the edges among all nodes this near"
+            if s.max_edges is None
+            else f"at most {s.max_edges} edges, among the nodes that short walks reach most often",
             "n",
         ),
         Fact("similarity of two vectors", measure.words, f"{measure.of_equals:g} is equal", "sim"),
@@ -159,20 +161,41 @@ def _settings(config: Config, labeled: int) -> list[Fact]:
 
 def _training(config: Config, metrics: dict[str, Any]) -> list[Fact]:
     encoder, contrast, training = config.encoder, config.contrast, config.training
-    layer = {"gcn": "one residual GCN layer", "mean": "the mean of the neighbors"}[encoder.aggregation]
     facts = [
         Fact("preset", config.preset_name, "where the settings come from"),
-        Fact("encoder", f"{encoder.num_layers} layers of {encoder.hidden_size}", f"MLP, then {layer}", "D"),
-        Fact("weight of node contrast", f"{contrast.node_loss_weight:g}", "self-supervision of nodes", "α"),
-        Fact("weight of edge contrast", f"{contrast.edge_loss_weight:g}", "self-supervision of edges", "β"),
-        Fact("masked attributes", f"{contrast.mask_rate:.0%}", "set to 0 in a view"),
-        Fact("learning rate", f"{training.learning_rate:g}", f"Adam, weight decay {training.weight_decay:g}"),
+        Fact("encoder", f"{encoder.num_layers} layers of {encoder.hidden_size}", f"MLP, then {_layer(encoder)}", "D"),
     ]
+    if encoder.members > 1:
+        facts.append(Fact("members", str(encoder.members), "encoders trained from different seeds, side by side"))
+    if training.references == "all":
+        facts += [
+            Fact("loss", "the vote of all others", "for every labeled node; nothing is sampled"),
+            Fact("consistency", f"{training.consistency_weight:g}", "of two views of the unlabeled nodes"),
+        ]
+    else:
+        facts += [
+            Fact("weight of node contrast", f"{contrast.node_loss_weight:g}", "self-supervision of nodes", "α"),
+            Fact("weight of edge contrast", f"{contrast.edge_loss_weight:g}", "self-supervision of edges", "β"),
+            Fact("masked attributes", f"{contrast.mask_rate:.0%}", "set to 0 in a view"),
+        ]
+    facts.append(Fact("learning rate", f"{training.learning_rate:g}", f"Adam, weight decay {training.weight_decay:g}"))
+    facts += [Fact("decided", line.partition(":")[0], line.partition(":")[2].strip()) for line in config.why]
     if "epochs" in metrics and "best_epoch" in metrics:
         facts.append(Fact("epochs", str(metrics["epochs"]), f"the best on validation was {metrics['best_epoch']}"))
     if "seed" in metrics:
         facts.append(Fact("seed", str(metrics["seed"]), "of every random number"))
     return facts
+
+
+def _layer(encoder: EncoderConfig) -> str:
+    """What follows the MLP, in words."""
+    return {
+        "gcn": "one residual GCN layer",
+        "mean": "the mean of the neighbors",
+        "pagerank": f"{encoder.steps} steps of personalized PageRank",
+        "steps": f"{encoder.steps} propagation steps with learned weights",
+        "own": "nothing: edges count in the structure alone",
+    }[encoder.aggregation]
 
 
 def _rests_on(prediction: Prediction, graph: AttributedGraph, config: Config) -> list[Fact]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import MeasureName
+from se_gnn.fixed_order import linear
 from se_gnn.graph.attributed import FloatArray
 
 EPS = 1e-12  # a shorter vector counts as this long
@@ -38,6 +39,10 @@ class Measure(ABC):
         From the differences, not from a matrix product: equal vectors have distance 0 exactly, and a pair has the same
         bits alone and among others (a product sums in an order that depends on how many rows it has).
         """
+
+    def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """As :meth:`all_pairs` but for rounding, with fast gradients: what training compares many pairs by."""
+        return self.all_pairs(a, b)
 
     @abstractmethod
     def points(self, vectors: Tensor) -> Tensor:
@@ -95,6 +100,10 @@ class Cosine(Measure):
         a, b = self.points(a), self.points(b)
         lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
         return (lengths - _distances(a, b).square()) / 2  # a.b
+
+    def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """As one matrix product of unit vectors, [T, L]."""
+        return linear(self.points(a), self.points(b))
 
     def points(self, vectors: Tensor) -> Tensor:
         """The vectors, of length 1."""

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from se_gnn.similarity.memory import free_memory
+from se_gnn.training.paper_objective import PaperObjective
 
 if TYPE_CHECKING:
     from se_gnn.training.trainer import TrainingRun
@@ -54,22 +55,44 @@ class Estimate:
         return text
 
 
-def estimate(run: TrainingRun) -> Estimate:
-    """Time a slice of the comparisons and one call of the encoder, and scale them to what is left of a run."""
-    settings = run.config.training
+def estimate(run: TrainingRun, runs: int = 1) -> Estimate:
+    """What is left of a run, and of others like it: a step is timed, or a slice where comparisons are long."""
+    objective, encoder = run.objective, run.config.encoder
+    parameters = sum(parameter.numel() for parameter in run.model.parameters())
+    embeddings = run.graph.num_nodes * (
+        encoder.hidden_size + encoder.steps * (encoder.output_size or encoder.hidden_size)
+    )
+    memory = 4 * (4 * parameters + ENCODER_CALLS * embeddings)
+    if isinstance(objective, PaperObjective):
+        per_epoch, compared = _sliced_epoch(run, objective)
+    else:
+        per_epoch, compared = _timed_epoch(run), 4 * (run.graph.num_nodes + len(run.graph.train)) * len(run.graph.train)
+    epochs = run.config.training.epochs
+    return Estimate(max(0, runs * epochs - run.epoch), per_epoch, memory + compared)
+
+
+def _timed_epoch(run: TrainingRun) -> float:
+    """Seconds of one epoch without a step: nothing is learned from it."""
+    seconds = 0.0
+    for _ in range(2):  # the first compiles
+        start = time.perf_counter()
+        losses = run.objective.losses(run.objective.draw(0).to(run.model.device))
+        losses[0].backward()  # type: ignore[no-untyped-call]
+        run.optimizer.zero_grad()
+        with torch.no_grad():
+            run.objective.probabilities().sum().item()
+        seconds = time.perf_counter() - start
+    return seconds
+
+
+def _sliced_epoch(run: TrainingRun, objective: PaperObjective) -> tuple[float, int]:
+    """Seconds of one epoch, from a slice of its comparisons and one call of the encoder; bytes that they hold."""
     labeled, matched_in_training = run.voter.labeled, _edges_in_training(run)
-    matched_in_validation = len(run.val_plan.targets.union())
+    matched_in_validation = len(objective.val_plan.targets.union())
     encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run)
     per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
-    members = int(labeled.sizes.sum() + run.val_plan.targets.sizes.sum())
-    parameters = sum(parameter.numel() for parameter in run.model.parameters())
-    embeddings = run.graph.num_nodes * run.config.encoder.hidden_size
-    memory = (
-        BYTES_PER_MATCH * matched_in_training * len(labeled)
-        + BYTES_PER_MEMBER * members
-        + 4 * (4 * parameters + ENCODER_CALLS * embeddings)
-    )
-    return Estimate(max(0, settings.epochs - run.epoch), per_epoch, memory)
+    members = int(labeled.sizes.sum() + objective.val_plan.targets.sizes.sum())
+    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(labeled) + BYTES_PER_MEMBER * members
 
 
 def duration(seconds: float) -> str:
@@ -106,16 +129,16 @@ def _edges_in_training(run: TrainingRun) -> int:
 
 @torch.no_grad()
 def _encoder_seconds(run: TrainingRun) -> float:
-    run.model(run.inputs)
+    run.model(run.objective.inputs)
     start = time.perf_counter()
-    run.model(run.inputs).sum().item()
+    run.model(run.objective.inputs).sum().item()
     return time.perf_counter() - start
 
 
 @torch.no_grad()
 def _seconds_per_edge(run: TrainingRun) -> float:
     """Time of a comparison with all labeled nodes per distinct edge, on ever more nodes until it can be told."""
-    h, nodes = run.model(run.inputs), np.concatenate([run.graph.val, run.graph.train])
+    h, nodes = run.model(run.objective.inputs), np.concatenate([run.graph.val, run.graph.train])
     count = 1
     while True:
         some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]

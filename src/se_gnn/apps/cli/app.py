@@ -16,11 +16,14 @@ from typer.core import TyperGroup
 
 from se_gnn import __version__
 from se_gnn.apps.cli.attack import attack
+from se_gnn.apps.cli.audit import audit
+from se_gnn.apps.cli.certify import certify
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.interrupt import patient_interrupt
+from se_gnn.apps.cli.memory import memory
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
@@ -154,6 +157,20 @@ app.command(
         "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
     )
 )(report)
+app.command(epilog="\b\nExamples:\n  se-gnn audit model\n  se-gnn audit model --out audit.csv --top 30")(audit)
+app.command(epilog="\b\nExamples:\n  se-gnn certify model\n  se-gnn certify model --out flips.jsonl")(certify)
+app.add_typer(
+    memory,
+    name="memory",
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn memory model remove digit-0003 --dry-run\n"
+        "  se-gnn memory model relabel digit-0003=5 --reason 'read again'\n"
+        "  se-gnn memory model history\n"
+        "  se-gnn memory model restore 0"
+    ),
+)
 app.command(
     epilog=(
         "\b\n"

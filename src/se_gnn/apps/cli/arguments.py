@@ -40,7 +40,9 @@ def shows_progress(progress: bool, quiet: bool = False) -> bool:
     """Whether bars are shown: on a terminal, or where they are asked for."""
     if progress and quiet:
         raise InputError("--quiet prints nothing and --progress shows bars: give one of them")
-    return not quiet and (progress or (sys.stderr is not None and sys.stderr.isatty()))
+    if quiet or sys.stderr is None:  # closed
+        return False
+    return progress or sys.stderr.isatty()
 
 
 def check_file(out: Path, *, overwrite: bool) -> None:

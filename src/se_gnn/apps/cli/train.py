@@ -92,7 +92,8 @@ def train(
     else:
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
-    check_num_nearest(graph, chosen)
+    if not chosen.training.choose_vote:
+        check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
     if not quiet:
         say(_describe(graph, chosen, seed, str(where)))
@@ -154,7 +155,7 @@ def _train_and_save(
                 trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
             save_model(trained, out, epochs=read_file(work / EPOCHS))
     except KeyboardInterrupt as interrupt:
-        kept = (out / TRAINING / CHECKPOINT).exists()
+        kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt

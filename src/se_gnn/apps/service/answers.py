@@ -127,13 +127,13 @@ def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.Ne
 
 def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.LocalGraphPage:
     """The local graph of a node, a page of its edges."""
-    node, hops = node_id(snapshot, node), snapshot.trained.config.similarity.hops
-    edges = local_graphs(snapshot.graph, np.array([node]), hops).row(0)
+    node, settings = node_id(snapshot, node), snapshot.trained.config.similarity
+    edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
     ends = snapshot.graph.edges[page]
     return models.LocalGraphPage(
         node=node_of(snapshot, node),
-        hops=hops,
+        hops=settings.hops,
         total=len(edges),
         offset=offset,
         edges=[_edge(snapshot, int(edge)) for edge in page],
@@ -146,7 +146,8 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     """How similar two nodes are, and which edges were matched."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.config.similarity
-    target, beside = (local_graphs(trained.graph, np.array([node]), settings.hops) for node in (one, other))
+    reach = settings.hops, settings.max_edges
+    target, beside = (local_graphs(trained.graph, np.array([node]), *reach) for node in (one, other))
     plan = ComparisonPlan.build(trained.graph.edges, target, beside, settings)
     found, matching, _ = compare_with_matches(trained.embeddings, plan)
     rows = matching.rows(0)

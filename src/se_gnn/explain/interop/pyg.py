@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from se_gnn.encoder import row_factors
 from se_gnn.errors import InputError
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.interop.pyg_explanation import edge_ids, mask_of_importance, node_mask
@@ -54,8 +55,8 @@ class SEGNNModule(nn.Module):
         graph, weights = self._weighted_graph(x, edge_index)
         config, train = self.trained.config.similarity, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
-        targets = local_graphs(graph, np.arange(graph.num_nodes), config.hops)
-        labeled = local_graphs(graph, graph.train, config.hops)
+        targets = local_graphs(graph, np.arange(graph.num_nodes), config.hops, config.max_edges)
+        labeled = local_graphs(graph, graph.train, config.hops, config.max_edges)
         plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
         overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
@@ -83,21 +84,24 @@ class SEGNNModule(nn.Module):
 
     def _embed(self, x: Tensor, graph: AttributedGraph, weights: Tensor) -> Tensor:
         """H, Eq. (1), with weighted edges."""
-        encoder = self.model.encoder
-        own = encoder.later_layers(encoder.first_layer(x))
         u, v = torch.tensor(graph.edges, device=x.device).T
-        gcn = self.trained.config.encoder.aggregation == "gcn"
         degrees = torch.zeros(graph.num_nodes, device=x.device).index_add(0, u, weights).index_add(0, v, weights)
-        if gcn:
+        if self.trained.config.encoder.aggregation == "mean":
+            share = torch.where(degrees > 0, 1 / degrees.clamp(min=torch.finfo(degrees.dtype).tiny), 0)
+            to_u, to_v, own = weights * share[u], weights * share[v], torch.zeros_like(degrees)
+        else:
             root = (degrees + 1).rsqrt()
             to_u = to_v = weights * root[u] * root[v]
-            heard = own * root.square()[:, None]
-        else:
-            share = torch.where(degrees > 0, 1 / degrees.clamp(min=torch.finfo(degrees.dtype).tiny), 0)
-            to_u, to_v = weights * share[u], weights * share[v]
-            heard = torch.zeros_like(own)
-        heard = heard.index_add(0, u, to_u[:, None] * own[v]).index_add(0, v, to_v[:, None] * own[u])
-        return encoder.residual(own, heard)
+            own = root.square()
+
+        def step(h: Tensor) -> Tensor:
+            """The propagation of one step, with weighted edges, [N, D]."""
+            kept = h * own[:, None]
+            return kept.index_add(0, u, to_u[:, None] * h[v]).index_add(0, v, to_v[:, None] * h[u])
+
+        factors = row_factors(x.detach().cpu().numpy(), self.trained.config.encoder.attribute_scaling)
+        scaled = x if factors is None else x * torch.from_numpy(factors).to(x.device)[:, None]
+        return self.model.encoder.embed(scaled, step)
 
 
 class SEGNNExplainer(_explain.ExplainerAlgorithm):

@@ -143,7 +143,7 @@ def _shared_products(
         return None
     if 4 * len(back.key_nodes) * len(forward.key_nodes) > GRAM_BYTES:
         return None
-    gram = _multiplied(vectors.moved, back.key_nodes, _packed(vectors.moved, forward.key_nodes))
+    gram = multiplied(vectors.moved, back.key_nodes, packed(vectors.moved, forward.key_nodes))
     ends = (
         keys.key_ends[np.searchsorted(keys.key_ids, queries.query_ids)]
         for queries, keys in ((forward, back), (back, forward))
@@ -162,7 +162,7 @@ class _Matcher:
         self.key_squares, self.key_reach = _squares(vectors.moved, self.key_ends)  # [K]
         scale, offset = vectors.measure.scoring(torch.from_numpy(self.key_squares))
         self.scale, self.offset = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
-        self.packed: FloatArray | None = None
+        self.right: FloatArray | None = None
 
     def match(self, low: int, high: int) -> tuple[FloatArray, Int32Array]:
         """Best similarity and winner of the queries ``low`` to ``high`` in each local graph, [high - low, L]."""
@@ -174,9 +174,7 @@ class _Matcher:
         cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
         for part, some in self._products(low, high):
             padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
-            _segment_argmax(
-                some.gram, padded, plan.key_ends, self.scale, self.offset, *cover, best[part], winners[part]
-            )
+            segment_argmax(some.gram, padded, plan.key_ends, self.scale, self.offset, *cover, best[part], winners[part])
         self._finish(plan.query_ends[low:high], best, winners)
         return best, winners
 
@@ -199,14 +197,14 @@ class _Matcher:
             yield slice(None), _NodeProducts(self.products.gram, self.products.ends[low:high])
             return
         moved, start = self.vectors.moved, low
-        if self.packed is None:
-            self.packed = _packed(moved, self.plan.key_nodes)
-        most_nodes = GRAM_BYTES // (4 * COLUMNS * len(self.packed))
+        if self.right is None:
+            self.right = packed(moved, self.plan.key_nodes)
+        most_nodes = GRAM_BYTES // (4 * COLUMNS * len(self.right))
         while low < high:
             least = 4 * LANES * numba.get_num_threads()
             nodes, ends = _take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
             part = slice(low - start, low - start + len(ends))
-            yield part, _NodeProducts(_multiplied(moved, nodes, self.packed), ends)
+            yield part, _NodeProducts(multiplied(moved, nodes, self.right), ends)
             low += len(ends)
 
 
@@ -231,7 +229,7 @@ def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: 
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
-def _packed(h: FloatArray, nodes: IntArray) -> FloatArray:
+def packed(h: FloatArray, nodes: IntArray) -> FloatArray:
     """Vectors of some nodes, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
     depth = h.shape[1]
     right = np.zeros(((len(nodes) + COLUMNS - 1) // COLUMNS, depth, COLUMNS), np.float32)
@@ -242,7 +240,7 @@ def _packed(h: FloatArray, nodes: IntArray) -> FloatArray:
     return right
 
 
-def _multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
+def multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
     """Products of some nodes with those in ``right``, [U, P]; zeros where nodes end."""
     gram = _ROOM.take("gram", len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
     _multiply(h, nodes, right, gram)
@@ -271,7 +269,7 @@ def _exchange(gram: FloatArray, out: FloatArray) -> None:
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
-def _segment_argmax(
+def segment_argmax(
     gram: FloatArray,
     ends: Int32Array,
     key_ends: Int32Array,

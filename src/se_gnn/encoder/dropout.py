@@ -1,0 +1,65 @@
+"""What a training step leaves out of the encoder, drawn beforehand. Shapes: N nodes, F features, D hidden."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.config import EncoderConfig
+from se_gnn.encoder.inputs import EncoderInputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dropout:
+    """Factors: 0 where something is left out, 1 / (1 - rate) where it stays, so that sums keep their mean.
+
+    Shapes:
+        - **attributes:** as the stored values of X
+        - **hidden:** one :math:`(N, D)` per hidden layer
+    """
+
+    attributes: Tensor | None
+    hidden: tuple[Tensor, ...]
+
+    @classmethod
+    def draw(cls, inputs: EncoderInputs, config: EncoderConfig, *, generator: np.random.Generator) -> Dropout:
+        """Draw which attributes, whole rows of attributes and hidden units are left out."""
+        num_nodes = inputs.propagation.rows.shape[0]
+        attributes = None
+        if config.attribute_dropout > 0:
+            attributes = _factors(inputs.stored_shape, config.attribute_dropout, generator)
+        if config.node_dropout > 0:
+            rows = _factors((num_nodes,), config.node_dropout, generator)
+            spread = inputs.by_row(rows)
+            attributes = spread if attributes is None else attributes * spread
+        hidden: tuple[Tensor, ...] = ()
+        if config.hidden_dropout > 0:
+            shape = (num_nodes, config.hidden_size)
+            hidden = tuple(_factors(shape, config.hidden_dropout, generator) for _ in range(config.num_layers - 1))
+        return cls(attributes, hidden)
+
+    def of_attributes(self, inputs: EncoderInputs) -> EncoderInputs:
+        """The attributes without those that are left out."""
+        return inputs if self.attributes is None else inputs.masked(self.attributes)
+
+    def of_hidden(self, h: Tensor, layer: int) -> Tensor:
+        """The output of a hidden layer without the units that are left out."""
+        return h * self.hidden[layer] if self.hidden else h
+
+    def to(self, device: torch.device) -> Dropout:
+        """The same on a device."""
+        attributes = None if self.attributes is None else self.attributes.to(device)
+        return dataclasses.replace(self, attributes=attributes, hidden=tuple(h.to(device) for h in self.hidden))
+
+
+def _factors(shape: tuple[int, ...], rate: float, generator: np.random.Generator) -> Tensor:
+    """A byte is drawn for each, so that the rate is one of 256: much faster than a number of 32 bits."""
+    dropped = min(255, max(1, round(256 * rate)))
+    drawn = np.frombuffer(generator.bytes(math.prod(shape)), np.uint8)
+    factors = np.array([0, 256 / (256 - dropped)], np.float32)
+    return torch.from_numpy(factors[(drawn >= dropped).view(np.uint8)].reshape(shape))

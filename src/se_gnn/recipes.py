@@ -1,0 +1,73 @@
+"""The default, `best`: recipes between which validation nodes choose. One set of settings for every graph.
+
+Each recipe learns the vote itself (the loss is over all labeled nodes, nothing is sampled) and asks that two views of
+an unlabeled node vote alike. What each is for, and the validation figures it was chosen by: docs/best.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Settings = dict[str, Any]
+
+# where edges join alike nodes: attributes of the neighborhood, weighed by personalized PageRank
+SMOOTH: Settings = {
+    "encoder": {
+        "hidden_size": 128,
+        "output_size": 32,
+        "aggregation": "pagerank",
+        "steps": 8,
+        "teleport": 0.2,
+        "attribute_scaling": "unit",
+        "attribute_dropout": 0.5,
+        "hidden_dropout": 0.5,
+        "node_dropout": 0.0,
+    },
+    "similarity": {"temperature": 0.05},
+    "training": {
+        "learning_rate": 0.03,
+        "weight_decay": 5e-3,
+        "memory_dropout": 0.0,
+        "label_smoothing": 0.0,
+        "consistency_weight": 2.0,
+    },
+}
+
+# where labels are learned by heart at once: each step leaves out most of what a node has, and half of the memory
+SPARING: Settings = {
+    "encoder": {
+        "aggregation": "pagerank",
+        "steps": 4,
+        "attribute_scaling": "raw",
+        "attribute_dropout": 0.8,
+        "hidden_dropout": 0.8,
+        "node_dropout": 0.3,
+    },
+    "similarity": {"temperature": 0.3},
+    "training": {"memory_dropout": 0.5, "label_smoothing": 0.2},
+}
+
+# where edges join unlike nodes, or say little: the weight of each step is learned
+STEPS: Settings = {
+    "encoder": {"aggregation": "steps", "attribute_scaling": "raw", "attribute_dropout": 0.2},
+    "similarity": {"temperature": 0.1},
+    "training": {"learning_rate": 0.01},
+}
+
+RECIPES: Mapping[str, Settings] = {"smooth": SMOOTH, "sparing": SPARING, "steps": STEPS}
+
+BEST: Settings = {
+    "encoder": {**SMOOTH["encoder"], "members": 5},
+    "similarity": {"num_nearest": 40, "node_weight": 0.5, "measure": "cosine", "max_edges": 64, **SMOOTH["similarity"]},
+    "contrast": {"node_loss_weight": 0.0, "edge_loss_weight": 0.0},
+    "training": {
+        **SMOOTH["training"],
+        "epochs": 300,
+        "patience": 60,
+        "references": "all",
+        "compare": "node",
+        "choose_vote": True,
+        "portfolio": True,
+    },
+}

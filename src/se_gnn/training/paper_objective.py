@@ -1,0 +1,60 @@
+"""Eq. (14): the sampled classification loss with contrastive self-supervision of nodes and edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.graph import AttributedGraph, LocalGraphs
+from se_gnn.model import SEGNN, Voter
+from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.training.classification import classification_loss
+from se_gnn.training.contrast import ContrastDraws, contrast_loss
+from se_gnn.training.draws import Draws
+
+
+class PaperObjective:
+    """Algorithm 1, lines 3 to 9; presets `paper` and `authors`."""
+
+    names: tuple[str, ...] = ("loss", "class_loss", "node_loss", "edge_loss")
+
+    def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
+        self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
+        self.inputs = model.inputs(graph)
+        self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
+        settings = self.config.training
+        self.recordable = settings.max_local_edges is None
+        self.labeled_plan = self._plan_labeled()
+        self.val_plan = voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
+
+    def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
+        """Labeled nodes with each other, on all their edges or on a sample of them."""
+        return ComparisonPlan.among(self.graph.edges, self.voter.labeled, self.config.similarity, sample=sample)
+
+    def draw(self, epoch: int) -> Draws:
+        """What is random in an epoch follows from the seed and the number of the epoch."""
+        generator = np.random.default_rng([self.seed, epoch])
+        plan, settings, weights = self.labeled_plan, self.config.training, self.config.contrast
+        if settings.max_local_edges is not None:
+            plan = self._plan_labeled(self.voter.labeled.sampled(settings.max_local_edges, generator=generator))
+        references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
+        contrast = None
+        if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
+            contrast = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
+        return Draws(plan, references, contrast)
+
+    def losses(self, draws: Draws) -> Tensor:
+        """Eq. (14) with its three parts, [4]."""
+        overall = compare(self.model(self.inputs), draws.plan).overall
+        loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
+        node_loss = edge_loss = torch.zeros_like(loss)
+        if draws.contrast is not None:
+            node_loss, edge_loss = contrast_loss(self.model, self.inputs, draws.contrast)
+            weights = self.config.contrast
+            loss = loss + weights.node_loss_weight * node_loss + weights.edge_loss_weight * edge_loss
+        return torch.stack([loss, class_loss, node_loss, edge_loss])
+
+    def probabilities(self) -> Tensor:
+        """Class probabilities of the validation nodes, on as many edges as training looks at."""
+        return self.voter.probabilities(self.model(self.inputs), self.val_plan)

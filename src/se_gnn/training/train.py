@@ -1,0 +1,321 @@
+"""Training from settings to a model: one run, or several between which validation nodes choose.
+
+1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
+2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand
+   side by side.
+3. K, lambda and tau are chosen on validation nodes: the vote is cheap, nothing is trained again.
+
+What was decided, and by which rule, is in the model's settings as `why`. Test nodes are not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.config import Config
+from se_gnn.figures import known
+from se_gnn.files import json_line, locked, replace_file
+from se_gnn.graph import AttributedGraph
+from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
+from se_gnn.model.evaluate import evaluate_nodes
+from se_gnn.progress import bar, compilation_said, phase
+from se_gnn.recipes import RECIPES
+from se_gnn.training.estimate import estimate
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.vote_choice import choose_vote
+
+LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
+MEMBERS_OF_LARGE = 3
+
+
+def train(
+    graph: AttributedGraph,
+    config: Config,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: bool = False,
+    folder: Path | None = None,
+    max_memory: int | str | None = None,
+) -> TrainedModel:
+    """Train a model; on the CPU the same seed gives the same bits, on any number of threads.
+
+    Args:
+        graph: a graph with labeled nodes of at least two classes.
+        config: settings.
+        seed: of initialization and of every sample, from 0 to 2^63 - 1.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        progress: say on stderr how long it will take, and show bars.
+        max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
+        folder: where to write ``metrics.jsonl`` and checkpoints; a run that was interrupted there goes on. One run
+            at a time may write to it.
+
+    Returns:
+        The model of the best epoch by ``training.best_by`` on validation nodes, ties by validation loss (the last epoch
+        where there are no validation nodes), with its exact metrics on the validation nodes. Test nodes are not looked
+        at.
+    """
+    graph.check_trainable()
+    check_seed(seed)
+    check_model_size(graph, config)
+    where = resolve_device(device)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with (
+        contextlib.nullcontext() if folder is None else locked(folder),
+        compilation_said(shown=progress),
+        phase("comparing", shown=progress),
+    ):
+        return _Training(graph, config, seed, where, folder, max_memory, progress).run()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Finished:
+    """What is kept of a run."""
+
+    name: str
+    config: Config
+    seed: int
+    parameters: dict[str, Tensor]
+    history: list[dict[str, Any]]
+    best_epoch: int
+    stopped_early: bool
+    standing: tuple[float, float]
+
+
+class _Training:
+    def __init__(
+        self,
+        graph: AttributedGraph,
+        config: Config,
+        seed: int,
+        device: torch.device,
+        folder: Path | None,
+        max_memory: int | str | None,
+        progress: bool,
+    ) -> None:
+        self.fixed = set_by_user(config)
+        self.graph, self.config, self.seed, self.device = graph, self._with_fitting_vote(graph, config), seed, device
+        self.folder, self.max_memory, self.progress = folder, max_memory, progress
+        self.members = num_members(graph, config)
+        self.finished: list[_Finished] = []
+
+    def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
+        """Where K is chosen anyway, it is never more than the labeled nodes there are."""
+        most = len(graph.train)
+        if config.training.choose_vote and "num_nearest" not in self.fixed and config.similarity.num_nearest > most:
+            return config.with_settings(num_nearest=most)
+        return config
+
+    def run(self) -> TrainedModel:
+        """From settings to a model."""
+        variants = {"training": self.config}
+        if self.config.training.portfolio:
+            recipes = portfolio(self.config)
+            variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
+        self.planned = len(variants) + self.members - 1
+        for name, config in variants.items():
+            self._train(name, config.with_settings(members=1), self.seed)
+        best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
+        why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
+        chosen = [best]
+        for i in range(1, self.members):
+            chosen.append(self._train(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)))
+        if self.config.training.portfolio:
+            why.append(_why_members(self.graph, self.config, self.members))
+        model = self._assembled(chosen, tuple(why))
+        voter = Voter(self.graph, model.config, max_memory=self.max_memory)
+        if self.config.training.choose_vote:
+            model.config = choose_vote(model, self.graph, voter, self.fixed).applied(model.config)
+        return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
+
+    def _train(self, name: str, config: Config, seed: int) -> _Finished:
+        """One run to its end, or from where it was interrupted."""
+        alone = self.planned == 1
+        folder = self.folder if self.folder is None or alone else self.folder / name
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        run = TrainingRun(self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory)
+        if self.progress and not self.finished:
+            print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
+        label = "training" if alone else f"{name} ({len(self.finished) + 1} of {self.planned})"
+        _run_epochs(run, label, progress=self.progress)
+        finished = _Finished(
+            name, config, seed, run.best_parameters, run.history, run.best_epoch, run.stopped_early,
+            run.standing(run.best_epoch),
+        )  # fmt: skip
+        self.finished.append(finished)
+        if self.folder is not None and not alone:
+            self._write_epochs(self.folder)
+        return finished
+
+    def _write_epochs(self, folder: Path) -> None:
+        """The epochs of all runs so far, each with the name of its run."""
+        lines = [
+            json_line({"run": run.name, **{key: known(value) for key, value in record.items()}})
+            for run in self.finished
+            for record in run.history
+        ]
+        replace_file(folder / EPOCHS, b"".join(lines))
+
+    def _assembled(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
+        """The members of the committee as one model, its settings as they were decided."""
+        decided = chosen[0].config
+        config = dataclasses.replace(
+            decided,
+            encoder=dataclasses.replace(decided.encoder, members=len(chosen)),
+            training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
+            why=(*self.config.why, *why),
+        )
+        model = SEGNN(self.graph.num_features, config)
+        if len(chosen) == 1:
+            model.load_state_dict(chosen[0].parameters)
+        else:
+            model.load_state_dict(
+                {
+                    name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
+                    for i, run in enumerate(chosen)
+                    for name, tensor in run.parameters.items()
+                }
+            )
+        return model.to(self.device).eval()
+
+    def _with_metrics(self, trained: TrainedModel, chosen: list[_Finished]) -> TrainedModel:
+        validation = evaluate_nodes(trained, self.graph.val)
+        seconds = [record["seconds"] for run in self.finished for record in run.history]
+        trained.metrics.update(
+            dataset=self.graph.name,
+            preset=self.config.preset_name,
+            seed=self.seed,
+            device=str(self.device),
+            val_accuracy=validation["accuracy"],
+            validation=validation,
+            max_local_edges=self.config.training.max_local_edges,
+            epochs=len(seconds),
+            best_epoch=chosen[0].best_epoch,
+            stopped_early=chosen[0].stopped_early,
+            seconds_per_epoch=float(np.mean(seconds)),
+        )
+        if len(self.finished) > 1:
+            trained.metrics["runs"] = [
+                {
+                    "name": run.name,
+                    "epochs": len(run.history),
+                    "best_epoch": run.best_epoch,
+                    "val_accuracy": known(run.history[run.best_epoch]["val_accuracy"]),
+                    "val_loss": known(run.history[run.best_epoch]["val_loss"]),
+                }
+                for run in self.finished
+            ]
+        return trained
+
+
+def _run_epochs(run: TrainingRun, label: str, *, progress: bool) -> None:
+    epochs = run.config.training.epochs
+    with (
+        phase("training", shown=False),
+        bar(total=epochs, name=label, unit="epoch", shown=progress, initial=run.epoch) as shown,
+    ):
+        while not run.finished:
+            record = run.step()
+            shown.update()
+            shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
+        if run.stopped_early:
+            shown.set_description(f"{label}, stopped early")
+
+
+def portfolio(config: Config) -> dict[str, Config]:
+    """The recipes as whole settings. A setting that differs from that of `best` was set by the user and holds in all.
+
+    >>> several = portfolio(Config.preset("best").with_settings(hidden_size=16))
+    >>> {name: (one.encoder.hidden_size, one.encoder.aggregation) for name, one in several.items()}
+    {'smooth': (16, 'pagerank'), 'sparing': (16, 'pagerank'), 'steps': (16, 'steps')}
+    """
+    given, base = config.to_dict(), Config.preset("best").to_dict()
+    return {
+        name: config.updated(
+            {
+                section: {key: value for key, value in values.items() if given[section][key] == base[section][key]}
+                for section, values in recipe.items()
+            }
+        )
+        for name, recipe in RECIPES.items()
+    }
+
+
+def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Finished:
+    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes."""
+    best = runs[0]
+    for run in runs[1:]:
+        figure, margin = best.standing[0], 0.0
+        if best_by != "loss":
+            margin = 0.5 * math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
+        if run.standing[0] > figure + margin:
+            best = run
+    return best
+
+
+def set_by_user(config: Config) -> frozenset[str]:
+    """Of K, lambda and tau those that differ from `best`: the user set them, and they are not chosen."""
+    base = Config.preset("best").similarity
+    names = ("num_nearest", "node_weight", "temperature")
+    return frozenset(name for name in names if getattr(config.similarity, name) != getattr(base, name))
+
+
+def member_seed(seed: int, member: int) -> int:
+    """The seed of a further member: as good as independent of the first."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
+
+
+def num_members(graph: AttributedGraph, config: Config) -> int:
+    """As many as the settings ask for; under a portfolio fewer where an epoch is long."""
+    wanted = config.encoder.members
+    if config.training.portfolio and _products(graph, config) > LARGE:
+        return min(wanted, MEMBERS_OF_LARGE)
+    return wanted
+
+
+def _products(graph: AttributedGraph, config: Config) -> int:
+    """Products of numbers in one forward pass of the encoder."""
+    features: Any = graph.features
+    stored = features.size if isinstance(features, np.ndarray) else features.nnz
+    encoder = config.encoder
+    width = encoder.output_size or encoder.hidden_size
+    layers = stored * encoder.hidden_size + graph.num_nodes * encoder.hidden_size * width
+    return int(layers + encoder.steps * (2 * graph.num_edges + graph.num_nodes) * width)
+
+
+def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
+    if len(runs) == 1:
+        return f"recipe {best.name!r}: there are no validation nodes to choose by"
+    by = config.training.best_by
+    figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
+    rule = "the first that no later one beats by half a standard error"
+    return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
+
+
+def _figure(run: _Finished, by: str) -> str:
+    value = run.history[run.best_epoch][f"val_{by}"]
+    return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
+
+
+def _why_members(graph: AttributedGraph, config: Config, members: int) -> str:
+    if members == config.encoder.members:
+        return f"{members} members: as set"
+    millions = _products(graph, config) // 1_000_000
+    return (
+        f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million "
+        f"products, more than {LARGE // 1_000_000} million"
+    )

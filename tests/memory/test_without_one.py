@@ -1,0 +1,42 @@
+"""What is said of a memory without one labeled node is what a fresh prediction without it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from se_gnn.memory.without_one import without_one
+from se_gnn.model import TrainedModel
+from strategies import random_graph, small_config, untrained
+
+
+@pytest.mark.parametrize("num_labeled", [18, 5])
+def test_effects_are_those_of_fresh_predictions(num_labeled):
+    graph = random_graph(3, num_nodes=50, num_edges=90, num_labeled=num_labeled, num_classes=3, isolated=(4, 30))
+    k = 5
+    model = untrained(graph, small_config(similarity={"num_nearest": k, "temperature": 0.3}), seed=3)
+    now, found = model.predict(), without_one(model)
+    votes = now.weights > 0
+    for i, node in enumerate(graph.train):
+        has_it = (now.neighbors == node) & votes
+        assert found.used[i] == has_it.sum()
+        np.testing.assert_allclose(found.weight[i], now.weights[has_it].sum(), rtol=1e-5)
+        rest = np.setdiff1d(graph.train, [node])
+        if len(rest) < k:
+            model.model.config = model.config.updated({"similarity": {"num_nearest": len(rest)}})
+        fresh = TrainedModel(model.model, graph.with_split(train=rest, val=graph.val, test=graph.test)).predict()
+        model.model.config = model.config.updated({"similarity": {"num_nearest": k}})
+        others = np.arange(graph.num_nodes) != node  # it does not vote on itself
+        assert found.decides[i] == (fresh.classes != now.classes)[others].sum()
+        val = graph.val
+        assert found.accuracy[i] == pytest.approx((fresh.classes[val] == graph.labels[val]).mean())
+        own = fresh.probabilities[val, graph.labels[val]].astype(float)
+        assert found.loss[i] == pytest.approx(-np.log(np.clip(own, 1e-8, 1)).mean(), abs=1e-5)
+
+
+def test_without_validation_nodes_their_figures_are_missing_and_the_rest_is_there():
+    graph = random_graph(2, num_labeled=6)
+    model = untrained(graph.with_split(train=graph.train), small_config())
+    found = without_one(model)
+    assert np.isnan(found.accuracy).all()
+    assert found.used.sum() == 3 * graph.num_nodes

@@ -1,0 +1,124 @@
+"""Smallest flips are those of brute force: every set is tried, every class is given."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from se_gnn.config import SimilarityConfig
+from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
+
+CLASSES = 3
+
+
+def votes_of(overall, labels, **similarity):
+    order = np.argsort(-np.asarray(overall), axis=1, kind="stable")
+    ranked = (np.take_along_axis(np.asarray(values), order, axis=1) for values in (overall, labels))
+    overall, labels = map(torch.from_numpy, ranked)
+    return RankedVotes(overall.float(), labels, SimilarityConfig(**similarity), CLASSES)
+
+
+def predicted(overall, labels, similarity):
+    k = min(similarity["num_nearest"], len(overall))
+    scores = torch.zeros(1, CLASSES)
+    if k:
+        weights = torch.softmax(overall[None, :k] / similarity["temperature"], dim=1)
+        scores = scores.scatter_add(1, labels[None, :k], weights)
+    return int(scores.argmax())
+
+
+def smallest_by_trying(one, similarity, changed):
+    overall, labels = one
+    now = predicted(overall, labels, similarity)
+    everyone = range(len(labels))
+    for size in range(1, len(labels) + 1):
+        for some in itertools.combinations(everyone, size):
+            if any(predicted(*other, similarity) != now for other in changed(overall, labels, list(some))):
+                return size
+    return NEVER
+
+
+def without(overall, labels, some):
+    kept = np.setdiff1d(np.arange(len(labels)), some)
+    return [(overall[kept], labels[kept])] if len(kept) else []
+
+
+def relabeled(overall, labels, some):
+    for given_labels in itertools.product(range(CLASSES), repeat=len(some)):
+        other = labels.clone()
+        other[some] = torch.tensor(given_labels)
+        yield overall, other
+
+
+rows = st.integers(2, 6).flatmap(
+    lambda size: st.tuples(
+        st.lists(st.lists(st.integers(0, CLASSES - 1), min_size=size, max_size=size), min_size=1, max_size=3),
+        st.booleans(),
+        st.integers(0, 10_000),
+    )
+)
+
+
+def random_votes(drawn, num_nearest, temperature):
+    labels, ties, seed = drawn
+    generator = np.random.default_rng(seed)
+    shape = np.shape(labels)
+    overall = generator.integers(0, 3, shape).astype(np.float32) if ties else generator.normal(size=shape)
+    similarity = {"num_nearest": num_nearest, "temperature": temperature}
+    return votes_of(overall.astype(np.float32), labels, **similarity), similarity
+
+
+settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))
+
+
+@given(rows, *settings)
+def test_no_smaller_removal_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
+    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    found = smallest_removals(votes)
+    for i, one in enumerate(zip(votes.overall, votes.labels)):
+        assert found.sizes[i] == smallest_by_trying(one, similarity, without)
+        assert int(found.chosen[i].sum()) == max(0, int(found.sizes[i]))
+        if found.sizes[i] != NEVER:
+            ((overall, labels),) = without(*one, torch.nonzero(found.chosen[i])[:, 0].numpy())
+            assert predicted(overall, labels, similarity) == found.becomes[i] != predicted(*one, similarity)
+
+
+@given(rows, *settings)
+def test_no_smaller_relabeling_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
+    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    found = smallest_relabelings(votes)
+    for i, one in enumerate(zip(votes.overall, votes.labels)):
+        assert found.sizes[i] == smallest_by_trying(one, similarity, relabeled)
+        assert int(found.chosen[i].sum()) == found.sizes[i]
+        other = one[1].masked_fill(found.chosen[i], int(found.becomes[i]))
+        assert predicted(one[0], other, similarity) != predicted(*one, similarity)
+
+
+def test_a_node_that_does_not_vote_is_in_no_set():
+    overall = np.float32([[3, 2, 1, -np.inf]])
+    votes = votes_of(overall, [[0, 1, 1, 0]], num_nearest=4, temperature=0.5)
+    for found in (smallest_removals(votes), smallest_relabelings(votes)):
+        assert found.sizes.tolist() == [1]
+        assert found.chosen.tolist() == [[True, False, False, False]]
+
+
+def test_no_removal_changes_a_prediction_that_nobody_of_another_class_can_vote_on():
+    votes = votes_of(np.float32([[2, 1]]), [[1, 1]], num_nearest=2)
+    assert smallest_removals(votes).sizes.tolist() == [NEVER]
+    assert smallest_relabelings(votes).sizes.tolist() == [1]
+
+
+@pytest.mark.parametrize("search", [smallest_removals, smallest_relabelings])
+def test_each_node_is_searched_alone(search):
+    generator = np.random.default_rng(0)
+    overall, labels = generator.normal(size=(40, 12)), generator.integers(0, 3, (40, 12))
+    together = search(votes_of(overall, labels, num_nearest=5))
+    for i in range(40):
+        alone = search(votes_of(overall[i : i + 1], labels[i : i + 1], num_nearest=5))
+        assert alone.sizes[0] == together.sizes[i]
+        assert alone.chosen[0].tolist() == together.chosen[i].tolist()

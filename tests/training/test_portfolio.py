@@ -1,0 +1,164 @@
+"""Claims about training by `best`: what validation nodes decide, and that it is said."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.graph import AttributedGraph
+from se_gnn.model import TrainedModel
+from se_gnn.model.folder import load_model, save_model
+from se_gnn.recipes import RECIPES
+from se_gnn.training import train
+from se_gnn.training.train import member_seed, num_members, portfolio
+from strategies import random_graph
+
+
+def quick(**settings) -> Config:
+    return Config.preset("best").with_settings(epochs=4, hidden_size=8, output_size=4, steps=2, **settings)
+
+
+@pytest.fixture(scope="module")
+def graph() -> AttributedGraph:
+    return random_graph(3, num_nodes=90, num_edges=200, num_labeled=24, num_classes=3)
+
+
+@pytest.fixture(scope="module")
+def trained(graph) -> TrainedModel:
+    return train(graph, quick(members=3))
+
+
+def test_what_was_decided_is_in_the_settings_with_the_rule(trained):
+    recipe, members, vote = trained.config.why
+    assert recipe.startswith("recipe '")
+    assert all(name in recipe for name in RECIPES)
+    assert members.startswith("3 members")
+    assert vote.startswith("K = ")
+    assert not trained.config.training.portfolio
+    assert not trained.config.training.choose_vote
+
+
+def test_structure_always_has_a_share(trained):
+    assert trained.config.similarity.node_weight <= 0.9
+    assert trained.config.similarity.max_edges == 64
+
+
+def test_model_goes_through_a_folder_with_its_committee(trained, tmp_path):
+    save_model(trained, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert loaded.config == trained.config
+    assert torch.equal(loaded.embeddings, trained.embeddings)
+    assert loaded.embeddings.shape[1] == 3 * 4
+
+
+def test_recipe_is_the_best_on_validation_nodes(trained):
+    first = trained.metrics["runs"][: len(RECIPES)]
+    best = first[0]
+    for run in first[1:]:
+        error = np.sqrt(best["val_accuracy"] * (1 - best["val_accuracy"]) / len(trained.graph.val))
+        best = run if run["val_accuracy"] > best["val_accuracy"] + error / 2 else best
+    assert trained.config.why[0].startswith(f"recipe {best['name']!r}")
+    assert [run["name"] for run in trained.metrics["runs"][len(RECIPES) :]] == [
+        f"{best['name']}-2",
+        f"{best['name']}-3",
+    ]
+
+
+def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):
+    settings = trained.config.similarity
+    truth = graph.labels[graph.val]
+
+    def loss(temperature: float) -> float:
+        changed = TrainedModel(trained.model, graph)
+        object.__setattr__(changed.model, "config", trained.config.with_settings(temperature=temperature))
+        try:
+            own = changed.predict(graph.val).probabilities[np.arange(len(truth)), truth]
+        finally:
+            object.__setattr__(changed.model, "config", trained.config)
+        return float(-np.log(np.maximum(own, 1e-4)).mean())
+
+    best = loss(settings.temperature)
+    assert all(best <= loss(settings.temperature * factor) + 1e-4 for factor in (0.5, 0.8, 1.25, 2))
+
+
+def test_same_seed_gives_the_same_bits_and_an_interrupted_training_goes_on_to_them(graph, tmp_path, monkeypatch):
+    from se_gnn.training import trainer
+
+    whole = train(graph, quick(members=2), seed=5)
+    monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    steps = trainer.TrainingRun.step
+    count = 0
+
+    def interrupted(run):
+        nonlocal count
+        count += 1
+        if count == 7:  # within the second run
+            raise KeyboardInterrupt
+        return steps(run)
+
+    monkeypatch.setattr(trainer.TrainingRun, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(graph, quick(members=2), seed=5, folder=tmp_path)
+    done = count
+    again = train(graph, quick(members=2), seed=5, folder=tmp_path)
+    assert count - done < done + 12  # the first run was not repeated
+    assert torch.equal(whole.embeddings, again.embeddings)
+    assert whole.config == again.config
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["run"] for line in lines[:4]] == ["smooth"] * 4
+
+
+def test_settings_of_the_user_hold_in_every_recipe():
+    recipes = portfolio(Config.preset("best").with_settings(learning_rate=0.5, steps=3))
+    assert {one.training.learning_rate for one in recipes.values()} == {0.5}
+    assert {one.encoder.steps for one in recipes.values()} == {3}
+
+
+def test_without_validation_nodes_the_first_recipe_is_taken_and_said():
+    graph = random_graph(3, num_nodes=60, num_labeled=20, val=np.empty(0, np.int64))
+    trained = train(graph, quick(members=1))
+    assert trained.config.why[0] == "recipe 'smooth': there are no validation nodes to choose by"
+    assert "no validation node" in trained.config.why[-1]
+
+
+def test_fewer_labeled_nodes_than_k_are_no_error_by_default():
+    graph = random_graph(1, num_nodes=40, num_edges=80, num_labeled=5)
+    trained = train(graph, quick(members=1))
+    assert trained.config.similarity.num_nearest <= 5
+
+
+def test_labels_of_test_nodes_change_nothing(graph, trained):
+    labels = graph.labels.copy()
+    labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
+    scrambled = AttributedGraph.build(
+        features=graph.features, edges=graph.edges, labels=labels, train=graph.train, val=graph.val, test=graph.test
+    )
+    assert torch.equal(train(scrambled, quick(members=3)).embeddings, trained.embeddings)
+
+
+def test_committee_is_smaller_where_an_epoch_is_long():
+    config = Config.preset("best")
+    assert num_members(load_dataset("ba-shapes"), config) == 5
+    wide = random_graph(0, num_nodes=2000, num_features=900, num_labeled=20)
+    assert num_members(wide, config) == 3
+
+
+def test_members_have_seeds_of_their_own():
+    seeds = {member_seed(seed, member) for seed in range(5) for member in range(1, 5)}
+    assert len(seeds) == 20
+
+
+@pytest.mark.parametrize("compared", ["overall", "node"])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_training_by_all_labeled_nodes_learns(graph, compared, measure):
+    config = quick(members=1, compare=compared, measure=measure, portfolio=False, patience=None).with_settings(
+        epochs=12, temperature=0.5, consistency_batch=10
+    )
+    history = train(graph, config).metrics
+    assert history["epochs"] == 12
+    assert history["val_accuracy"] > 0.5
