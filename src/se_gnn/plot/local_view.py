@@ -5,6 +5,7 @@ Shapes: P nodes shown, S edges shown, M edges of the explained node's local grap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,10 @@ Ends = dict[int, tuple[int, int]]  # edge id -> the two nodes
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LocalView:
-    """The shown part of one local graph; every node of it can be reached from the center.
+    """The shown part of one local graph, joined to the center wherever the local graph is.
+
+    A limit on the edges (`similarity.max_edges`) may keep an edge in a local graph but not its path to the center;
+    the nodes of such edges stand on the outermost ring.
 
     Shapes:
         - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)` from the center, hidden edges counted
@@ -43,12 +47,23 @@ class LocalView:
 
 
 def local_views(
-    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
+    explanation: Explanation,
+    *,
+    num_neighbors: int | Sequence[int],
+    most_edges: int = MOST_EDGES,
+    crucial_edges: int = CRUCIAL_EDGES,
 ) -> list[LocalView]:
-    """The explained node's local graph, then those of its nearest labeled nodes."""
+    """The explained node's local graph, then those of its nearest labeled nodes, or of those of some ranks."""
     target = target_view(explanation, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = explanation.neighbors[:num_neighbors]
+    neighbors = chosen_neighbors(explanation, num_neighbors)
     return [target, *(neighbor_view(one, explanation, target, most_edges=most_edges) for one in neighbors)]
+
+
+def chosen_neighbors(explanation: Explanation, chosen: int | Sequence[int]) -> tuple[Neighbor, ...]:
+    """So many of the nearest, or those of some ranks (0: the nearest)."""
+    if isinstance(chosen, int):
+        return explanation.neighbors[:chosen]
+    return tuple(explanation.neighbors[rank] for rank in chosen)
 
 
 def target_view(explanation: Explanation, *, most_edges: int, crucial_edges: int) -> LocalView:
@@ -99,15 +114,16 @@ def _view(
     toward = _edges_toward(center, ends)
     shown: dict[int, None] = {}
     for edge in ranked:
-        path = min((toward[end] for end in ends[edge]), key=len)
+        path = min((toward[end] for end in ends[edge] if end in toward), key=len, default=[])
         new = [one for one in dict.fromkeys([edge, *path]) if one not in shown]
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
+    outermost = max(explanation.settings.hops, *map(len, toward.values()))
     nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
     return LocalView(
         nodes=np.array(nodes, dtype=np.int64),
-        hops=np.array([len(toward[node]) for node in nodes], dtype=np.int64),
+        hops=np.array([len(toward[node]) if node in toward else outermost for node in nodes], dtype=np.int64),
         edge_ids=np.array(list(shown), dtype=np.int64),
         edges=np.array([ends[edge] for edge in shown], dtype=np.int64).reshape(-1, 2),
         similarity=np.array([similarity.get(edge, np.nan) for edge in shown], dtype=np.float32),

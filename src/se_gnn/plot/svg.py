@@ -2,12 +2,14 @@
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
 edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
-them together; `data-s` has the similarity of each of these matches, in the same order.
+them together.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -17,19 +19,20 @@ from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
 from se_gnn.figures import decimal
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
+from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_neighbors, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
-from se_gnn.plot.placement import edge_strengths, laid_out, number_places
+from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import isolated, readable, shorten
 
 MOST_NODES_WITH_NAMES = 8
 
-_UNIT = 100.0  # the layout fills the unit disc
+_DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
 _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
+Href = Callable[[int], str | None]
 Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
 
 
@@ -42,15 +45,28 @@ class LocalGraphPicture:
 
 
 def local_graph_pictures(
-    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
+    explanation: Explanation,
+    *,
+    num_neighbors: int | Sequence[int],
+    most_edges: int = MOST_EDGES,
+    crucial_edges: int = CRUCIAL_EDGES,
+    href: Href | None = None,
 ) -> list[LocalGraphPicture]:
-    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike."""
+    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike.
+
+    Args:
+        explanation: whose local graphs are drawn.
+        num_neighbors: how many of the nearest, or the ranks of some (0: the nearest).
+        most_edges: shown of one local graph.
+        crucial_edges: that are numbered.
+        href: address that a node leads to, or None; None: no node is a link.
+    """
     views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = explanation.neighbors[:num_neighbors]
+    neighbors = chosen_neighbors(explanation, num_neighbors)
     linked = [_own_links(views[0]), *(_neighbor_links(one, views[0]) for one in neighbors)]
     centers = [explanation.node, *(one.node for one in neighbors)]
     return [
-        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0]))
+        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0], href=href))
         for view, points, links, center in zip(views, laid_out(views), linked, centers)
     ]
 
@@ -72,7 +88,16 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     return links
 
 
-def _draw(view: LocalView, points: Points, links: Links, explanation: Explanation, center: int, *, own: bool) -> str:
+def _draw(
+    view: LocalView,
+    points: Points,
+    links: Links,
+    explanation: Explanation,
+    center: int,
+    *,
+    own: bool,
+    href: Href | None,
+) -> str:
     root = ElementTree.Element(
         "svg",
         {
@@ -82,10 +107,10 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
             "aria-label": _in_words(view, explanation.caption(center)),
         },
     )
-    places = points * np.array([_UNIT, -_UNIT])  # the page's y axis points down
-    _draw_edges(root, view, places, links, explanation, own=own)
-    _draw_nodes(root, view, places, explanation)
-    _draw_numbers(root, view, points, links)
+    paths = edge_paths(view, points)
+    _draw_edges(root, view, paths, links, explanation, own=own)
+    _draw_nodes(root, view, points, explanation, href)
+    _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -93,38 +118,38 @@ def _in_words(view: LocalView, name: str) -> str:
     """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
-    noun = "edge" if len(view.edges) == 1 else "edges"
-    more = f" and {view.hidden:,} more" if view.hidden else ""
+    total = len(view.edges) + view.hidden
+    drawn = f"{len(view.edges)} of {total:,} edges" if view.hidden else f"{total} {'edge' if total == 1 else 'edges'}"
     numbers = sorted({number for numbers in view.numbers for number in numbers})
     numbered = f"; numbered: {', '.join(map(str, numbers))}" if numbers else ""
-    return f"Local graph of {isolated(name)}: {len(view.edges)} {noun} shown{more}{numbered}."
+    return f"Local graph of {isolated(name)}: {drawn} drawn{numbered}."
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, places: Points, links: Links, explanation: Explanation, *, own: bool
+    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool
 ) -> None:
-    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
+    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
-    lines = zip(ids, places[view.ends], view.numbers, strengths, view.similarity.tolist())
-    for (edge, (u, v)), (start, end), numbers, strength, value in lines:
-        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
+    lines = zip(ids, paths, view.numbers, strengths, view.similarity.tolist())
+    for (edge, (u, v)), path, numbers, strength, value in lines:
+        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
+        look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
+        group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
         meaning = _meaning(value, links.get(edge, []), own=own)
         title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        stops = np.linspace(start, end, parts + 1).tolist()
-        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
-        for part in range(parts):
-            (x1, y1), (x2, y2) = stops[part : part + 2]
-            line = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke-width": _at(width)}
-            if numbers:
-                line |= {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])}
-            ElementTree.SubElement(group, "line", line)
+        rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
+        for part, piece in enumerate(pieces(rough * _DOWN, parts)):
+            color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
+            for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
+                ends = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
+                ElementTree.SubElement(group, "line", ends | color)
 
 
-def _draw_nodes(root: Svg, view: LocalView, places: Points, explanation: Explanation) -> None:
-    graph = explanation.graph
+def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None) -> None:
+    graph, places = explanation.graph, points * _DOWN
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
     voters = set(graph.train.tolist())
@@ -138,27 +163,30 @@ def _draw_nodes(root: Svg, view: LocalView, places: Points, explanation: Explana
         attributes = {"fill": style.color}
         if labeled:
             attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
-        shape = _shape(nodes, style.marker, float(x), float(y), size, attributes)
+        target = href(node) if href is not None else None
+        # one stop of the tab key per picture: the table below has the same links
+        holder = nodes if target is None else ElementTree.SubElement(nodes, "a", {"href": target, "tabindex": "-1"})
+        shape = _shape(holder, style.marker, float(x), float(y), size, attributes)
         title = ElementTree.SubElement(shape, "title")
         title.text = f"{_name(explanation, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    if len(view.nodes) <= MOST_NODES_WITH_NAMES:
-        for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
-            below = radius + 12 if y > -5 else -radius - 3
-            name = shorten(readable(explanation.caption(node)), 14)
-            _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
+    for name, point in zip(_names(view, explanation), points[1:]):
+        x, y = name_place(point, name) * _DOWN
+        _text(root, name, x, y + 4, 11.5, FAINT, "name")
 
 
-def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Links) -> None:
-    taken = points
-    for edge, (start, end), numbers in zip(view.edge_ids.tolist(), points[view.ends], view.numbers):
-        if not numbers:
-            continue
-        spots = number_places(start, end, len(numbers), taken)
-        taken = np.concatenate([taken, spots])
-        for (x, y), number in zip(spots * np.array([_UNIT, -_UNIT]), numbers):
+def _names(view: LocalView, explanation: Explanation) -> list[str]:
+    """What is written at the nodes but the center; nothing where there are many."""
+    if len(view.nodes) > MOST_NODES_WITH_NAMES:
+        return []
+    return [shorten(readable(explanation.caption(node)), 14) for node in view.nodes[1:].tolist()]
+
+
+def _draw_numbers(root: Svg, view: LocalView, places: list[Points], links: Links) -> None:
+    for edge, spots, numbers in zip(view.edge_ids.tolist(), places, view.numbers):
+        for (x, y), number in zip(spots * _DOWN, numbers):
             group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get(edge))})
             box = {"x": _at(x - _BADGE), "y": _at(y - _BADGE), "width": _at(2 * _BADGE), "height": _at(2 * _BADGE)}
             look = {"rx": "3.5", "class": match_class(number), "fill": match_color(number), "stroke": "white"}
@@ -201,12 +229,7 @@ def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> st
 
 
 def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
-    if not matches:
-        return {}
-    return {
-        "data-m": " ".join(str(edge) for edge, _ in matches),
-        "data-s": " ".join(decimal(value) for _, value in matches),
-    }
+    return {"data-m": " ".join(str(edge) for edge, _ in matches)} if matches else {}
 
 
 def match_class(number: int) -> str:
