@@ -13,13 +13,40 @@ from typing import Any
 Settings = dict[str, Any]
 
 # the value that results without the setting were made with, by section and key
-EARLIER: dict[str, Any] = {"training.probability_floor": 1e-8}
+EARLIER: dict[str, Any] = {
+    "encoder.steps": 8,
+    "encoder.teleport": 0.2,
+    "encoder.attribute_scaling": "raw",
+    "encoder.attribute_dropout": 0.0,
+    "encoder.hidden_dropout": 0.0,
+    "encoder.node_dropout": 0.0,
+    "encoder.members": 1,
+    "training.compare": "overall",
+    "training.memory_dropout": 0.0,
+    "training.label_smoothing": 0.0,
+    "training.balance_classes": False,
+    "training.consistency_weight": 0.0,
+    "training.consistency_power": 2.0,
+    "training.consistency_ramp": 50,
+    "training.consistency_batch": 4096,
+    "training.best_by": "accuracy",
+    "training.choose_vote": False,
+    "training.portfolio": False,
+    "training.probability_floor": 1e-8,
+    "why": [],
+}
 
 
 def same_settings(stored: Settings, wanted: Settings) -> bool:
     """Whether two settings give the same result."""
     one, other = _explicit(stored), _explicit(wanted)
     return all(one.get(path, _earlier(path)) == other.get(path, _earlier(path)) for path in one | other)
+
+
+def _earlier(path: str) -> Any:
+    """The value before a setting existed, by section and key, wherever in the settings the section is."""
+    parts = path.split(".")
+    return EARLIER.get(".".join(parts[-2:]), EARLIER.get(parts[-1]))
 
 
 def digest_of(settings: Settings) -> str:
@@ -30,11 +57,6 @@ def digest_of(settings: Settings) -> str:
     """
     text = json.dumps(_explicit(settings), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _earlier(path: str) -> Any:
-    """By section and key, wherever in the settings the section is."""
-    return EARLIER.get(".".join(path.split(".")[-2:]))
 
 
 def _explicit(settings: Settings, path: str = "") -> Settings:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 
@@ -83,7 +83,10 @@ class Recomputed:
         self.columns: list[IntArray] = [np.searchsorted(self.keys, edges) for edges in self.local]
 
     def local_of(self, node: int) -> IntArray:
-        """The local graph of a node."""
+        """The local graph of a node; one of at most M edges is a choice of the library, and taken from it."""
+        if self.settings.max_edges is not None:
+            chosen = local_graphs(self.graph, np.array([node]), self.settings.hops, self.settings.max_edges)
+            return chosen.row(0).astype(np.int64)
         return local_edges(self.graph, node, self.settings.hops)
 
     def edge_vectors(self, ids: Sequence[int] | IntArray) -> Double:

@@ -1,7 +1,9 @@
 import dataclasses
 import json
 
+from se_gnn.display import printable_name
 from se_gnn.explain import Explainer
+from se_gnn.graph import RawTable
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 
@@ -71,3 +73,48 @@ def test_attributes_with_names_are_shown_with_what_they_add_to_the_similarity(ru
     assert rows
     assert closest.attributes[0].target_value in rows[0]
     assert "makes it similar to" in result.stdout
+
+
+def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, toy, tmp_path):
+    graph = load_graph(toy)
+    cells = {
+        "city": [f"city {i % 3}" for i in range(24)],
+        "plan": ["basic"] * 24,
+        "note": [
+            None if i == 14 else f"text of node {i} that goes on for much longer than a column" for i in range(24)
+        ],
+        **{f"more {j}": ["x"] * 24 for j in range(12)},
+    }
+    captions = tuple(f"Person {i}" if i else "" for i in range(24))
+    save_graph(dataclasses.replace(graph, raw=RawTable.from_columns(cells), captions=captions), tmp_path / "raw")
+    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    run("train", tmp_path / "raw", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
+    result = run("explain", tmp_path / "model", "--node", "node 14", "--edges", "2")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("Node Person 14 is predicted")
+    closest = Explainer(load_model(tmp_path / "model")).explain(14).neighbors[0]
+    agree = 13 + (closest.node % 3 == 14 % 3)
+    text = " ".join(result.stdout.split())
+    assert (
+        f"The rows of Person 14 and {captions[closest.node] or 'node 0'}, the closest: {agree} of 15 columns agree"
+        in text
+    )
+    assert "and 3 more columns" in text
+    header = next(i for i, line in enumerate(lines) if line.split()[:1] == ["column"])
+    marked = [line.startswith("=") for line in lines[header + 2 :][:12]]
+    assert marked == sorted(marked, reverse=True)
+    assert len(result.stdout.split("The edges that matter most")[1].splitlines()) == 1 + 2 + 2
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_path):
+    graph = load_graph(toy)
+    names = tuple(f"a\x1b[31m{i}\nb" for i in range(24))
+    save_graph(dataclasses.replace(graph, node_names=names), tmp_path / "hostile")
+    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    run("train", tmp_path / "hostile", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
+    result = run("explain", tmp_path / "model", "--node", names[14])
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.stdout
+    assert printable_name(names[14]) in result.stdout

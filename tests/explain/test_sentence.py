@@ -116,7 +116,7 @@ def test_the_sentence_says_how_many_removals_it_takes_where_no_single_one_suffic
     explanation = explain(0, graph, num_nearest=2, measure="distance", temperature=0.05)
     assert len(explanation.smallest_removal) == 2
     assert explanation.sentence().endswith(
-        "Removing any one labeled node changes nothing; at least 2 would have to be removed."
+        "Removing any one labeled node would not change the prediction; it takes at least 2."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import replace
 
@@ -144,7 +145,7 @@ def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
     (lines,) = panels(figure)[0].findobj(LineCollection)
     shown = len(lines.get_segments())
     assert shown <= 30 < len(explanation.edge_ids)
-    assert f"{shown} edges, and {len(explanation.edge_ids) - shown} more" in texts(figure)
+    assert f"{shown} of {len(explanation.edge_ids)} edges drawn" in texts(figure)
 
 
 def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
@@ -156,6 +157,28 @@ def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
         np.array([bar.get_width() for bar in titled(figure, "similarity = node term + structure term").patches]), 2
     )
     assert (structure == 0).all()
+
+
+@pytest.mark.parametrize(("asked", "panel_rows"), [(1, 1), (3, 1), (4, 2), (5, 2), (100, 2)])
+def test_there_are_as_many_local_graphs_as_asked_for(unlabeled, asked, panel_rows):
+    figure = explanation_figure(unlabeled, num_neighbors=asked)
+    drawn = panels(figure)
+    assert len(drawn) == 1 + min(asked, len(unlabeled.neighbors))
+    assert len({round(axes.get_position().y0, 3) for axes in drawn}) == panel_rows
+    boxes = [axes.get_window_extent() for axes in drawn]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_the_size_of_the_crucial_subgraph_is_a_parameter(unlabeled):
+    for size in (0, 2, 7):
+        own, *others = panels(explanation_figure(unlabeled, crucial_edges=size))
+        wanted = min(size, len(unlabeled.edge_ids))
+        assert [number for number, _ in drawn_numbers(own)] == list(range(1, wanted + 1))
+        assert all({number for number, _ in drawn_numbers(axes)} <= set(range(1, wanted + 1)) for axes in others)
+    with pytest.raises(InputError, match="crucial_edges must be at least 0, got -1"):
+        explanation_figure(unlabeled, crucial_edges=-1)
+    with pytest.raises(InputError, match="num_neighbors must be at least 1, got 0"):
+        explanation_figure(unlabeled, num_neighbors=0)
 
 
 def test_one_neighbor_is_enough_for_a_picture(hub):

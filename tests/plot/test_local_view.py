@@ -4,8 +4,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from se_gnn.plot.local_view import neighbor_view, target_view
-from strategies import HUB, ISOLATED, LABELED
+from se_gnn.explain import Explainer
+from se_gnn.plot import explanation_figure
+from se_gnn.plot.local_view import local_views, neighbor_view, target_view
+from se_gnn.plot.placement import laid_out
+from strategies import HUB, ISOLATED, LABELED, hub_graph, small_config, untrained
 
 
 @pytest.mark.parametrize("node", [HUB, LABELED, 45])
@@ -71,3 +74,19 @@ def test_a_node_without_edges_is_shown_alone(hub):
     view = target_view(hub.explain(ISOLATED), most_edges=30, crucial_edges=5)
     assert view.nodes.tolist() == [ISOLATED]
     assert (len(view.edges), len(view.ends), view.hidden) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("max_edges", [1, 2, 4])
+def test_a_local_graph_whose_edges_do_not_reach_the_center_is_drawn(max_edges):
+    config = small_config(similarity={"num_nearest": 3, "max_edges": max_edges})
+    explainer = Explainer(untrained(hub_graph(()), config))
+    apart = 0
+    for node in range(explainer.trained.graph.num_nodes):
+        views = local_views(explainer.explain(node), num_neighbors=3)
+        for view, points in zip(views, laid_out(views)):
+            apart += len(view.edges) > 0 and view.nodes[0] not in view.edges
+            assert np.isfinite(points).all()
+            assert (np.linalg.norm(points, axis=1) <= 1 + 1e-9).all()
+            assert len(view.edge_ids) + view.hidden <= max_edges
+    explanation_figure(explainer.explain(0))
+    assert apart or max_edges > 1

@@ -34,10 +34,27 @@ def lab(color: str, vision: str) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colors by the web's accessibility guidelines (WCAG 2.2)."""
+    luminance = []
+    for color in (one, other):
+        rgb = np.array(to_rgb(color))
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        luminance.append(float(linear @ [0.2126, 0.7152, 0.0722]))
+    return (max(luminance) + 0.05) / (min(luminance) + 0.05)
+
+
 @pytest.mark.parametrize("vision", VISION)
 def test_ten_classes_can_be_told_apart(vision):
-    seen = [lab(color, vision) for color in CLASS_COLORS]
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 10
+    seen = [lab(color, vision) for color in (*CLASS_COLORS, UNKNOWN_COLOR)]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 17
+
+
+@pytest.mark.parametrize("color", [*CLASS_COLORS, UNKNOWN_COLOR, *MATCH_COLORS])
+def test_a_color_is_readable_on_white_and_text_on_it_too(color):
+    assert contrast(color, "#FFFFFF") >= 3
+    if color in CLASS_COLORS:
+        assert contrast(color, class_style(CLASS_COLORS.index(color)).ink) >= 4
 
 
 @pytest.mark.parametrize("vision", VISION)

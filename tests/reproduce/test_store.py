@@ -6,6 +6,7 @@ import pytest
 from reproduce.experiments import EXPERIMENTS, file_names
 from reproduce.job import Job, Series, series_name
 from reproduce.json_lines import append_row, read_rows, write_rows
+from reproduce.methods import preset_on
 from reproduce.prune import wanted_rows
 from reproduce.settings_digest import digest_of, same_settings
 from reproduce.store import RESULTS, Result, Store
@@ -34,6 +35,7 @@ def test_a_setting_that_came_later_may_have_had_a_value_before(monkeypatch):
     assert same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "clamped"}})
     assert not same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "exact"}})
     assert same_settings({"training": {"epochs": 5, "loss": "exact"}}, {"training": {"epochs": 5, "loss": "exact"}})
+    assert same_settings({"config": {"training": {}}}, {"config": {"training": {"loss": "clamped"}}})
     nested = [{"config": {"training": {"epochs": 5, **more}}} for more in ({}, {"loss": "clamped"}, {"loss": "exact"})]
     assert same_settings(nested[0], nested[1])
     assert not same_settings(nested[0], nested[2])
@@ -98,3 +100,10 @@ def test_committed_rows_say_what_made_them(path):
         assert isinstance(row["job"]["seed"], int)
         assert homes.get(series_name(row["job"]), path.stem) == path.stem
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+
+
+def test_results_of_the_authors_settings_are_current():
+    """A setting that comes later needs its value in `settings_digest.EARLIER`, or all results are out of date."""
+    store = Store()
+    for dataset in ("citeseer", "pubmed"):
+        assert len(store.of(preset_on(dataset, "authors"))) == 5

@@ -46,6 +46,13 @@ def test_both_measures_and_directions_are_computed_again(measure, directions):
     assert max(found["largest_error"].values()) < 1e-5
 
 
+def test_local_graphs_of_few_edges_are_compared_as_they_were_chosen():
+    trained = trained_with("authors", max_edges=3)
+    found = findings_of(trained, np.arange(trained.graph.num_nodes))
+    assert sum(found["false_statements"].values()) == 0
+    assert max(found["largest_error"].values()) < 1e-5
+
+
 def test_a_local_graph_is_that_of_the_library():
     graph = random_graph(seed=2)
     for hops in (1, 2, 3):

@@ -4,6 +4,7 @@ from se_gnn.explain.bulk import Explanations
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.explanation import Explanation
+from se_gnn.explain.recomputed import largest_errors
 from se_gnn.explain.serialize import schema
 from se_gnn.explain.shared_attributes import (
     SharedAttribute,
@@ -28,6 +29,7 @@ __all__ = [
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",
+    "largest_errors",
     "schema",
     "shared_attributes",
     "shared_edge_attributes",

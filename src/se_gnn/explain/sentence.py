@@ -111,7 +111,7 @@ def _what_if(explanation: Explanation) -> list[Piece]:
     removal = explanation.smallest_removal
     if removal is None:
         return ["Removing labeled nodes would not change the prediction: all that can vote have that class."]
-    return [f"Removing any one labeled node changes nothing; at least {len(removal)} would have to be removed."]
+    return [f"Removing any one labeled node would not change the prediction; it takes at least {len(removal)}."]
 
 
 def _node(explanation: Explanation, node: int) -> Word:

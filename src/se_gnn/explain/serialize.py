@@ -43,6 +43,7 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
         "settings": {
             "num_nearest": settings.num_nearest,
             "hops": settings.hops,
+            "max_edges": settings.max_edges,
             "node_weight": settings.node_weight,
             "temperature": settings.temperature,
             "measure": settings.measure,

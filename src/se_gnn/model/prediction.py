@@ -57,7 +57,7 @@ class Prediction:
         return float(same.mean())
 
 
-# The two figures of an epoch are written out: scikit-learn's, which `metrics` has, take a hundred times as long.
+# The two figures of an epoch are written out: scikit-learn's, which `metrics` has, check their arguments on every call.
 
 
 def accuracy(probabilities: FloatArray, labels: IntArray) -> float:

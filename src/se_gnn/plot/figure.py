@@ -8,7 +8,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import CRUCIAL_EDGES, Explanation
 from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN
-from se_gnn.plot.local_graphs import MOST_NEIGHBORS, Arrangement, draw_local_graphs
+from se_gnn.plot.local_graphs import MOST_NEIGHBORS, Arrangement, draw_local_graphs, graphs_height
 from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures
 from se_gnn.plot.palette import INK, LARGE, NORMAL
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 10.0  # inches
-TITLE_HEIGHT, PICTURES_HEIGHT, GRAPHS_HEIGHT = 0.55, 1.4, 3.6
+TITLE_HEIGHT, PICTURES_HEIGHT = 0.55, 1.4
 
 
 def explanation_figure(
@@ -45,11 +45,15 @@ def explanation_figure(
     heights = {"title": TITLE_HEIGHT}
     if graph.image_shape is not None:
         heights["pictures"] = PICTURES_HEIGHT
+    for name, count, least in (("num_neighbors", num_neighbors, 1), ("crucial_edges", crucial_edges, 0)):
+        if count < least:
+            raise InputError(f"{name} must be at least {least}, got {count}")
     if arrangement not in get_args(Arrangement):
         raise InputError(f"arrangement must be structure or features, got {arrangement!r}")
-    heights["graphs"] = GRAPHS_HEIGHT
-    if graph.image_shape is None and attribute_lines(explanation):
-        heights["attributes"] = attributes_height(explanation)
+    shown = min(num_neighbors, len(explanation.neighbors))
+    heights["graphs"] = graphs_height(shown)
+    if graph.image_shape is None and attribute_lines(explanation, shown):
+        heights["attributes"] = attributes_height(explanation, shown)
     heights["vote"] = vote_height(explanation)
     with neutral():
         figure = blank_figure(WIDTH, sum(heights.values()))
@@ -67,7 +71,7 @@ def explanation_figure(
             arrangement=arrangement,
         )
         if "attributes" in part:
-            draw_attributes(part["attributes"], explanation)
+            draw_attributes(part["attributes"], explanation, shown)
         draw_vote(part["vote"], explanation)
     return figure
 

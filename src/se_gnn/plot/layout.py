@@ -28,12 +28,13 @@ def layout(rings: IntArray, edges: IntArray) -> Points:
 
     Args:
         rings: the ring of each node, 0 for the center alone, [P].
-        edges: positions of nodes that are joined, [S, 2]; every node can be reached.
+        edges: positions of nodes that are joined, [S, 2]; parts that are not joined keep their distance.
     """
     if len(rings) == 1:
         return np.zeros((1, 2))
     joined = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(rings), len(rings)))
     hops = shortest_path(joined, directed=False, unweighted=True)  # [P, P]
+    hops[np.isinf(hops)] = 1 + hops[np.isfinite(hops)].max()
     points = _on_rings(_least_stress(hops), rings)
     return _exchanged(points, rings, edges)
 
@@ -74,6 +75,8 @@ def _on_rings(points: Points, rings: IntArray) -> Points:
         members = np.flatnonzero(rings == ring)
         members = members[np.argsort(direction[members], kind="stable")]
         count = len(members)
+        if not count:  # all of this ring are hidden
+            continue
         even = 2 * np.pi * np.arange(count) / count
         angle = even + np.angle(np.exp(1j * (direction[members] - even)).sum())  # the turn that moves nodes least
         radius = np.full(count, ring / outermost)

@@ -14,7 +14,7 @@ from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
-from se_gnn.plot.placement import edge_strengths, laid_out, number_places
+from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import show
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 Arrangement = Literal["structure", "features"]
 
-MOST_NEIGHBORS = 3
+MOST_NEIGHBORS = 3  # unless more are asked for
+COLUMNS = 4
+PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
 MOST_CLASSES = 12  # of the legend
 MOST_NODES_WITH_NAMES = 8
 
@@ -62,32 +64,42 @@ def draw_local_graphs(
         f"{caption}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
         for neighbor, caption in zip(neighbors, captions[1:])
     ]
-    grid = figure.add_gridspec(1, 1 + num_neighbors, left=0.01, right=0.99, bottom=0.22, top=0.88, wspace=0.04)
+    height, rows = graphs_height(len(neighbors)), -(-len(views) // COLUMNS)
+    grid = figure.add_gridspec(
+        rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height, wspace=0.04,
+        hspace=BETWEEN_INCHES / PANEL_INCHES,
+    )  # fmt: skip
     for i, (view, positions, title) in enumerate(zip(views, points, titles)):
-        axes = figure.add_subplot(grid[0, i])
+        axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
         draw_local_graph(axes, view, positions, graph)
         axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
-    _legend(figure, views, graph, arrangement)
+    _legend(figure, views, graph, arrangement, height)
+
+
+def graphs_height(num_neighbors: int) -> float:
+    """Inches that :func:`draw_local_graphs` needs."""
+    rows = -(-(1 + num_neighbors) // COLUMNS)
+    return ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
 
 
 def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: AttributedGraph) -> None:
     """One local graph; ``points`` [P, 2] are the positions of ``view.nodes``."""
     axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
     axes.set_axis_off()
-    _draw_edges(axes, view, points)
+    paths = edge_paths(view, points)
+    _draw_edges(axes, view, paths)
     _draw_nodes(axes, view, points, graph)
-    _draw_numbers(axes, view, points)
+    _draw_numbers(axes, view, number_places(view, points, paths, _names(view, graph)))
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
-def _draw_edges(axes: Axes, view: LocalView, points: Points) -> None:
+def _draw_edges(axes: Axes, view: LocalView, paths: list[Points]) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors = [], [], []
     every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
-    for (start, end), numbers, width in zip(points[view.ends], view.numbers, every_width):
+    for path, numbers, width in zip(paths, view.numbers, every_width):
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        stops = np.linspace(start, end, parts + 1)
-        segments += [stops[i : i + 2] for i in range(parts)]
+        segments += pieces(path, parts)
         widths += [width + _BOLD if numbers else width] * parts
         colors += [match_color(number) for number in numbers] or [EDGE_COLOR]
     lines = collections.LineCollection(
@@ -116,23 +128,20 @@ def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGr
                 show(graph.class_names[label]), points[i], ha="center", va="center_baseline",
                 fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=style.ink, zorder=4,
             )  # fmt: skip
-    if len(view.nodes) <= MOST_NODES_WITH_NAMES:
-        for node, point in zip(view.nodes[1:], points[1:]):
-            outward = 1 if point[1] > 0.05 else -1
-            axes.annotate(
-                show(graph.node_names[node], 14), point, (0, outward * (0.6 * size**0.5 + 1)),
-                textcoords="offset points", ha="center", va="bottom" if outward > 0 else "top", fontsize=SMALL - 1,
-                color=FAINT, zorder=4,
-            )  # fmt: skip
+    for name, point in zip(_names(view, graph), points[1:]):
+        x, y = name_place(point, name)
+        axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
 
 
-def _draw_numbers(axes: Axes, view: LocalView, points: Points) -> None:
-    taken = points
-    for (start, end), numbers in zip(points[view.ends], view.numbers):
-        if not numbers:
-            continue
-        places = number_places(start, end, len(numbers), taken)
-        taken = np.concatenate([taken, places])
+def _names(view: LocalView, graph: AttributedGraph) -> list[str]:
+    """What is written at the nodes but the center; nothing where there are many."""
+    if len(view.nodes) > MOST_NODES_WITH_NAMES:
+        return []
+    return [show(graph.caption(node), 14) for node in view.nodes[1:].tolist()]
+
+
+def _draw_numbers(axes: Axes, view: LocalView, spots: list[Points]) -> None:
+    for places, numbers in zip(spots, view.numbers):
         for place, number in zip(places, numbers):
             box = {"boxstyle": "round,pad=0.18", "fc": match_color(number), "ec": "white", "lw": 0.6}
             axes.text(
@@ -151,14 +160,16 @@ def _caption(view: LocalView) -> str:
     if not shown:
         return "no edges: compared by\nits own attributes alone"
     noun = "edge" if shown == 1 else "edges"
-    return f"{shown} {noun}, and {view.hidden:,} more" if view.hidden else f"{shown} {noun}"
+    return f"{shown} of {shown + view.hidden:,} edges drawn" if view.hidden else f"{shown} {noun}"
 
 
 def _class_name(label: int, graph: AttributedGraph) -> str:
     return f"‘{show(graph.class_names[label], 20)}’" if label != UNKNOWN else "not known"
 
 
-def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement) -> None:
+def _legend(
+    figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement, height: float
+) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
 
     def mark(color: str, marker: str, rim: str) -> Any:
@@ -177,8 +188,8 @@ def _legend(figure: FigureBase, views: list[LocalView], graph: AttributedGraph, 
     names.append("dark rim: labeled, can vote")
     matched = any(numbers for view in views for numbers in view.numbers)
     reading = (READING if matched else NOTHING_MATCHED) + (BY_FEATURES if arrangement == "features" else "")
-    figure.text(0.5, 0.13, reading, ha="center", fontsize=SMALL, color=INK)
+    figure.text(0.5, 0.56 / height, reading, ha="center", fontsize=SMALL, color=INK)
     figure.legend(
-        handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.125), ncols=7 if len(names) <= 14 else 8,
+        handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.54 / height), ncols=7 if len(names) <= 14 else 8,
         frameon=False, fontsize=SMALL, handletextpad=0.2, columnspacing=1.2, borderpad=0.2,
     )  # fmt: skip

@@ -19,7 +19,10 @@ Ends = dict[int, tuple[int, int]]  # edge id -> the two nodes
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LocalView:
-    """The shown part of one local graph; every node of it can be reached from the center.
+    """The shown part of one local graph, joined to the center wherever the local graph is.
+
+    A limit on the edges (`similarity.max_edges`) may keep an edge in a local graph but not its path to the center;
+    the nodes of such edges stand on the outermost ring.
 
     Shapes:
         - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)` from the center, hidden edges counted
@@ -99,15 +102,16 @@ def _view(
     toward = _edges_toward(center, ends)
     shown: dict[int, None] = {}
     for edge in ranked:
-        path = min((toward[end] for end in ends[edge]), key=len)
+        path = min((toward[end] for end in ends[edge] if end in toward), key=len, default=[])
         new = [one for one in dict.fromkeys([edge, *path]) if one not in shown]
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
+    outermost = max(explanation.settings.hops, *map(len, toward.values()))
     nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
     return LocalView(
         nodes=np.array(nodes, dtype=np.int64),
-        hops=np.array([len(toward[node]) for node in nodes], dtype=np.int64),
+        hops=np.array([len(toward[node]) if node in toward else outermost for node in nodes], dtype=np.int64),
         edge_ids=np.array(list(shown), dtype=np.int64),
         edges=np.array([ends[edge] for edge in shown], dtype=np.int64).reshape(-1, 2),
         similarity=np.array([similarity.get(edge, np.nan) for edge in shown], dtype=np.float32),

@@ -1,10 +1,12 @@
 """Where things go in pictures of local graphs that are seen side by side, whatever draws them.
 
-Shapes: P nodes, S edges, R pairs of matched edges.
+All lengths are in units of the layout, which fills the unit disc. Shapes: P nodes, S edges, R pairs of matched edges,
+B points of a path, O obstacles.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +15,17 @@ from se_gnn.graph.attributed import FloatArray
 from se_gnn.plot.layout import Points, layout, turned_to
 from se_gnn.plot.local_view import LocalView
 
-BADGE = 0.13  # room that a number takes; the layout fills the unit disc
+BADGE = 0.15  # width that a number takes
+NODE_RADIUS, CENTER_RADIUS = 0.09, 0.17
+NAME_AWAY, CHARACTER, LINE = 0.155, 0.058, 0.05  # of a name: middle from its node, width per character, half height
+EDGE_OF_PICTURE = 1.15
+
 _LEAST = 0.2  # strength of the weakest edge that has a match
+_MARGIN = 0.03  # between an edge and a node that is not its end
+_BEND_POINTS = 9
+_BENDS = (0.25, 0.4, 0.55, 0.7, 0.9, 1.1, 1.3)  # how far a bent edge is pulled aside
+_STEPS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where on an edge a number may stand
+_ASIDE = (0.0, 0.6, -0.6, 1.1, -1.1, 1.8, -1.8)  # and how many widths beside it
 
 
 def laid_out(views: Sequence[LocalView]) -> list[Points]:
@@ -25,22 +36,44 @@ def laid_out(views: Sequence[LocalView]) -> list[Points]:
     return points
 
 
-def number_places(start: Points, end: Points, count: int, taken: Points) -> Points:
-    """Where ``count`` numbers go [count, 2]: side by side on the edge, or beside it where it is too short for them."""
-    length = np.linalg.norm(end - start)
-    along = (end - start) / length
-    room = (count + 1) * BADGE  # half a number's room to either end
-    if room > length:
-        across = np.array([-along[1], along[0]])
-        outward = 1 if across @ (start + end) > 0 else -1
-        middle = (start + end) / 2 + outward * BADGE * across
-    else:
-        slack = (length - room) / 2
-        middles = (start + end) / 2 + np.array([0, -0.3, 0.3, -0.6, 0.6])[:, None] * slack * along
-        free = np.linalg.norm(middles[:, None] - taken[None], axis=2).min(axis=1)
-        middle = middles[np.argmax(np.round(free, 2))]  # the middle of the edge, if that is as free as any
-    places: Points = middle + (np.arange(count) - (count - 1) / 2)[:, None] * BADGE * along
+def edge_paths(view: LocalView, points: Points) -> list[Points]:
+    """The path of each edge [B, 2]: straight, or bent around a node that it would run under, the center above all."""
+    radius = np.full(len(points), NODE_RADIUS + _MARGIN)
+    radius[0] = CENTER_RADIUS + _MARGIN
+    return [_path(points[ends], np.delete(points, ends, axis=0), np.delete(radius, ends)) for ends in view.ends]
+
+
+def number_places(view: LocalView, points: Points, paths: Sequence[Points], names: Sequence[str] = ()) -> list[Points]:
+    """Where the numbers of each edge go, [count, 2] each: on the edge or beside it, clear of nodes, names and others.
+
+    ``paths`` are those of :func:`edge_paths`, ``names`` those written at the nodes but the center, if any are.
+    """
+    nodes = np.column_stack([points, np.full(len(points), NODE_RADIUS)])
+    nodes[0, 2] = CENTER_RADIUS
+    taken = np.concatenate([nodes, *(_name_circles(*pair) for pair in zip(points[1:], names))])  # [O, 3]
+    places = []
+    for path, numbers in zip(paths, view.numbers):
+        found = _row(path, len(numbers), taken) if numbers else np.empty((0, 2))
+        taken = np.concatenate([taken, np.column_stack([found, np.full(len(found), BADGE / 2)])])
+        places.append(found)
     return places
+
+
+def name_place(point: Points, name: str) -> Points:
+    """The middle of the name of a node: above or below it, away from the center, and not beyond the picture."""
+    room = max(0.0, EDGE_OF_PICTURE - CHARACTER * len(name) / 2)
+    return np.array([np.clip(point[0], -room, room), point[1] + (NAME_AWAY if point[1] > 0.05 else -NAME_AWAY)])
+
+
+def pieces(path: Points, count: int) -> list[Points]:
+    """A path cut into ``count`` parts of about equal length, each [B, 2]."""
+    steps = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    cuts = np.linspace(0, steps[-1], count + 1)
+    parts = []
+    for low, high in itertools.pairwise(cuts.tolist()):
+        inside = path[(steps > low + 1e-9) & (steps < high - 1e-9)]
+        parts.append(np.concatenate([[_at(path, steps, low)], inside, [_at(path, steps, high)]]))
+    return parts
 
 
 def edge_strengths(similarity: FloatArray) -> FloatArray:
@@ -56,6 +89,73 @@ def edge_strengths(similarity: FloatArray) -> FloatArray:
     share = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
     strengths: FloatArray = np.where(known, _LEAST + (1 - _LEAST) * share, 0).astype(np.float32)
     return strengths
+
+
+def _path(ends: Points, others: Points, radius: Points) -> Points:
+    """Straight if that is clear of all others, else the least bent curve that is, else the clearest."""
+    along = ends[1] - ends[0]
+    across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
+    best, most = ends, _clearance(ends, others, radius)
+    if most >= 0:
+        return best
+    t = np.linspace(0, 1, _BEND_POINTS)[:, None]
+    outward = 1 if across @ ends.sum(axis=0) >= 0 else -1
+    for bend in _BENDS:
+        for side in (outward, -outward):
+            control = ends.mean(axis=0) + side * bend * across
+            curve: Points = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * control + t**2 * ends[1]
+            clear = _clearance(curve, others, radius)
+            if clear >= 0:
+                return curve
+            if clear > most + 1e-9:
+                best, most = curve, clear
+    return best
+
+
+def _clearance(path: Points, others: Points, radius: Points) -> float:
+    """How far a path stays away from the nearest circle; below 0 where it runs under one."""
+    if not len(others):
+        return float("inf")
+    start, step = path[:-1, None], np.diff(path, axis=0)[:, None]  # [B - 1, 1, 2]
+    length = np.maximum((step**2).sum(axis=2), 1e-12)
+    share = np.clip(((others[None] - start) * step).sum(axis=2) / length, 0, 1)
+    away = np.linalg.norm(start + share[:, :, None] * step - others[None], axis=2)  # [B - 1, O]
+    return float((away - radius).min())
+
+
+def _row(path: Points, count: int, taken: Points) -> Points:
+    """Places of some numbers side by side [count, 2]: the first of the usual ones that is free, else the freest."""
+    steps = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    spread = (np.arange(count) - (count - 1) / 2)[:, None] * BADGE
+    best, most = np.empty((0, 2)), -np.inf
+    for aside in _ASIDE:
+        for step in _STEPS:
+            middle = _at(path, steps, step * steps[-1])
+            ahead, behind = (_at(path, steps, (step + shift) * steps[-1]) for shift in (0.05, -0.05))
+            along = (ahead - behind) / max(float(np.linalg.norm(ahead - behind)), 1e-9)
+            across = np.array([-along[1], along[0]])
+            for direction in (along, np.array([1.0, 0.0])) if count > 1 else (along,):
+                places = middle + aside * BADGE * across + spread * direction
+                gaps = np.linalg.norm(places[:, None] - taken[None, :, :2], axis=2) - taken[None, :, 2]
+                free = min(gaps.min() - BADGE / 2, EDGE_OF_PICTURE - np.abs(places).max())
+                if free >= 0:
+                    return places
+                if free > most + 1e-9:
+                    best, most = places, free
+    return best
+
+
+def _name_circles(point: Points, name: str) -> Points:
+    """The room of a name as circles, [O, 3]."""
+    half = max(0.0, CHARACTER * len(name) / 2 - LINE)
+    count = 1 + int(np.ceil(half / LINE))
+    x, y = name_place(point, name)
+    return np.column_stack([x + np.linspace(-half, half, count), np.full(count, y), np.full(count, LINE)])
+
+
+def _at(path: Points, steps: Points, length: float) -> Points:
+    """The point of a path after that length."""
+    return np.array([np.interp(length, steps, path[:, axis]) for axis in range(2)])
 
 
 def _numbered_middles(

@@ -2,11 +2,12 @@
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
 edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
-them together; `data-s` has the similarity of each of these matches, in the same order.
+them together.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -19,12 +20,12 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
-from se_gnn.plot.placement import edge_strengths, laid_out, number_places
+from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import isolated, readable, shorten
 
 MOST_NODES_WITH_NAMES = 8
 
-_UNIT = 100.0  # the layout fills the unit disc
+_DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
 _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
@@ -82,10 +83,10 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
             "aria-label": _in_words(view, explanation.caption(center)),
         },
     )
-    places = points * np.array([_UNIT, -_UNIT])  # the page's y axis points down
-    _draw_edges(root, view, places, links, explanation, own=own)
-    _draw_nodes(root, view, places, explanation)
-    _draw_numbers(root, view, points, links)
+    paths = edge_paths(view, points)
+    _draw_edges(root, view, paths, links, explanation, own=own)
+    _draw_nodes(root, view, points, explanation)
+    _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -93,38 +94,38 @@ def _in_words(view: LocalView, name: str) -> str:
     """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
-    noun = "edge" if len(view.edges) == 1 else "edges"
-    more = f" and {view.hidden:,} more" if view.hidden else ""
+    total = len(view.edges) + view.hidden
+    drawn = f"{len(view.edges)} of {total:,} edges" if view.hidden else f"{total} {'edge' if total == 1 else 'edges'}"
     numbers = sorted({number for numbers in view.numbers for number in numbers})
     numbered = f"; numbered: {', '.join(map(str, numbers))}" if numbers else ""
-    return f"Local graph of {isolated(name)}: {len(view.edges)} {noun} shown{more}{numbered}."
+    return f"Local graph of {isolated(name)}: {drawn} drawn{numbered}."
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, places: Points, links: Links, explanation: Explanation, *, own: bool
+    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool
 ) -> None:
-    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR})
+    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
-    lines = zip(ids, places[view.ends], view.numbers, strengths, view.similarity.tolist())
-    for (edge, (u, v)), (start, end), numbers, strength, value in lines:
-        group = ElementTree.SubElement(edges, "g", {"class": "edge", **_linked(links.get(edge))})
+    lines = zip(ids, paths, view.numbers, strengths, view.similarity.tolist())
+    for (edge, (u, v)), path, numbers, strength, value in lines:
+        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
+        look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
+        group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
         meaning = _meaning(value, links.get(edge, []), own=own)
         title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        stops = np.linspace(start, end, parts + 1).tolist()
-        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
-        for part in range(parts):
-            (x1, y1), (x2, y2) = stops[part : part + 2]
-            line = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke-width": _at(width)}
-            if numbers:
-                line |= {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])}
-            ElementTree.SubElement(group, "line", line)
+        rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
+        for part, piece in enumerate(pieces(rough * _DOWN, parts)):
+            color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
+            for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
+                ends = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
+                ElementTree.SubElement(group, "line", ends | color)
 
 
-def _draw_nodes(root: Svg, view: LocalView, places: Points, explanation: Explanation) -> None:
-    graph = explanation.graph
+def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation) -> None:
+    graph, places = explanation.graph, points * _DOWN
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
     voters = set(graph.train.tolist())
@@ -144,21 +145,21 @@ def _draw_nodes(root: Svg, view: LocalView, places: Points, explanation: Explana
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    if len(view.nodes) <= MOST_NODES_WITH_NAMES:
-        for node, (x, y) in zip(view.nodes[1:].tolist(), places[1:]):
-            below = radius + 12 if y > -5 else -radius - 3
-            name = shorten(readable(explanation.caption(node)), 14)
-            _text(root, name, float(np.clip(x, -78, 78)), y + below, 11.5, FAINT, "name")
+    for name, point in zip(_names(view, explanation), points[1:]):
+        x, y = name_place(point, name) * _DOWN
+        _text(root, name, x, y + 4, 11.5, FAINT, "name")
 
 
-def _draw_numbers(root: Svg, view: LocalView, points: Points, links: Links) -> None:
-    taken = points
-    for edge, (start, end), numbers in zip(view.edge_ids.tolist(), points[view.ends], view.numbers):
-        if not numbers:
-            continue
-        spots = number_places(start, end, len(numbers), taken)
-        taken = np.concatenate([taken, spots])
-        for (x, y), number in zip(spots * np.array([_UNIT, -_UNIT]), numbers):
+def _names(view: LocalView, explanation: Explanation) -> list[str]:
+    """What is written at the nodes but the center; nothing where there are many."""
+    if len(view.nodes) > MOST_NODES_WITH_NAMES:
+        return []
+    return [shorten(readable(explanation.caption(node)), 14) for node in view.nodes[1:].tolist()]
+
+
+def _draw_numbers(root: Svg, view: LocalView, places: list[Points], links: Links) -> None:
+    for edge, spots, numbers in zip(view.edge_ids.tolist(), places, view.numbers):
+        for (x, y), number in zip(spots * _DOWN, numbers):
             group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get(edge))})
             box = {"x": _at(x - _BADGE), "y": _at(y - _BADGE), "width": _at(2 * _BADGE), "height": _at(2 * _BADGE)}
             look = {"rx": "3.5", "class": match_class(number), "fill": match_color(number), "stroke": "white"}
@@ -201,12 +202,7 @@ def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> st
 
 
 def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
-    if not matches:
-        return {}
-    return {
-        "data-m": " ".join(str(edge) for edge, _ in matches),
-        "data-s": " ".join(decimal(value) for _, value in matches),
-    }
+    return {"data-m": " ".join(str(edge) for edge, _ in matches)} if matches else {}
 
 
 def match_class(number: int) -> str:

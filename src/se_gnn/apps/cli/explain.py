@@ -10,15 +10,16 @@ import typer
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, node_id, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
+from se_gnn.display import node_values, printable_name
 from se_gnn.figures import number
 from se_gnn.progress import compilation_said
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
 
-CRUCIAL_EDGES = 5
 MATCHED_EDGES = 8
 SHARED_ATTRIBUTES = 5
+MOST_COLUMNS = 12
 
 
 def explain(
@@ -30,13 +31,16 @@ def explain(
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,
+    edges: Annotated[
+        int, typer.Option("--edges", min=0, metavar="N", help="How many of the most important edges to show.")
+    ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; it has a schema.")] = False,
     progress: Progress = False,
 ) -> None:
     """Show why a node is predicted as it is.
 
-    In a sentence first; then the nearest labeled nodes and what each of them counts, the relations of the node that the
-    closest of them shares, and the node's own relations that matter most.
+    In sentences first; then the nearest labeled nodes and what each of them counts, the table rows of the node and the
+    closest of them side by side, the edges of the two that match, and the node's own edges that matter most.
     """
     from se_gnn.explain import Explainer
     from se_gnn.model.folder import load_model_on
@@ -44,23 +48,26 @@ def explain(
     trained = load_model_on(folder, graph)
     with compilation_said(shown=shows_progress(progress)):
         explanation = Explainer(trained).explain(node_id(trained.graph, node), k)
-    say(explanation.to_json() if as_json else _show(explanation, k))
+    say(explanation.to_json() if as_json else _show(explanation, k, edges))
 
 
-def _show(explanation: Explanation, k: int) -> str:
-    parts = [textwrap.fill(explanation.sentence(), WIDTH), _probabilities(explanation), _neighbors(explanation, k)]
+def _show(explanation: Explanation, k: int, edges: int) -> str:
+    sentence = printable_name(explanation.sentence())
+    parts = [textwrap.fill(sentence, WIDTH), _probabilities(explanation), _neighbors(explanation, k)]
+    parts += _rows(explanation)
     parts += _shared_attributes(explanation, k)
     parts += _matches(explanation)
-    parts += _crucial(explanation)
+    parts += _crucial(explanation, edges)
     return "\n\n".join(parts)
 
 
 def _probabilities(explanation: Explanation) -> str:
     order = sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c])
     likely = [c for c in order if explanation.probabilities[c] > 0][:5]
-    lines = [f"  {percent(explanation.probabilities[c]):>6}  {explanation.class_names[c]}" for c in likely]
+    names = [printable_name(name) for name in explanation.class_names]
+    lines = [f"  {percent(explanation.probabilities[c]):>6}  {names[c]}" for c in likely]
     if explanation.label >= 0:
-        lines.append(f"  Its known class is {explanation.class_names[explanation.label]!r}.")
+        lines.append(f"  Its known class is '{names[explanation.label]}'.")
     return "\n".join(["Probability of each class", *lines])
 
 
@@ -68,8 +75,8 @@ def _neighbors(explanation: Explanation, k: int) -> str:
     shown = explanation.neighbors[:k]
     rows = [
         [
-            neighbor.name,
-            neighbor.label_name,
+            printable_name(neighbor.name),
+            printable_name(neighbor.label_name),
             percent(neighbor.weight),
             number(neighbor.similarity),
             number(neighbor.node_term),
@@ -78,8 +85,12 @@ def _neighbors(explanation: Explanation, k: int) -> str:
         for neighbor in shown
     ]
     header = ["labeled node", "class", "adds", "similarity", "= node", "+ structure"]
+    if explanation.graph.captions is not None:
+        header.insert(1, "caption")
+        for row, neighbor in zip(rows, shown):
+            row.insert(1, _caption(explanation, neighbor.node))
     text = [f"The {len(shown)} nearest of {count(len(explanation.neighbors), 'voting labeled node')}"]
-    text.append(table(header, rows, names=(0, 1)))
+    text.append(table(header, rows, names=range(len(header) - 4)))
     hidden = sum(neighbor.weight for neighbor in explanation.neighbors[k:])
     note = "Each adds its share to the probability of its own class."
     if len(explanation.neighbors) > k:
@@ -88,35 +99,60 @@ def _neighbors(explanation: Explanation, k: int) -> str:
     return "\n".join(text)
 
 
+def _rows(explanation: Explanation) -> list[str]:
+    """The rows of the node and the closest labeled node as their table has them, columns that agree first."""
+    graph, closest = explanation.graph, explanation.neighbors[0]
+    if graph.raw is None and graph.columns is None:
+        return []
+    ours, theirs = node_values(graph, explanation.node), node_values(graph, closest.node)
+    columns = sorted(ours, key=lambda column: ours[column] != theirs[column])
+    agreeing = sum(ours[column] == theirs[column] for column in ours)
+    cells = [
+        ["=" if ours[column] == theirs[column] else "", *map(printable_name, (column, ours[column], theirs[column]))]
+        for column in columns[:MOST_COLUMNS]
+    ]
+    names = [_caption(explanation, node) for node in (explanation.node, closest.node)]
+    title = f"The rows of {names[0]} and {names[1]}, the closest: {agreeing} of {count(len(ours), 'column')} agree"
+    text = [textwrap.fill(title, WIDTH), table(["", "column", *names], cells, names=(1, 2, 3))]
+    if len(columns) > len(cells):
+        text.append(f"and {count(len(columns) - len(cells), 'more column', 'more columns')}")
+    return ["\n".join(text)]
+
+
 def _shared_attributes(explanation: Explanation, k: int) -> list[str]:
     """What the closest neighbor has in common with the node, with values; of the others the names alone."""
     closest = explanation.neighbors[0]
     shared = closest.shared_attributes
     if shared is None:
         return []
+    names = [_caption(explanation, node) for node in (explanation.node, closest.node)]
     shown = shared.attributes[:SHARED_ATTRIBUTES]
     if not shown:
-        return [textwrap.fill(f"{explanation.name} and {closest.name} have no attribute in common.", WIDTH)]
-    title = f"Attributes that {explanation.name} and {closest.name} share, by what they do for their similarity"
+        return [textwrap.fill(f"{names[0]} and {names[1]} have no attribute in common.", WIDTH)]
+    title = f"Attributes that {names[0]} and {names[1]} share, by what they do for their similarity"
     title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
-    header = ["attribute", explanation.name, closest.name, "effect"]
-    rows = [[one.name, one.target_value, one.neighbor_value, number(one.effect)] for one in shown]
-    text = [textwrap.fill(title, WIDTH), table(header, rows, names=(0, 1, 2))]
+    rows = [
+        [*map(printable_name, (one.name, one.target_value, one.neighbor_value)), number(one.effect)] for one in shown
+    ]
+    text = [textwrap.fill(title, WIDTH), table(["attribute", *names, "effect"], rows, names=(0, 1, 2))]
     text.append(
         textwrap.fill("Effect: node similarity that is lost when one of the two is without the attribute.", WIDTH)
     )
     others = [
-        [one.name, "; ".join(a.name for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-"]
+        [
+            _caption(explanation, one.node),
+            "; ".join(printable_name(a.name) for a in one.shared_attributes.attributes[:3] if a.effect > 0) or "-",
+        ]
         for one in explanation.neighbors[1:k]
         if one.shared_attributes is not None
     ]
     if others:
-        text += ["", table(["labeled node", f"makes it similar to {explanation.name}"], others, names=(0, 1))]
+        text += ["", table(["labeled node", f"makes it similar to {names[0]}"], others, names=(0, 1))]
     return ["\n".join(text)]
 
 
 def _matches(explanation: Explanation) -> list[str]:
-    """Relations of the node beside those of the closest neighbor, best first; those that both have are counted."""
+    """Edges of the node beside those of the closest neighbor, best first; those that both have are counted."""
     closest = explanation.neighbors[0]
     matches = closest.matches
     if matches is None or not len(matches):
@@ -124,14 +160,13 @@ def _matches(explanation: Explanation) -> list[str]:
     same = matches.edge_ids == matches.matched_ids
     others = [i for i in (-matches.similarity).argsort(kind="stable") if not same[i]]
     shown = others[:MATCHED_EDGES]
-    title = f"The closest labeled node is {closest.name}."
+    names = [_caption(explanation, node) for node in (explanation.node, closest.node)]
+    title = f"The closest labeled node is {names[1]}."
     if same.any():
-        title += (
-            f" {int(same.sum())} of the {count(len(matches), 'relation')} around {explanation.name} lie around it, too."
-        )
+        title += f" {int(same.sum())} of the node's {count(len(matches), 'edge')} lie in its local graph, too."
     if not shown:
         return [textwrap.fill(title, WIDTH)]
-    title += f" {'Other relations' if same.any() else 'Relations'} and the most similar ones around it"
+    title += f" {'Other edges' if same.any() else 'Edges'} of the node and their matches there"
     title += f" (best {len(shown)} of {len(others)}):" if len(others) > len(shown) else ":"
     rows = [
         [
@@ -141,12 +176,12 @@ def _matches(explanation: Explanation) -> list[str]:
         ]
         for i in shown
     ]
-    header = [f"around {explanation.name}", f"around {closest.name}", "similarity"]
+    header = [f"edge of {names[0]}", f"match in {names[1]}", "similarity"]
     return [textwrap.fill(title, WIDTH) + "\n" + table(header, rows, names=(0, 1))]
 
 
-def _crucial(explanation: Explanation) -> list[str]:
-    crucial = explanation.crucial_subgraph(size=CRUCIAL_EDGES)
+def _crucial(explanation: Explanation, edges: int) -> list[str]:
+    crucial = explanation.crucial_subgraph(size=edges)
     if not len(crucial.edge_ids):
         return []
     rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edge_ids, crucial.importance)]
@@ -155,4 +190,8 @@ def _crucial(explanation: Explanation) -> list[str]:
 
 
 def _edge(explanation: Explanation, edge: int) -> str:
-    return " - ".join(explanation.caption(end) for end in explanation.graph.edges[edge].tolist())
+    return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
+
+
+def _caption(explanation: Explanation, node: int) -> str:
+    return printable_name(explanation.caption(node))
