@@ -9,6 +9,7 @@ from types import ModuleType
 
 from reproduce import (
     agreement,
+    audit,
     authors_settings,
     default,
     figure_3,
@@ -44,6 +45,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         presets,
         truth,
         agreement,
+        audit,
         labels,
     )
 }

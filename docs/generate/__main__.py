@@ -1,7 +1,7 @@
 """Write what the pages take from the code.
 
 python -m docs.generate presets      # the tables of settings, docs/method.md
-python -m docs.generate examples     # the output of commands, docs/command-line.md and README.md; trains on digits
+python -m docs.generate examples     # the output of commands, command-line.md, README.md, memory.md; trains on digits
 python -m docs.generate pictures     # docs/images; trains on digits
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate guides       # figures of the guides, out of results and searches

@@ -121,13 +121,13 @@ def cleanlab_suspects(graph: AttributedGraph, probabilities: FloatArray) -> Susp
 
 
 def removable(graph: AttributedGraph, named: IntArray, num_nearest: int) -> IntArray:
-    """Of the named nodes, worst first, those that can go: each class keeps a labeled node, and K are left."""
+    """Of the named nodes, worst first, those that can go: each class keeps two labeled nodes, and K are left."""
     left = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     removed: list[int] = []
     for node in named.tolist():
         if len(graph.train) - len(removed) <= num_nearest:
             break
-        if left[graph.labels[node]] > 1:
+        if left[graph.labels[node]] > 2:
             left[graph.labels[node]] -= 1
             removed.append(node)
     return np.array(removed, dtype=np.int64)
