@@ -116,7 +116,7 @@ def cleanlab_suspects(graph: AttributedGraph, probabilities: FloatArray) -> Susp
 
     labels = graph.labels[graph.train]
     score = 1 - get_label_quality_scores(labels, probabilities)
-    found = find_label_issues(labels, probabilities, return_indices_ranked_by="self_confidence")
+    found = find_label_issues(labels, probabilities, return_indices_ranked_by="self_confidence", n_jobs=1)
     return Suspects(score, graph.train[np.asarray(found, dtype=np.int64)])
 
 

@@ -40,6 +40,7 @@ MOST_NAMES = 1 << 30  # bytes of `graph.json`
 
 _PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
 _GROUND_TRUTH = ("motif_edges", "node_roles", "edge_roles")  # each may be missing
+_CALIBRATION = "calibration"  # where there are such nodes
 _RAW = ("codes", "offsets", "text")
 
 
@@ -69,6 +70,8 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
     arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
+    if len(graph.calibration):
+        arrays[_CALIBRATION] = graph.calibration
     if graph.raw is not None:
         arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
     if isinstance(graph.features, np.ndarray):
@@ -109,6 +112,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
+            calibration=arrays.get(_CALIBRATION, np.empty(0, np.int64)),
             motif_edges=arrays.get("motif_edges"),
             node_roles=arrays.get("node_roles"),
             edge_roles=arrays.get("edge_roles"),

@@ -29,6 +29,7 @@ from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
+from se_gnn.apps.cli.tune import tune
 from se_gnn.errors import InputError, shortened
 
 MISTAKE, INTERRUPTED = 2, 130
@@ -131,6 +132,7 @@ app.command(
         "  se-gnn train digits --out model --set similarity.num_nearest=10"
     )
 )(train)
+app.command(epilog="\b\nExample:\n  se-gnn tune cora --out search --budget 10m")(tune)
 app.command(epilog="\b\nExample:\n  se-gnn evaluate model")(evaluate)
 app.command(
     epilog=(
