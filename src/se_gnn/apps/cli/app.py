@@ -27,6 +27,7 @@ from se_gnn.apps.cli.memory import memory
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.report import report
+from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
 from se_gnn.apps.cli.tune import tune
@@ -172,6 +173,14 @@ app.add_typer(
         "  se-gnn memory model restore 0"
     ),
 )
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn serve model\n"
+        "  se-gnn serve model --host 0.0.0.0 --token-file token --allow-host graphs.example.org"
+    )
+)(serve)
 app.command(
     epilog=(
         "\b\n"
