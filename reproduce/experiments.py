@@ -20,6 +20,7 @@ from reproduce import (
     labels,
     more_seeds,
     presets,
+    recipes,
     table_1,
     table_2,
     table_4,
@@ -47,6 +48,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         agreement,
         audit,
         labels,
+        recipes,
     )
 }
 
