@@ -9,6 +9,7 @@ from types import ModuleType
 
 from reproduce import (
     agreement,
+    audit,
     authors_settings,
     coverage,
     default,
@@ -21,6 +22,7 @@ from reproduce import (
     left_out,
     more_seeds,
     presets,
+    recipes,
     suggest,
     table_1,
     table_2,
@@ -47,7 +49,9 @@ EXPERIMENTS: dict[str, ModuleType] = {
         presets,
         truth,
         agreement,
+        audit,
         labels,
+        recipes,
         coverage,
         left_out,
         suggest,

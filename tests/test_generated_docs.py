@@ -28,6 +28,8 @@ GUIDES = {
     "sets": "guarantees.md",
     "strangers": "no-answer.md",
     "suggestions": "suggest.md",
+    "tried_recipes": "best.md",
+    "wrong_labels": "memory.md",
 }
 
 

@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import coverage, labels, left_out, suggest
+from reproduce import audit, coverage, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -27,6 +27,8 @@ def write_guides() -> None:
         "how-long": how_long,
         "which-settings": which_settings,
         "how-many-labels": counts,
+        "best": tried_recipes,
+        "memory": wrong_labels,
         "guarantees": sets,
         "no-answer": strangers,
         "suggest": suggestions,
@@ -77,6 +79,11 @@ def counts() -> str:
     return labels.render(Store(), DOCS)
 
 
+def wrong_labels() -> str:
+    """How well flipped labels are found."""
+    return audit.render(Store(), DOCS)
+
+
 def sets() -> str:
     """Coverage and size of prediction sets."""
     return coverage.render(Store(), DOCS)
@@ -97,3 +104,8 @@ def _number(pair: tuple[str, float]) -> tuple[float, str]:
         return float(pair[0]), pair[0]
     except ValueError:
         return float("inf"), pair[0]
+
+
+def tried_recipes() -> str:
+    """What the recipes of the default reach on validation nodes."""
+    return recipes.render(Store(), DOCS)

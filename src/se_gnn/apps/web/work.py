@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import ParamSpec, TypeVar
 
 from se_gnn.apps.web.problems import busy
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Turn = Callable[[], AbstractContextManager[None]]  # what a call runs within
 
 
 class WorkPool:
@@ -20,9 +22,9 @@ class WorkPool:
     until it ends. So one heavy node takes one worker, never the server.
     """
 
-    def __init__(self, *, workers: int, waiting: int, seconds: float) -> None:
-        self.workers, self.waiting, self.seconds = workers, waiting, seconds
-        self._executor = ThreadPoolExecutor(workers, thread_name_prefix="se-gnn-work")
+    def __init__(self, *, workers: int, waiting: int, seconds: float, turn: Turn = nullcontext) -> None:
+        self.workers, self.waiting, self.seconds, self._turn = workers, waiting, seconds, turn
+        self._executor: ThreadPoolExecutor | None = None
         self._held: set[Future[object]] = set()
 
     @property
@@ -35,7 +37,14 @@ class WorkPool:
         if len(self._held) >= self.workers + self.waiting:
             raise busy("the server is busy; ask again", 1)
         loop = asyncio.get_running_loop()
-        future = self._executor.submit(call, *args, **kwargs)
+
+        def in_turn() -> T:
+            with self._turn():
+                return call(*args, **kwargs)
+
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.workers, thread_name_prefix="se-gnn-work")
+        future = self._executor.submit(in_turn)
         self._held.add(future)  # type: ignore[arg-type]
         future.add_done_callback(lambda done: _release(loop, self._held, done))
         try:
@@ -46,8 +55,10 @@ class WorkPool:
             raise busy(f"this took longer than {self.seconds:g} seconds; ask for less", 5) from None
 
     def close(self) -> None:
-        """Start nothing more."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go, and start nothing that waits; a later call has new ones."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
 
 
 def _release(loop: asyncio.AbstractEventLoop, held: set[Future[object]], done: Future[T]) -> None:
