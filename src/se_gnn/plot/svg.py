@@ -56,6 +56,23 @@ def local_graph_pictures(
     ]
 
 
+def plain_picture(view: LocalView, points: Points, explanation: Explanation) -> LocalGraphPicture:
+    """A local graph of the explanation's graph alone, nodes at given places; nothing is said about similarities."""
+    picture = _draw(view, points, {}, explanation, int(view.nodes[0]), own=True)
+    root = ElementTree.fromstring(picture)
+    for title in root.iterfind(".//g[@class='edge']/title"):
+        title.text = (title.text or "").rpartition(":")[0]
+    return LocalGraphPicture(view, ElementTree.tostring(root, encoding="unicode"))
+
+
+def class_mark(label: int) -> str:
+    """The mark of a class, for legends."""
+    root = ElementTree.Element("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
+    style = class_style(label)
+    _shape(root, style.marker, 0, 0, 8, {"fill": style.color, "stroke": INK, "stroke-width": "0.8"})
+    return ElementTree.tostring(root, encoding="unicode")
+
+
 def _own_links(target: LocalView) -> Links:
     """Each shown edge of the explained node stands for itself; its similarity is its importance."""
     return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
