@@ -19,6 +19,7 @@ from reproduce import (
     labels,
     more_seeds,
     presets,
+    recipes,
     table_1,
     table_2,
     table_4,
@@ -45,6 +46,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         truth,
         agreement,
         labels,
+        recipes,
     )
 }
 

@@ -23,7 +23,7 @@ SMALL = {
     "hidden_size": 6, "num_nearest": 3, "epochs": 3, "node_batch": 8, "edge_batch": 8, "node_negatives": 5,
     "edge_negatives": 5, "device": "cpu",
 }  # fmt: skip
-NOT_SETTINGS = {"preset", "config", "seed", "device", "progress", "max_memory"}
+NOT_SETTINGS = {"calibration", "preset", "config", "seed", "device", "progress", "max_memory"}
 GRAPH = random_graph(1, num_nodes=20, class_names=("red", "blue"))
 
 

@@ -21,11 +21,16 @@ def test_the_tables_of_the_presets_are_current():
     assert replaced(page, "presets", preset_tables()) == page, "python -m docs.generate presets writes them"
 
 
-@pytest.mark.parametrize("name", ["how_long", "which_settings", "counts"])
+@pytest.mark.parametrize("name", ["how_long", "which_settings", "counts", "tried_recipes"])
 def test_the_figures_of_the_guides_are_current(name):
     from docs.generate import guides
 
-    pages = {"how_long": "how-long.md", "which_settings": "which-settings.md", "counts": "how-many-labels.md"}
+    pages = {
+        "how_long": "how-long.md",
+        "which_settings": "which-settings.md",
+        "counts": "how-many-labels.md",
+        "tried_recipes": "best.md",
+    }
     page = (ROOT / "docs" / pages[name]).read_text(encoding="utf-8")
     assert replaced(page, "guides", getattr(guides, name)()) == page, "python -m docs.generate guides writes them"
 

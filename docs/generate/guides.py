@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import labels
+from reproduce import labels, recipes
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -22,8 +22,8 @@ PHASES = ("load", "train", "predict", "explain")
 
 
 def write_guides() -> None:
-    """Put the figures into the three pages."""
-    pages = {"how-long": how_long, "which-settings": which_settings, "how-many-labels": counts}
+    """Put the figures into the pages."""
+    pages = {"how-long": how_long, "which-settings": which_settings, "how-many-labels": counts, "best": tried_recipes}
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
         page.write_text(replaced(page.read_text(encoding="utf-8"), "guides", render()), encoding="utf-8")
@@ -75,3 +75,8 @@ def _number(pair: tuple[str, float]) -> tuple[float, str]:
         return float(pair[0]), pair[0]
     except ValueError:
         return float("inf"), pair[0]
+
+
+def tried_recipes() -> str:
+    """What the recipes of the default reach on validation nodes."""
+    return recipes.render(Store(), DOCS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,10 +19,13 @@ from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
 from se_gnn.memory import Audit, Certificates, Memory, audit, certify
 from se_gnn.memory.audit import ORDERS
+from se_gnn.memory.calibration import with_calibration
+from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
+from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -46,6 +49,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         device: ``cpu``, ``cuda`` or ``auto``, which takes CUDA where it is.
         progress: say on stderr how long it will take, and show bars.
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
+        calibration: share of the validation nodes that training does not look at, for :meth:`predict_sets`.
         settings: every setting of :class:`~se_gnn.config.Config` by its own name, over preset and ``config``; None: as
             they say. Where a setting itself may be none, that is written ``"none"``.
 
@@ -71,6 +75,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         device: str = "auto",
         progress: bool = False,
         max_memory: int | str | None = None,
+        calibration: float = 0.0,
         hidden_size: int | None = None,
         output_size: int | Literal["none"] | None = None,
         num_layers: int | None = None,
@@ -140,6 +145,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         elif y is not None:
             own = _relabeled(own, y)
         integers = integers if y is None else np.asarray(y).dtype.kind in "iu"
+        own = with_calibration(own, self.calibration, seed=self.seed)
         trained = train(
             own,
             self._configure(own),
@@ -206,6 +212,62 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         """Predicted classes of some nodes (None: all), as labels were given: names, or integers."""
         probabilities = self.predict_proba(nodes)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def predict_sets(
+        self,
+        nodes: Any = None,
+        *,
+        coverage: float = COVERAGE,
+        method: SetMethod = "aps",
+        by_class: bool = False,
+        calibrate_on: CalibratedOn = "calibration",
+    ) -> PredictionSets:
+        """Sets of classes that hold the class of a node (of some nodes; None: all) with probability ``coverage``.
+
+        The classifier needs calibration nodes: ``SEGNNClassifier(calibration=0.3)``. ``by_class`` keeps the promise for
+        each class; ``calibrate_on="validation"`` makes do without calibration nodes, approximately.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return prediction_sets(
+                self.trained_,
+                self._nodes(nodes),
+                coverage=coverage,
+                method=method,
+                by_class=by_class,
+                calibrate_on=calibrate_on,
+                seed=self.seed,
+            )
+
+    def extend(self, nodes: Any, edges: Any = None, *, names: Sequence[str] | None = None, **reading: Any) -> Extension:
+        """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
+
+        The same answer as if they had been in the graph from the start. ``extension.changed`` lists the known nodes
+        whose answer changes, ``classifier.on(extension.graph)`` explains new and known nodes.
+
+        Args:
+            nodes: rows with the columns of the imported table (a path, a DataFrame, an Arrow table); or, for any graph,
+                features [M, F].
+            edges: a table of edges by name; with features, pairs of names or of positions, where new nodes come after
+                the known ones. None: no edges.
+            names: of nodes that are given as features.
+            reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
+                ``ignore``, ``decimal``, ``missing``, ``separator``, as
+                :func:`~se_gnn.datasets.tables.new_nodes.read_new_nodes` takes them.
+        """
+        check_is_fitted(self)
+        if isinstance(nodes, np.ndarray | list | tuple) or hasattr(nodes, "tocsr") or hasattr(nodes, "numpy"):
+            if reading:
+                raise InputError(f"{next(iter(reading))} is for tables of new nodes, not for an array of features")
+            new = new_nodes_from_arrays(self.graph_, nodes, edges, names)
+        else:
+            from se_gnn.datasets.tables.new_nodes import read_new_nodes  # needs pyarrow
+
+            if names is not None:
+                raise InputError("names are for features as an array; a table names its nodes in the column id")
+            new = read_new_nodes(self.graph_, nodes, edges, **reading)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return extend(self.trained_, new)
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""
@@ -278,7 +340,7 @@ def _as_graph(graph: Any) -> AttributedGraph:
 def _relabeled(graph: AttributedGraph, y: Any) -> AttributedGraph:
     """The graph with other labels; nodes of its split that have none leave it."""
     labels = class_indices(y, graph.class_names, count=graph.num_nodes)
-    parts = {part: getattr(graph, part) for part in ("train", "val", "test")}
+    parts = {part: getattr(graph, part) for part in PARTS}
     kept = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in parts.items()}
     return dataclasses.replace(graph, labels=labels, **kept)
 
@@ -290,6 +352,5 @@ def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph
     if y is not None:
         labels[ids] = class_indices(y, graph.class_names, count=len(ids))
     train = np.unique(ids[labels[ids] != UNKNOWN])
-    return dataclasses.replace(
-        graph, labels=labels, train=train, val=np.setdiff1d(graph.val, ids), test=np.setdiff1d(graph.test, ids)
-    )
+    others: dict[str, Any] = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
+    return dataclasses.replace(graph, labels=labels, train=train, **others)

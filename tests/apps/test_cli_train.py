@@ -236,13 +236,13 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     monkeypatch.setattr(trainer.TrainingRun, "step", stop_after_two)
     assert run("train", toy, "--out", out, *settings).exit_code == 130
-    assert (out / ".training" / "checkpoint.safetensors").exists()
+    assert any((out / ".training").rglob("checkpoint.safetensors"))
     refused(run("train", toy, "--out", out, "--resume", *settings, "--seed", "1"), "checkpoint")  # not the same run
     monkeypatch.setattr(trainer.TrainingRun, "step", real)
     assert run("train", toy, "--out", out, "--resume", *settings).exit_code == 0
     assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
     assert not (out / ".training").exists()
-    assert len((out / "metrics.jsonl").read_text().splitlines()) == 4
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == load_model(out).metrics["epochs"] >= 4
 
 
 def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.config import PRESETS, Config, SimilarityConfig
-from se_gnn.explain import Explainer, Ranking
-from se_gnn.model import TrainedModel
-from strategies import models, random_graph, untrained
+from se_gnn.errors import InputError
+from se_gnn.explain import Explainer, Ranking, WhatIf
+from se_gnn.model import SEGNN, TrainedModel
+from strategies import hub_graph, models, random_graph, small_config, untrained
 
 
 def ranking_of(overall, labels, num_classes=3, **similarity):
@@ -128,3 +129,42 @@ def test_the_neighbors_are_the_first_of_the_ranking_and_it_holds_all_who_can_vot
         : trained.config.similarity.num_nearest
     ].tolist()
     assert ranking.without() == explanation.probabilities
+
+
+@given(models(), st.data())
+def test_what_if_is_the_explanation_of_a_model_with_these_settings(trained, data):
+    """Nothing is compared again, and yet it is what a model with another K and another lambda says."""
+    count = len(trained.graph.train)
+    k, weight = data.draw(st.integers(1, count)), data.draw(st.sampled_from([0.0, 0.3, 1.0]))
+    node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
+    changed = trained.config.updated({"similarity": {"num_nearest": k, "node_weight": weight}})
+    other = SEGNN(trained.graph.num_features, changed)
+    other.load_state_dict(trained.model.state_dict())
+    expected = Explainer(TrainedModel(other.eval(), trained.graph)).explain(node)
+    found = Explainer(trained).explain(node, what_if=WhatIf(num_nearest=k, node_weight=weight))
+    assert found.to_dict() == expected.to_dict()
+
+
+@given(models(min_nodes=5), st.data())
+def test_what_if_without_some_labeled_nodes_is_the_vote_of_the_others(trained, data):
+    train = trained.graph.train.tolist()
+    node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
+    others = [one for one in train if one != node]
+    removed = data.draw(st.lists(st.sampled_from(others), unique=True, max_size=len(others) - 1))
+    before = Explainer(trained).explain(node)
+    found = Explainer(trained).explain(node, what_if=WhatIf(without=tuple(removed)))
+    ranks = [rank for rank, one in enumerate(before.ranking.nodes.tolist()) if one in removed]
+    assert found.probabilities == pytest.approx(before.ranking.without(ranks), abs=1e-6)
+    assert not {one.node for one in found.neighbors} & set(removed)
+
+
+def test_what_if_refuses_what_cannot_be():
+    explainer = Explainer(hub := untrained(hub_graph(()), small_config()))
+    with pytest.raises(InputError, match="num_nearest must be between 1 and the 30 labeled nodes, got 31"):
+        explainer.explain(0, what_if=WhatIf(num_nearest=31))
+    with pytest.raises(InputError, match="without must name labeled nodes, got node 45"):
+        explainer.explain(0, what_if=WhatIf(without=(45,)))
+    with pytest.raises(InputError, match="leave at least one labeled node"):
+        explainer.explain(0, what_if=WhatIf(without=tuple(hub.graph.train)))
+    with pytest.raises(InputError, match="node_weight must be between 0 and 1"):
+        explainer.explain(0, what_if=WhatIf(node_weight=1.5))

@@ -18,7 +18,10 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3", "-q")
+QUICK = (
+    "--preset", "authors", "--set", "training.epochs=2", "--set", "encoder.hidden_size=4",
+    "--set", "similarity.num_nearest=3", "-q",
+)  # fmt: skip
 ROLES = ("--id", "name", "--label", "class")
 
 

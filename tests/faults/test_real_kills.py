@@ -59,6 +59,7 @@ def test_commands_that_are_really_killed_leave_the_old_or_the_new(name, prepared
 def test_a_second_training_into_a_folder_is_refused_while_the_first_runs(prepared, tmp_path):
     root = copy_of(prepared, tmp_path / "run")
     command = [sys.executable, "-m", "se_gnn", "train", str(root / "toy"), "--out", str(root / "m"), "-q",
+               "--preset", "authors",
                "--set", "training.epochs=1000000", "--set", "training.patience=none", "--set", "encoder.hidden_size=4",
                "--set", "similarity.num_nearest=3"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

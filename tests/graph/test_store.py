@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from safetensors.numpy import load, save
 
 from se_gnn.errors import InputError
+from se_gnn.files import sha256
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, save_graph
 
@@ -158,3 +160,25 @@ def test_writing_below_a_file_names_the_folder_and_the_reason(graph, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write to .*file/folder: Not a directory"):
         save_graph(graph, tmp_path / "file" / "folder")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("features", lambda array: array.astype(np.float64)),
+        ("edges", lambda array: array.astype(np.int32)),
+        ("edges", lambda array: array.astype(np.float64)),
+        ("labels", lambda array: array.astype(np.float32)),
+        ("train", lambda array: array[None]),
+        ("train", lambda array: array.astype(np.uint8)),
+    ],
+)
+def test_arrays_of_another_type_or_shape_are_refused_although_the_digest_fits(graph, tmp_path, name, change):
+    save_graph(graph, tmp_path)
+    arrays = load((tmp_path / "graph.safetensors").read_bytes())
+    content = save({**arrays, name: np.ascontiguousarray(change(arrays[name]))})
+    about = json.loads((tmp_path / "graph.json").read_text())
+    (tmp_path / "graph.safetensors").write_bytes(content)
+    (tmp_path / "graph.json").write_text(json.dumps({**about, "arrays_sha256": sha256(content)}))
+    with pytest.raises(InputError, match=f"{name} must be "):
+        load_graph(tmp_path)

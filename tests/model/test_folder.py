@@ -248,3 +248,11 @@ def test_settings_that_ask_for_more_than_the_file_holds_are_refused_before_a_mod
     assert time.monotonic() - start < 2
     assert tracemalloc.get_traced_memory()[1] < 20e6
     tracemalloc.stop()
+
+
+def test_finite_parameters_that_are_too_large_are_an_error_and_no_nan(folder):
+    tensors = load((folder / "model.safetensors").read_bytes())
+    tensors["encoder.layers.1.weight"][:] = 1e30
+    rewrite(folder, "model.safetensors", save(tensors))
+    with pytest.raises(InputError, match=r"embeddings of graph must be below 1e\+16, got larger ones or NaN"):
+        load_model(folder).predict()

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from se_gnn.graph import AttributedGraph, Column, RawTable
 
-_EVERYWHERE = ("features", "edges", "labels", "train", "val", "test", "node_names", "merged")
+_EVERYWHERE = ("features", "edges", "labels", "train", "val", "test", "calibration", "node_names", "merged")
 _NAMES = tuple(field.name for field in dataclasses.fields(AttributedGraph) if field.name not in _EVERYWHERE)
 OF_EDGES = tuple(name for name in _NAMES if "edge" in name)
 OF_NODES = tuple(name for name in _NAMES if name.startswith("node_"))

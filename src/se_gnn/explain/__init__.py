@@ -2,7 +2,7 @@
 
 from se_gnn.explain.bulk import Explanations
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
-from se_gnn.explain.explainer import Explainer
+from se_gnn.explain.explainer import Comparison, Explainer
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.recomputed import largest_errors
 from se_gnn.explain.serialize import schema
@@ -13,10 +13,11 @@ from se_gnn.explain.shared_attributes import (
     shared_attributes,
     shared_edge_attributes,
 )
-from se_gnn.explain.what_if import Ranking, Relabeling, Removal
+from se_gnn.explain.what_if import Ranking, Relabeling, Removal, WhatIf
 
 __all__ = [
     "CRUCIAL_EDGES",
+    "Comparison",
     "CrucialSubgraph",
     "EdgeMatches",
     "Explainer",
@@ -29,6 +30,7 @@ __all__ = [
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",
+    "WhatIf",
     "largest_errors",
     "schema",
     "shared_attributes",

@@ -88,7 +88,7 @@ def edge_matches(
     return EdgeMatches(matching.edge_ids[rows], matching.matched(rows, position), values, values >= usual)
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def edge_importance(
     similarity: FloatArray, ptr: IntArray, columns: Int32Array, positions: IntArray, importance: FloatArray
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,7 +14,7 @@ from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usu
 from se_gnn.explain.evidence import EdgeMatches, Neighbor
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.shared_attributes import shared_attributes
-from se_gnn.explain.what_if import Ranking
+from se_gnn.explain.what_if import Ranking, WhatIf
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import (
@@ -33,33 +35,25 @@ class Explainer:
     def __init__(self, trained: TrainedModel) -> None:
         self.trained = trained
 
-    @torch.no_grad()
-    def explain(self, node: int, k: int | None = None) -> Explanation:
+    def explain(self, node: int, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
         """Explain one node, labeled or not.
 
         Args:
             node: id of the node.
             k: how many neighbors come with their matched edges and shared attributes, nearest first; None: all K.
+            what_if: other settings of the vote; None: those of the model.
         """
-        graph, settings = self.trained.graph, self.trained.config.similarity
+        return self.compare(node).explain(k, what_if=what_if)
+
+    @torch.no_grad()
+    def compare(self, node: int) -> Comparison:
+        """Compare one node with all labeled nodes: the part of an explanation that takes time."""
+        graph = self.trained.graph
         if not 0 <= node < graph.num_nodes:
             raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {node}")
-        if k is not None and k < 1:
-            raise InputError(f"k must be at least 1, got {k}")
-        evidence = _Evidence(self.trained, node)
-        full = len(evidence.nearest) if k is None else k
-        without = evidence.ranking.without_each()
-        return Explanation(
-            node=node,
-            left_out=evidence.ranking.left_out,
-            predicted=int(np.argmax(evidence.probabilities)),
-            probabilities=tuple(evidence.probabilities.tolist()),
-            neighbors=tuple(evidence.neighbor(rank, one, rank < full) for rank, one in enumerate(without)),
-            edge_ids=evidence.plan.targets.row(0).astype(np.int64),
-            importance=_importance(evidence.matching, evidence.nearest[None]),
-            ranking=evidence.ranking,
-            settings=settings,
-            trained=self.trained,
+        plan = self.trained.voter.plan(np.array([node]))
+        return Comparison(
+            self.trained, node, plan, *compare_with_matches(self.trained.embeddings, plan, keep_back=True)
         )
 
     @torch.no_grad()
@@ -91,26 +85,69 @@ class Explainer:
         )
 
 
-class _Evidence:
-    """All that is known of one node: similarities with every labeled node, and the matching behind them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """A node compared with every labeled node: what its explanation is under any settings of the vote."""
 
-    def __init__(self, trained: TrainedModel, node: int) -> None:
-        self.trained, self.node = trained, node
+    trained: TrainedModel
+    node: int
+    plan: ComparisonPlan
+    similarities: Similarities  # [1, L]
+    matching: EdgeMatching
+    back: EdgeMatching | None
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the matches, nearly all of what it holds."""
+        return sum(
+            one.similarity.nbytes + one.matched_ids.nbytes for one in (self.matching, self.back) if one is not None
+        )
+
+    @torch.no_grad()
+    def explain(self, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
+        """The explanation; the arguments are those of :meth:`Explainer.explain`."""
+        if k is not None and k < 1:
+            raise InputError(f"k must be at least 1, got {k}")
+        evidence = _Evidence(self, what_if or WhatIf())
+        full = len(evidence.nearest) if k is None else k
+        without = evidence.ranking.without_each()
+        return Explanation(
+            node=self.node,
+            left_out=evidence.ranking.left_out,
+            predicted=int(np.argmax(evidence.probabilities)),
+            probabilities=tuple(evidence.probabilities.tolist()),
+            neighbors=tuple(evidence.neighbor(rank, one, rank < full) for rank, one in enumerate(without)),
+            edge_ids=self.plan.targets.row(0).astype(np.int64),
+            importance=_importance(self.matching, evidence.nearest[None]),
+            ranking=evidence.ranking,
+            settings=evidence.ranking.settings,
+            trained=self.trained,
+        )
+
+
+class _Evidence:
+    """All that is known of one node under some settings of the vote."""
+
+    def __init__(self, comparison: Comparison, what_if: WhatIf) -> None:
+        trained, plan = comparison.trained, comparison.plan
+        self.trained, self.node, self.plan = trained, comparison.node, plan
+        self.matching, self.back = comparison.matching, comparison.back
         self.named = has_attribute_names(trained.graph)
-        h, voter, settings = trained.embeddings, trained.voter, trained.config.similarity
-        self.plan: ComparisonPlan = voter.plan(np.array([node]))
-        similarities: Similarities
-        self.matching: EdgeMatching
-        self.back: EdgeMatching | None
-        similarities, self.matching, self.back = compare_with_matches(h, self.plan, keep_back=True)
-        itself = torch.from_numpy(self.plan.labeled.nodes == node).to(h.device)
-        overall = similarities.overall.masked_fill(itself, -torch.inf)  # [1, L]
+        voter = trained.voter
+        settings = what_if.settings(trained.config.similarity, plan.labeled.nodes)
+        similarities = comparison.similarities.weighted(settings.node_weight)
+        itself = plan.labeled.nodes == self.node
+        silent = itself | np.isin(plan.labeled.nodes, what_if.without)
+        if silent.all():
+            raise InputError("without must leave at least one labeled node that can vote")
+        overall = similarities.overall
+        overall = overall.masked_fill(torch.from_numpy(silent).to(overall.device), -torch.inf)  # [1, L]
         order = nearest_labeled(overall, overall.shape[1])
         self.weights, self.probabilities = self._vote(overall, order[:, : settings.num_nearest])
         ranked = order[0, torch.isfinite(overall[0, order[0]])].cpu().numpy()  # positions among the labeled nodes
         self.nearest: IntArray = ranked[: settings.num_nearest]
         self.ranking = Ranking(
-            nodes=self.plan.labeled.nodes[ranked],
+            nodes=plan.labeled.nodes[ranked],
             labels=voter.labels[ranked],
             overall=overall[0].cpu().numpy()[ranked],
             node=similarities.node[0].cpu().numpy()[ranked],

@@ -5,6 +5,7 @@ Shapes: V labeled nodes that can vote, C classes, B removals, m nodes that vote.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,37 @@ import numpy as np
 import torch
 
 from se_gnn.config import SimilarityConfig
+from se_gnn.errors import InputError
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 from se_gnn.similarity import vote, vote_weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """Other settings of the vote: more or fewer neighbors, another lambda, some labeled nodes left out.
+
+    Embeddings and similarities stay as they are: the model is not trained again. None: as the model has it.
+    """
+
+    num_nearest: int | None = None  # K
+    node_weight: float | None = None  # lambda
+    without: tuple[int, ...] = ()  # ids of labeled nodes that do not vote
+
+    def settings(self, trained: SimilarityConfig, labeled: IntArray) -> SimilarityConfig:
+        """The settings of a model with these in their place; ``labeled`` are the ids of its labeled nodes."""
+        if self.num_nearest is not None and not 1 <= self.num_nearest <= len(labeled):
+            raise InputError(
+                f"num_nearest must be between 1 and the {len(labeled)} labeled nodes, got {self.num_nearest}"
+            )
+        unknown = np.setdiff1d(np.asarray(self.without, dtype=np.int64), labeled)
+        if len(unknown):
+            raise InputError(f"without must name labeled nodes, got node {unknown[0]}, which is not labeled")
+        return dataclasses.replace(
+            trained,
+            num_nearest=trained.num_nearest if self.num_nearest is None else self.num_nearest,
+            node_weight=trained.node_weight if self.node_weight is None else self.node_weight,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -6,9 +6,10 @@ Shapes: N nodes, E undirected edges, F features, C classes.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,7 @@ __all__ = [
     "Int32Array", "IntArray",
 ]  # fmt: skip
 
+PARTS = ("train", "val", "test", "calibration")  # of the split
 MOST_UNUSED_CLASSES = 1000  # that any graph may have
 
 
@@ -58,6 +60,7 @@ class AttributedGraph:
         train: labeled nodes V_L, the ones that vote; given in any order, kept sorted, each once.
         val: nodes that choose the best epoch.
         test: nodes that are looked at once.
+        calibration: nodes whose labels nothing is learned from or chosen by, kept for the size of prediction sets.
         name: name of the data set.
         feature_names: what people see for each feature.
         columns: the columns of a table that the features were, each with its encoding.
@@ -100,6 +103,7 @@ class AttributedGraph:
     edge_roles: IntArray | None = None
     merged: EdgeReport = EdgeReport()  # noqa: RUF009 - frozen
     dataset: str | None = None
+    calibration: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def build(
@@ -209,14 +213,14 @@ class AttributedGraph:
                 raise InputError(f"{name} must be 0 (not in a motif) or above, got {roles.min()}")
         self._check_split()
         truth = (self.motif_edges, self.node_roles, self.edge_roles)
-        for array in (self.edges, self.labels, self.train, self.val, self.test, *truth):
+        for array in (self.edges, self.labels, *(getattr(self, part) for part in PARTS), *truth):
             if array is not None:
                 array.setflags(write=False)
         stored = self.features if isinstance(self.features, np.ndarray) else self.features.data
         stored.setflags(write=False)
 
     def _check_split(self) -> None:
-        for part in ("train", "val", "test"):
+        for part in PARTS:
             nodes = as_nodes(getattr(self, part), part, self.num_nodes)
             object.__setattr__(self, part, nodes)  # frozen: everything else reads sorted ids, each once
             missing = nodes[(nodes < 0) | (nodes >= self.num_nodes)]
@@ -227,7 +231,7 @@ class AttributedGraph:
                 raise InputError(
                     f"{part} must hold nodes with a known label; node {self.node_names[unlabeled[0]]!r} has none"
                 )
-        for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
+        for one, other in itertools.combinations(PARTS, 2):
             common = np.intersect1d(getattr(self, one), getattr(self, other))
             if len(common):
                 raise InputError(f"{one} and {other} must not share nodes, both hold {self.node_names[common[0]]!r}")
@@ -283,12 +287,11 @@ class AttributedGraph:
         """What people see for a node: its caption, or its name where it has none."""
         return (self.captions[node] if self.captions is not None else "") or self.node_names[node]
 
-    def with_split(self, *, train: Any, val: Any = None, test: Any = None) -> AttributedGraph:
+    def with_split(self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None) -> AttributedGraph:
         """A copy with another split."""
-        n = self.num_nodes
-        return dataclasses.replace(
-            self, train=as_nodes(train, "train", n), val=as_nodes(val, "val", n), test=as_nodes(test, "test", n)
-        )
+        given = {"train": train, "val": val, "test": test, "calibration": calibration}
+        parts: dict[str, Any] = {part: as_nodes(nodes, part, self.num_nodes) for part, nodes in given.items()}
+        return dataclasses.replace(self, **parts)
 
     def with_edges(self, edges: Any) -> AttributedGraph:
         """A copy with other edges (a perturbed graph, say); ground truth on edges does not survive."""

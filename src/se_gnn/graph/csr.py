@@ -30,7 +30,7 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
     return out
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"contract"})
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"contract"})
 def _product(ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray) -> None:
     num_rows = len(ptr) - 1
     bounds = np.empty(PARTS + 1, np.int64)

@@ -129,7 +129,7 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: 
     return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, Cover(starts[1], inner, starts[2], rim))
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _local_edges(
     indptr: IntArray,
     indices: IntArray,

@@ -33,7 +33,7 @@ def ranked_rows(
     return ptr, held[np.arange(max_edges)[None, :] < sizes[:, None]], left_out
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _ranked_edges(
     indptr: IntArray,
     indices: IntArray,
@@ -83,7 +83,7 @@ def _ranked_edges(
                 inside[near[i]] = False
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _walk(
     indptr: IntArray,
     indices: IntArray,

@@ -85,6 +85,23 @@ class RawTable:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def joined(self, later: RawTable) -> RawTable:
+        """These rows, then those of another table with the same columns; the texts of both are kept.
+
+        >>> one, two = RawTable.from_columns({"a": ["x"]}), RawTable.from_columns({"a": ["y", None]})
+        >>> [one.joined(two).row(i)["a"] for i in range(3)]
+        ['x', 'y', None]
+        """
+        if self.columns != later.columns:
+            raise InputError(f"raw must have the columns {self.columns} in both tables, got {later.columns}")
+        moved = np.where(later.codes == NO_TEXT, NO_TEXT, later.codes + len(self.offsets) - 1).astype(np.int32)
+        return RawTable(
+            columns=self.columns,
+            codes=np.concatenate([self.codes, moved]),
+            offsets=np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]]),
+            text=np.concatenate([self.text, later.text]),
+        )
+
     def row(self, node: int) -> dict[str, str | None]:
         """The cells of one node by column; None where there is no value."""
         return {name: self._text(code) for name, code in zip(self.columns, self.codes[node].tolist())}

@@ -27,7 +27,7 @@ from se_gnn.files import (
     writing_to,
 )
 from se_gnn.files.reading import LARGE
-from se_gnn.files.tensors import load_arrays
+from se_gnn.files.tensors import TensorInfo, load_arrays, read_header
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
 from se_gnn.graph.columns import column_from_dict
 from se_gnn.graph.raw import RawTable
@@ -40,7 +40,18 @@ MOST_NAMES = 1 << 30  # bytes of `graph.json`
 
 _PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
 _GROUND_TRUTH = ("motif_edges", "node_roles", "edge_roles")  # each may be missing
+_CALIBRATION = "calibration"  # where there are such nodes
 _RAW = ("codes", "offsets", "text")
+_IDS = ("I64",)
+_KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions that each array may have
+    "features": (("F32",), 2),
+    "features.data": (("F32",), 1),
+    "features.indices": (("I32", "I64"), 1),
+    "features.indptr": (("I32", "I64"), 1),
+    "edges": (_IDS, 2),
+    **dict.fromkeys(("labels", "train", "val", "test", "node_roles", "edge_roles"), (_IDS, 1)),
+    "motif_edges": (("BOOL",), 1),
+}
 
 
 def save_graph(graph: AttributedGraph, folder: str | Path) -> None:
@@ -69,6 +80,8 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
     arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
+    if len(graph.calibration):
+        arrays[_CALIBRATION] = graph.calibration
     if graph.raw is not None:
         arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
     if isinstance(graph.features, np.ndarray):
@@ -104,11 +117,13 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
     if about.get("arrays_sha256") != sha256(files[ARRAYS]):
         raise InputError(f"{where / ARRAYS} is truncated or was changed: it does not have the digest in {NAMES}")
     try:
+        _check_kinds(read_header(files[ARRAYS], where / ARRAYS).tensors)
         arrays = load_arrays(files[ARRAYS], where / ARRAYS)
         names, columns, captions = about["feature_names"], about.get("columns"), about.get("captions")
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
+            calibration=arrays.get(_CALIBRATION, np.empty(0, np.int64)),
             motif_edges=arrays.get("motif_edges"),
             node_roles=arrays.get("node_roles"),
             edge_roles=arrays.get("edge_roles"),
@@ -127,6 +142,17 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         raise InputError(f"the graph in {where} is not valid: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise InputError(f"the graph in {where} cannot be read: {error}") from error
+
+
+def _check_kinds(found: dict[str, TensorInfo]) -> None:
+    """The arrays have the types that all code here counts on; the raw table looks after its own."""
+    for name, (types, dimensions) in _KINDS.items():
+        info = found.get(name)
+        if info is not None and (info.dtype not in types or len(info.shape) != dimensions):
+            raise InputError(
+                f"{name} must be {' or '.join(types)} with {dimensions} dimensions, got {info.dtype} of shape "
+                f"{info.shape}"
+            )
 
 
 def _features(arrays: dict[str, npt.NDArray[Any]], shape: list[int]) -> Features:

@@ -16,8 +16,8 @@ import numpy as np
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, AttributedGraph
 
-Part = Literal["train", "val", "test"]
-PARTS: tuple[Part, ...] = ("train", "val", "test")
+Part = Literal["train", "val", "test", "calibration"]
+PARTS: tuple[Part, ...] = ("train", "val", "test", "calibration")
 LABELED: Part = "train"
 
 

@@ -26,6 +26,9 @@ def check_model_size(graph: AttributedGraph, config: Config) -> None:
         )
 
 
+LARGEST = 1e16  # of an embedding: the sum of some squares still fits float32
+
+
 class SEGNN(nn.Module):
     """Self-explainable GNN: node embeddings, and a vote of the K most similar labeled nodes.
 
@@ -62,4 +65,9 @@ class SEGNN(nn.Module):
             expected = self.encoder.num_features
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {graph.num_features}")
         h: Tensor = self(self.inputs(graph))
+        if not bool((h.abs() < LARGEST).all()):  # `not <` also refuses NaN
+            raise InputError(
+                f"embeddings of {graph.name} must be below {LARGEST:g}, got larger ones or NaN: its features or the "
+                "parameters of the model are too large"
+            )
         return h

@@ -86,7 +86,7 @@ def _on_rings(points: Points, rings: IntArray) -> Points:
     return placed
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
     """Nodes of a ring exchange places as long as that makes the picture clearer."""
     points, cost = points.copy(), _clutter(points, edges)
@@ -107,13 +107,13 @@ def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
     return points
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _exchange(points: Points, a: int, b: int) -> None:
     for axis in range(2):
         points[a, axis], points[b, axis] = points[b, axis], points[a, axis]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _clutter(points: Points, edges: IntArray) -> float:
     """Length of all edges, and one more for each node that an edge runs through."""
     total = 0.0

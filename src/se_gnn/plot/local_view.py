@@ -5,7 +5,7 @@ Shapes: P nodes shown, S edges shown, M edges of the explained node's local grap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,12 +48,23 @@ class LocalView:
 
 
 def local_views(
-    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
+    explanation: Explanation,
+    *,
+    num_neighbors: int | Sequence[int],
+    most_edges: int = MOST_EDGES,
+    crucial_edges: int = CRUCIAL_EDGES,
 ) -> list[LocalView]:
-    """The explained node's local graph, then those of its nearest labeled nodes."""
+    """The explained node's local graph, then those of its nearest labeled nodes, or of those of some ranks."""
     target = target_view(explanation, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = explanation.neighbors[:num_neighbors]
+    neighbors = chosen_neighbors(explanation, num_neighbors)
     return [target, *(neighbor_view(one, explanation, target, most_edges=most_edges) for one in neighbors)]
+
+
+def chosen_neighbors(explanation: Explanation, chosen: int | Sequence[int]) -> tuple[Neighbor, ...]:
+    """So many of the nearest, or those of some ranks (0: the nearest)."""
+    if isinstance(chosen, int):
+        return explanation.neighbors[:chosen]
+    return tuple(explanation.neighbors[rank] for rank in chosen)
 
 
 def target_view(explanation: Explanation, *, most_edges: int, crucial_edges: int) -> LocalView:

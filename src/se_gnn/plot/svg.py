@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -18,7 +19,7 @@ from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
 from se_gnn.figures import decimal
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
+from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_neighbors, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
 from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import isolated, readable, shorten
@@ -31,6 +32,7 @@ _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
+Href = Callable[[int], str | None]
 Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
 
 
@@ -43,26 +45,36 @@ class LocalGraphPicture:
 
 
 def local_graph_pictures(
-    explanation: Explanation, *, num_neighbors: int, most_edges: int = MOST_EDGES, crucial_edges: int = CRUCIAL_EDGES
+    explanation: Explanation,
+    *,
+    num_neighbors: int | Sequence[int],
+    most_edges: int = MOST_EDGES,
+    crucial_edges: int = CRUCIAL_EDGES,
+    href: Href | None = None,
 ) -> list[LocalGraphPicture]:
-    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike."""
+    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike.
+
+    Args:
+        explanation: whose local graphs are drawn.
+        num_neighbors: how many of the nearest, or the ranks of some (0: the nearest).
+        most_edges: shown of one local graph.
+        crucial_edges: that are numbered.
+        href: address that a node leads to, or None; None: no node is a link.
+    """
     views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = explanation.neighbors[:num_neighbors]
+    neighbors = chosen_neighbors(explanation, num_neighbors)
     linked = [_own_links(views[0]), *(_neighbor_links(one, views[0]) for one in neighbors)]
     centers = [explanation.node, *(one.node for one in neighbors)]
     return [
-        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0]))
+        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0], href=href))
         for view, points, links, center in zip(views, laid_out(views), linked, centers)
     ]
 
 
 def plain_picture(view: LocalView, points: Points, explanation: Explanation) -> LocalGraphPicture:
     """A local graph of the explanation's graph alone, nodes at given places; nothing is said about similarities."""
-    picture = _draw(view, points, {}, explanation, int(view.nodes[0]), own=True)
-    root = ElementTree.fromstring(picture)
-    for title in root.iterfind(".//g[@class='edge']/title"):
-        title.text = (title.text or "").rpartition(":")[0]
-    return LocalGraphPicture(view, ElementTree.tostring(root, encoding="unicode"))
+    svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=None)
+    return LocalGraphPicture(view, svg)
 
 
 def class_mark(label: int) -> str:
@@ -90,7 +102,16 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
     return links
 
 
-def _draw(view: LocalView, points: Points, links: Links, explanation: Explanation, center: int, *, own: bool) -> str:
+def _draw(
+    view: LocalView,
+    points: Points,
+    links: Links,
+    explanation: Explanation,
+    center: int,
+    *,
+    own: bool | None,
+    href: Href | None,
+) -> str:
     root = ElementTree.Element(
         "svg",
         {
@@ -102,7 +123,7 @@ def _draw(view: LocalView, points: Points, links: Links, explanation: Explanatio
     )
     paths = edge_paths(view, points)
     _draw_edges(root, view, paths, links, explanation, own=own)
-    _draw_nodes(root, view, points, explanation)
+    _draw_nodes(root, view, points, explanation, href)
     _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -119,7 +140,7 @@ def _in_words(view: LocalView, name: str) -> str:
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool
+    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool | None
 ) -> None:
     edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
@@ -130,8 +151,8 @@ def _draw_edges(
         look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
         group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
-        meaning = _meaning(value, links.get(edge, []), own=own)
-        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
+        meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
+        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}{meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
         for part, piece in enumerate(pieces(rough * _DOWN, parts)):
@@ -141,7 +162,7 @@ def _draw_edges(
                 ElementTree.SubElement(group, "line", ends | color)
 
 
-def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation) -> None:
+def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None) -> None:
     graph, places = explanation.graph, points * _DOWN
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
@@ -156,7 +177,10 @@ def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explana
         attributes = {"fill": style.color}
         if labeled:
             attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
-        shape = _shape(nodes, style.marker, float(x), float(y), size, attributes)
+        target = href(node) if href is not None else None
+        # one stop of the tab key per picture: the table below has the same links
+        holder = nodes if target is None else ElementTree.SubElement(nodes, "a", {"href": target, "tabindex": "-1"})
+        shape = _shape(holder, style.marker, float(x), float(y), size, attributes)
         title = ElementTree.SubElement(shape, "title")
         title.text = f"{_name(explanation, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
         if short and label != UNKNOWN:

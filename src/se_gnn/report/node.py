@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from se_gnn.explain import Explainer, Explanation, Neighbor
+from se_gnn.explain import CRUCIAL_EDGES, Explainer, Explanation, Neighbor
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.plot.local_view import LocalView
-from se_gnn.plot.svg import LocalGraphPicture, local_graph_pictures
+from se_gnn.plot.local_view import LocalView, chosen_neighbors
+from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
 from se_gnn.report.side_by_side import SideBySide, side_by_side
 from se_gnn.report.vote import Vote, vote_of
 
@@ -56,10 +56,19 @@ def node_parts(trained: TrainedModel, nodes: IntArray, k: int, *, progress: bool
         yield node_part(explainer.explain(node, k), k)
 
 
-def node_part(explanation: Explanation, k: int) -> NodePart:
-    """Lay out one explanation."""
-    shown = explanation.neighbors[:k]
-    pictures = local_graph_pictures(explanation, num_neighbors=k)
+def node_part(
+    explanation: Explanation,
+    k: int | Sequence[int],
+    *,
+    crucial_edges: int = CRUCIAL_EDGES,
+    href: Href | None = None,
+) -> NodePart:
+    """Lay out one explanation with its ``k`` nearest labeled nodes, or those of some ranks; they are explained in full.
+
+    ``href`` says where a node in a picture leads.
+    """
+    shown = chosen_neighbors(explanation, k)
+    pictures = local_graph_pictures(explanation, num_neighbors=k, crucial_edges=crucial_edges, href=href)
     return NodePart(
         explanation=explanation,
         vote=vote_of(explanation),

@@ -15,7 +15,7 @@ import numpy as np
 from se_gnn import __version__
 from se_gnn.errors import InputError
 from se_gnn.graph.attributed import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Prediction, TrainedModel
 from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
@@ -37,6 +37,7 @@ def report_html(
     k: int = NEIGHBORS,
     title: str | None = None,
     progress: bool = False,
+    prediction: Prediction | None = None,
 ) -> str:
     """A report as one page that needs nothing else: no network, no other file.
 
@@ -46,12 +47,14 @@ def report_html(
         k: how many of the nearest labeled nodes are shown with local graph and matched edges.
         title: heading of the page; None: the name of the data set.
         progress: show a progress bar.
+        prediction: of all nodes, where it is known already.
     """
     graph = trained.graph
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
-    prediction = trained.predict()
+    if prediction is None:
+        prediction = trained.predict()
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
     card = model_card(trained, prediction)

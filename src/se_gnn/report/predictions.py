@@ -86,13 +86,13 @@ def _columns(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
         "predicted": prediction.classes.tolist(),
         "probability": shares_in_units(certainty(prediction)),
         "label": graph.labels.tolist(),
-        "part": _parts(graph).tolist(),
+        "part": parts_of(graph).tolist(),
         "closest": prediction.neighbors[:, 0].tolist(),
         "weight": shares_in_units(prediction.weights[:, 0]),
     }
 
 
-def _parts(graph: AttributedGraph) -> IntArray:
+def parts_of(graph: AttributedGraph) -> IntArray:
     """The part of the split that each node is in, 0 for none, [N]."""
     parts = np.zeros(graph.num_nodes, dtype=np.int64)
     for number, part in enumerate(PARTS, start=1):
@@ -107,7 +107,7 @@ def _row(node: int, prediction: Prediction, graph: AttributedGraph) -> Row:
         predicted=predicted,
         probability=float(prediction.probabilities[node, predicted]),
         label=int(graph.labels[node]),
-        part=["", *PARTS.values()][int(_parts(graph)[node])],
+        part=["", *PARTS.values()][int(parts_of(graph)[node])],
         closest=closest,
         closest_label=int(graph.labels[closest]),
         weight=float(prediction.weights[node, 0]),

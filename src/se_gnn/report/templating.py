@@ -15,7 +15,8 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
     """A `jinja2.Environment` over the folders `templates` of some packages: the first that has a template gives it.
 
     Everything is escaped, and a name that is not there is an error. Where macros lead to a node is for the page to say:
-    `node_href(node)` is an address, or None.
+    `node_href(node)` is an address, or None. `vote_actions(node)` is what a page offers to do with a labeled neighbor,
+    and `link_edges` makes links of the ends of edges, too.
     """
     jinja2: Any = require("jinja2", extra="report", feature="reports")
     environment = jinja2.Environment(
@@ -28,5 +29,5 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
     environment.filters.update(
         percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
-    environment.globals.update(match_class=match_class)
+    environment.globals.update(match_class=match_class, vote_actions=lambda node: "", link_edges=False)
     return environment

@@ -186,7 +186,7 @@ def _distances(a: Tensor, b: Tensor) -> Tensor:
     return torch.from_numpy(_distances_on_cpu(*arrays))
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})  # the sum runs in vector lanes
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})  # the sum runs in vector lanes
 def _distances_on_cpu(a: FloatArray, b: FloatArray) -> FloatArray:
     distances = np.empty((len(a), len(b)), np.float32)
     for t in numba.prange(len(a)):

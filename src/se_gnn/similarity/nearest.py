@@ -29,7 +29,7 @@ def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
     return order[:, :num_nearest]
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _first_few(overall: FloatArray, count: int) -> IntArray:
     """Each row's ``count`` largest, largest first, by insertion; of equals the first comes first."""
     order = np.empty((len(overall), count), np.int64)

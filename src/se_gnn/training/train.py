@@ -241,7 +241,7 @@ def portfolio(config: Config) -> dict[str, Config]:
 
     >>> several = portfolio(Config.preset("best").with_settings(hidden_size=16))
     >>> {name: (one.encoder.hidden_size, one.encoder.aggregation) for name, one in several.items()}
-    {'smooth': (16, 'pagerank'), 'sparing': (16, 'pagerank'), 'steps': (16, 'steps')}
+    {'smooth': (16, 'pagerank'), 'near': (16, 'pagerank'), 'sparing': (16, 'pagerank'), 'steps': (16, 'steps')}
     """
     given, base = config.to_dict(), Config.preset("best").to_dict()
     return {

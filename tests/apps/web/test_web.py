@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from se_gnn.apps.web import Assets, Pages, ProblemError, WebSettings, WorkPool, new_application
 from se_gnn.apps.web.settings import read_token, settings_for
 from se_gnn.errors import InputError
+from web_client import Client
 
 TOKEN = "0123456789abcdef"
 
@@ -34,12 +35,7 @@ def make(**changes) -> FastAPI:
 
 
 def ask(app, method, path, **given) -> httpx.Response:
-    async def call():
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
-            return await client.request(method, path, **given)
-
-    return asyncio.run(call())
+    return Client(app).request(method, path, **given)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,10 @@ from se_gnn.apps.cli.predict import predict
 from se_gnn.apps.cli.rate import rate
 from se_gnn.apps.cli.ratings import ratings
 from se_gnn.apps.cli.report import report
+from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.train import train
+from se_gnn.apps.cli.tune import tune
 from se_gnn.errors import InputError, shortened
 
 MISTAKE, INTERRUPTED = 2, 130
@@ -133,6 +135,7 @@ app.command(
         "  se-gnn train digits --out model --set similarity.num_nearest=10"
     )
 )(train)
+app.command(epilog="\b\nExample:\n  se-gnn tune cora --out search --budget 10m")(tune)
 app.command(epilog="\b\nExample:\n  se-gnn evaluate model")(evaluate)
 app.command(
     epilog=(
@@ -183,6 +186,14 @@ app.add_typer(
         "  se-gnn memory model restore 0"
     ),
 )
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn serve model\n"
+        "  se-gnn serve model --host 0.0.0.0 --token-file token --allow-host graphs.example.org"
+    )
+)(serve)
 app.command(
     epilog=(
         "\b\n"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,15 +20,33 @@ from se_gnn.apps.cli.arguments import (
     node_ids,
     shows_progress,
 )
+from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 from se_gnn.progress import compilation_said, phase
 
 if TYPE_CHECKING:
+    from se_gnn.apps.cli.prediction_extras import Extra
     from se_gnn.graph import AttributedGraph
+    from se_gnn.memory.sets import PredictionSets
     from se_gnn.model import Prediction
 
-    Writer = Callable[[Prediction, AttributedGraph], bytes]
+    Writer = Callable[[Prediction, AttributedGraph, Sequence[Extra]], bytes]
+
+
+class Sets(StrEnum):
+    """Methods of `se_gnn.memory.sets`."""
+
+    lac = "lac"
+    aps = "aps"
+    daps = "daps"
+
+
+class CalibrateOn(StrEnum):
+    """Nodes that the size of sets is taken from."""
+
+    calibration = "calibration"
+    validation = "validation"
 
 
 def predict(
@@ -40,6 +59,39 @@ def predict(
     ],
     nodes: Nodes = None,
     graph: OtherGraph = None,
+    new_nodes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of nodes that arrived after training; they are the ones predicted."),
+    ] = None,
+    new_edges: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Their edges, to known nodes and to each other.")
+    ] = None,
+    id: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-nodes that names them.")] = "id",
+    source: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with one end.")] = "source",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with the other end.")] = "target",
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Columns of --new-nodes to leave out: names with commas. Repeatable."),
+    ] = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the known nodes whose class --new-nodes change; .csv or .jsonl."),
+    ] = None,
+    keep_graph: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the graph with the new nodes, for explain --graph and report --graph."),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Add the set of classes that holds the right one this often, as 0.9 (see train)."
+        ),
+    ] = None,
+    sets: Annotated[Sets, typer.Option(help="How sets are made.")] = Sets.aps,
+    by_class: Annotated[bool, typer.Option("--by-class", help="Keep the coverage for each class.")] = False,
+    calibrate_on: Annotated[
+        CalibrateOn, typer.Option(help="validation: without held out nodes, approximately.")
+    ] = CalibrateOn.calibration,
     overwrite: OverwriteFile = False,
     quiet: Quiet = False,
     progress: Progress = False,
@@ -47,22 +99,64 @@ def predict(
     """Predict the class of every node and write it to a file.
 
     One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
-    their weights. A labeled node is predicted by the others.
+    their weights. A labeled node is predicted by the others. With --coverage also the classes of its set, each with the
+    nearest labeled node of that class. With --new-nodes the graph grows first; nothing is trained.
     """
+    from se_gnn.apps.cli.new_nodes import Arriving
+    from se_gnn.apps.cli.prediction_extras import SetCells
     from se_gnn.files import replace_file, writing_to
+    from se_gnn.memory.sets import prediction_sets
     from se_gnn.model.folder import load_model_on
 
     writer = _writer(out)
     check_file(out, overwrite=overwrite)
+    arriving = Arriving.checked(
+        new_nodes, new_edges, changes, keep_graph, id=id, source=source, target=target, ignore=ignore,
+        overwrite=overwrite,
+    )  # fmt: skip
     trained = load_model_on(folder, graph)
+    extension = None
+    if arriving is not None:
+        with compilation_said(shown=shows_progress(progress, quiet)):
+            extension = arriving.extend(trained)
+        trained = extension.trained
     wanted, shown = node_ids(trained.graph, nodes), shows_progress(progress, quiet)
     with compilation_said(shown=shown), phase("scoring", shown=shown):
-        prediction = trained.predict(wanted)
-    content = writer(prediction, trained.graph)
+        prediction = extension.prediction if extension is not None and wanted is None else trained.predict(wanted)
+        extras: list[Extra] = []
+        said: list[str] = [] if arriving is None or extension is None else arriving.about(extension)
+        if coverage is not None:
+            found = prediction_sets(
+                trained,
+                prediction.nodes,
+                coverage=coverage,
+                method=sets.value,
+                by_class=by_class,
+                calibrate_on=calibrate_on.value,
+                seed=int(trained.metrics.get("seed", 0)),
+            )
+            extras.append(SetCells(found, trained.graph))
+            said.append(_about_sets(found))
+    content = writer(prediction, trained.graph, extras)
     with writing_to(out.parent):
         replace_file(out, content)
+    if arriving is not None and extension is not None:
+        arriving.write(extension)
     if not quiet:
         typer.echo(f"Wrote the predictions of {count(len(prediction.nodes), 'node')} to {out}.")
+        for line in said:
+            say(line)
+
+
+def _about_sets(found: PredictionSets) -> str:
+    """What the sets promise, and how large they are."""
+    of = "each class" if found.by_class else "all nodes"
+    promise = f"at least {found.coverage:.1%} of {of}" if found.guaranteed else f"about {found.coverage:.1%} of {of}"
+    return (
+        f"Sets ({found.method.upper()}) hold the right class for {promise}, calibrated on "
+        f"{count(int(found.calibrated.sum()), 'node')}: {found.mean_size:.2f} classes per set, "
+        f"{count(int((found.sizes == 1).sum()), 'set')} of one class, {int((found.sizes == 0).sum()):,} empty."
+    )
 
 
 def _writer(out: Path) -> Writer:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from se_gnn.apps.cli.prediction_extras import Extra
 from se_gnn.display import to_csv_cell
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
@@ -35,8 +36,8 @@ class Row(NamedTuple):
     nearest: list[Vote]  # [K], nearest first; fewer where fewer can vote
 
 
-def as_csv(prediction: Prediction, graph: AttributedGraph) -> bytes:
-    """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on.
+def as_csv(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
+    """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on; then extras.
 
     `caption` comes after `node` where nodes have captions. A text that a spreadsheet would run as a formula is written
     with an apostrophe in front (`se_gnn.display.cells`).
@@ -45,18 +46,20 @@ def as_csv(prediction: Prediction, graph: AttributedGraph) -> bytes:
     header = ["node", *(["caption"] if graph.captions else []), "class", *_probability_columns(graph)]
     for rank in range(1, most + 1):
         header += [f"nearest_{rank}", f"label_{rank}", f"weight_{rank}"]
+    header += [name for extra in extras for name in extra.header]
     text = io.StringIO(newline="")
     writer = csv.writer(_UnixLines(text), lineterminator="\r\n")  # so that a carriage return in a name is quoted
     writer.writerow([_cell(name) for name in header])
-    for row in _rows(prediction, graph):
+    for i, row in enumerate(_rows(prediction, graph)):
         votes = [value for vote in row.nearest for value in vote]
         empty = [""] * (3 * (most - len(row.nearest)))
         named = [row.node, *([] if row.caption is None else [row.caption]), row.predicted]
-        writer.writerow([_cell(value) for value in (*named, *row.probabilities, *votes, *empty)])
+        more = [value for extra in extras for value in extra.row(i)]
+        writer.writerow([_cell(value) for value in (*named, *row.probabilities, *votes, *empty, *more)])
     return text.getvalue().encode()
 
 
-def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
+def as_json_lines(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
     """One object per line: `node`, `caption` where there is one, `class`, `probabilities` by class, `nearest`."""
     lines = (
         json.dumps(
@@ -66,15 +69,16 @@ def as_json_lines(prediction: Prediction, graph: AttributedGraph) -> bytes:
                 "class": row.predicted,
                 "probabilities": dict(zip(graph.class_names, row.probabilities)),
                 "nearest": [vote._asdict() for vote in row.nearest],
+                **_merged(extras, i),
             },
             ensure_ascii=False,
         )
-        for row in _rows(prediction, graph)
+        for i, row in enumerate(_rows(prediction, graph))
     )
     return "".join(line + "\n" for line in lines).encode()
 
 
-def as_parquet(prediction: Prediction, graph: AttributedGraph) -> bytes:
+def as_parquet(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
     """Columns `node`, `caption` where there is one, `class`, `probability_<class>`; `nearest`, a list of structs."""
     pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
     parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
@@ -87,9 +91,17 @@ def as_parquet(prediction: Prediction, graph: AttributedGraph) -> bytes:
     for column, values in zip(_probability_columns(graph), _at_most_one(prediction).T):
         columns[column] = pa.array(values, pa.float32())
     columns["nearest"] = pa.array([[vote._asdict() for vote in row.nearest] for row in rows], pa.list_(vote))
+    for extra in extras:
+        values = [extra.values(i) for i in range(len(rows))]
+        for name, kind in extra.arrow_types(pa).items():
+            columns[name] = pa.array([value[name] for value in values], kind)
     sink = io.BytesIO()
     parquet.write_table(pa.table(columns), sink)
     return sink.getvalue()
+
+
+def _merged(extras: Sequence[Extra], i: int) -> dict[str, Any]:
+    return {name: value for extra in extras for name, value in extra.values(i).items()}
 
 
 class _UnixLines:

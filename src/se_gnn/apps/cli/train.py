@@ -61,6 +61,15 @@ def train(
         str | None,
         typer.Option(metavar="SIZE", help="What a comparison may take, as 4GB.  [default: a quarter of what is free]"),
     ] = None,
+    calibration: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=0.9,
+            metavar="SHARE",
+            help="Validation nodes that training does not look at, for predict --coverage.",
+        ),
+    ] = 0.0,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
@@ -75,9 +84,11 @@ def train(
     from se_gnn.apps.cli.output_folder import check_model_folder
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
+    from se_gnn.memory.calibration import with_calibration
     from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.similarity.memory import memory_budget
     from se_gnn.training import resolve_device
+    from se_gnn.training.train import set_by_user
 
     # from the quickest check to the slowest; nothing is written before all of them have passed
     shown = shows_progress(progress, quiet)
@@ -92,7 +103,8 @@ def train(
     else:
         graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
     graph.check_trainable()
-    if not chosen.training.choose_vote:
+    graph = with_calibration(graph, calibration, seed=seed)
+    if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
         check_num_nearest(graph, chosen)
     check_model_size(graph, chosen)
     if not quiet:
@@ -172,6 +184,9 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) ->
         f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
         f"  split     {len(graph.train):,} labeled, {len(graph.val):,} validation, {len(graph.test):,} test nodes",
     ]
+    if len(graph.calibration):
+        told = f"{count(len(graph.calibration), 'node')} held out for sets with a guarantee (predict --coverage)"
+        lines += _wrapped("calibrate", told)
     if graph.merged.given > graph.num_edges:
         lines += _wrapped("merged", str(graph.merged))
     if alone:

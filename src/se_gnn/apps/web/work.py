@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import ParamSpec, TypeVar
 
 from se_gnn.apps.web.problems import busy
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Turn = Callable[[], AbstractContextManager[None]]  # what a call runs within
 
 
 class WorkPool:
@@ -20,8 +22,8 @@ class WorkPool:
     until it ends. So one heavy node takes one worker, never the server.
     """
 
-    def __init__(self, *, workers: int, waiting: int, seconds: float) -> None:
-        self.workers, self.waiting, self.seconds = workers, waiting, seconds
+    def __init__(self, *, workers: int, waiting: int, seconds: float, turn: Turn = nullcontext) -> None:
+        self.workers, self.waiting, self.seconds, self._turn = workers, waiting, seconds, turn
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="se-gnn-work")
         self._held: set[Future[object]] = set()
 
@@ -35,7 +37,12 @@ class WorkPool:
         if len(self._held) >= self.workers + self.waiting:
             raise busy("the server is busy; ask again", 1)
         loop = asyncio.get_running_loop()
-        future = self._executor.submit(call, *args, **kwargs)
+
+        def in_turn() -> T:
+            with self._turn():
+                return call(*args, **kwargs)
+
+        future = self._executor.submit(in_turn)
         self._held.add(future)  # type: ignore[arg-type]
         future.add_done_callback(lambda done: _release(loop, self._held, done))
         try:

@@ -14,6 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.attributed import IntArray
 
 LISTED = 10  # dangling edges that an error shows
+DROP = "--drop-dangling leaves these edges out."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +27,12 @@ class Edges:
 
 
 def read_edges(
-    table: Table, source: str, target: str, ids: pa.Array, *, nodes: str, drop_dangling: bool = False
+    table: Table, source: str, target: str, ids: pa.Array, *, nodes: str, drop_dangling: bool = False, hint: str = DROP
 ) -> Edges:
-    """Row of the node table that each end of each edge names; ``nodes`` is what errors call that table."""
+    """Row of the node table that each end of each edge names; ``nodes`` is what errors call that table.
+
+    ``hint`` is what an error about dangling edges ends with.
+    """
     ends = {column: as_names(table, column, Reading()) for column in (source, target)}
     rows = [pc.fill_null(pc.index_in(end, value_set=ids), -1).to_numpy(zero_copy_only=False) for end in ends.values()]
     pairs = np.stack(rows, axis=1).astype(np.int64)
@@ -42,12 +46,12 @@ def read_edges(
             f"nodes are called {known!r} and so on; are these the right columns?"
         )
     if not drop_dangling:
-        raise InputError(_listing(table, ends, pairs, lost, nodes))
+        raise InputError(_listing(table, ends, pairs, lost, nodes, hint))
     kept = np.setdiff1d(np.arange(len(pairs)), lost)
     return Edges(pairs[kept], len(pairs), len(lost))
 
 
-def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: IntArray, nodes: str) -> str:
+def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: IntArray, nodes: str, hint: str) -> str:
     lines = [f"{table.name}: {len(lost):,} of {len(pairs):,} edges name a node that {nodes} does not have:"]
     for row in lost[:LISTED]:
         for place, (column, names) in enumerate(ends.items()):
@@ -57,5 +61,5 @@ def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: Int
                 lines.append(f"  row {row + 1}, column {column!r}: {shown}")
     if len(lost) > LISTED:
         lines.append(f"  and {len(lost) - LISTED:,} more rows")
-    lines.append("Rows are counted without the header. --drop-dangling leaves these edges out.")
+    lines.append(f"Rows are counted without the header. {hint}")
     return "\n".join(lines)

@@ -144,6 +144,7 @@ def import_tables(
         val=parts.val,
         test=parts.test,
     )
+    graph = _with_calibration_of(like, graph)
     warnings = [*labels.warnings, *_label_warnings(graph, like), *fitted.warnings, *leaks]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
@@ -174,12 +175,26 @@ def _split(
         train_share, val_share = settings.train_share, settings.val_share
         return split_stratified(labels, train=train_share, val=val_share, most=settings.max_train, generator=generator)
     known = np.flatnonzero(labels != UNKNOWN)
-    parts = {part: {like.node_names[node] for node in getattr(like, part)} for part in ("train", "val")}
-    train, val = ([node for node in known if names[node] in parts[part]] for part in ("train", "val"))
-    if not train:
+    train, val, held = (_known_before(like, part, known, names) for part in ("train", "val", "calibration"))
+    if not len(train):
         return Split(known, np.empty(0, np.int64), np.empty(0, np.int64))
-    test = np.setdiff1d(known, [*train, *val])
-    return Split(np.array(train, np.int64), np.array(val, np.int64), test)
+    return Split(train, val, np.setdiff1d(known, np.concatenate([train, val, held])))
+
+
+def _known_before(like: AttributedGraph, part: str, nodes: IntArray, names: list[str]) -> IntArray:
+    """Those of some nodes that are in a part of the split of the graph before, by their names."""
+    then = {like.node_names[node] for node in getattr(like, part)}
+    return np.array([node for node in nodes if names[node] in then], dtype=np.int64)
+
+
+def _with_calibration_of(like: AttributedGraph | None, graph: AttributedGraph) -> AttributedGraph:
+    """The graph with the calibration nodes of the one before, as far as they are in no other part."""
+    if like is None or not len(like.calibration):
+        return graph
+    others = np.concatenate([graph.train, graph.val, graph.test])
+    free = np.setdiff1d(np.flatnonzero(graph.labels != UNKNOWN), others)
+    held = _known_before(like, "calibration", free, list(graph.node_names))
+    return dataclasses.replace(graph, calibration=held)
 
 
 def _how_split(settings: ImportSettings, like: AttributedGraph | None) -> str:

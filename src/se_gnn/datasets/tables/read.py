@@ -86,6 +86,7 @@ def _read_file(path: Path, separator: str | None, only: Collection[str] | None) 
             names = pa_parquet.read_schema(path).names
             _check_names(names, str(path))
             data = pa_parquet.read_table(path, columns=None if only is None else _known(names, only))
+            data.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is damaged: {error}") from error
         return Table(str(path), data, tuple(names))

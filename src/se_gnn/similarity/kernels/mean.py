@@ -70,7 +70,7 @@ class RunningSums:
         return self.sums.div_(self.rows.sizes)
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _add_rows(
     part: FloatArray, low: int, columns: Int32Array, ptr: Int32Array, cursor: Int32Array, sums: FloatArray
 ) -> None:

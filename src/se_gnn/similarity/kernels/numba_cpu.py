@@ -208,7 +208,7 @@ class _Matcher:
             low += len(ends)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: int) -> tuple[IntArray, Int32Array]:
     """Distinct ends of the first queries, and the places of their ends: ``least`` queries, or until there are many."""
     place = np.full(num_nodes, -1, np.int32)
@@ -228,7 +228,7 @@ def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: 
     return nodes[:count], ends
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def packed(h: FloatArray, nodes: IntArray) -> FloatArray:
     """Vectors of some nodes, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
     depth = h.shape[1]
@@ -247,7 +247,7 @@ def multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
     return gram
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArray) -> None:
     left = np.zeros((len(gram), h.shape[1]), np.float32)
     for i in numba.prange(len(nodes)):
@@ -260,7 +260,7 @@ def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArra
             product_tile(left, row, right, block, gram)  # type: ignore[call-arg]
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _exchange(gram: FloatArray, out: FloatArray) -> None:
     """Rows and columns exchanged."""
     for column in numba.prange(gram.shape[1] // WIDTH):
@@ -268,7 +268,7 @@ def _exchange(gram: FloatArray, out: FloatArray) -> None:
             transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)  # type: ignore[call-arg]
 
 
-@numba.njit(parallel=True, cache=True)  # no fastmath: -inf must survive
+@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
 def segment_argmax(
     gram: FloatArray,
     ends: Int32Array,
@@ -318,7 +318,7 @@ def segment_argmax(
 # fastmath: a sum runs in vector lanes, in an order that the compiler chooses. Functions that do so call none that other
 # compiled functions call too: each caller would hold a copy of it with an order of its own, and which copy a process
 # runs depends on which caller it loads first.
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of each edge the squared length, and the mean of those of its ends, which is never less."""
     squares, reach = np.empty(len(ends), np.float32), np.empty(len(ends), np.float32)
@@ -339,7 +339,7 @@ def _roots(squares: FloatArray) -> FloatArray:
     return lengths
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _to_distances(
     h: FloatArray,
     query_ends: IntArray,
@@ -401,7 +401,7 @@ def _to_distances(
                 num_close = num_left
 
 
-@numba.njit(parallel=True, cache=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _to_cosines(
     h: FloatArray,
     query_ends: IntArray,

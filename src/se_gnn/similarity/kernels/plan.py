@@ -73,7 +73,7 @@ class KeyCover:
         return dataclasses.replace(self, hub_ptr=self.hub_ptr[rows], other_ptr=self.other_ptr[rows])
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _keys_at(edges: IntArray, key_ids: IntArray, place: Int32Array, num_hubs: int) -> tuple[IntArray, Int32Array]:
     """Keys that end at each hub, in order; ``place`` is the hub of a node, or -1."""
     ptr = np.zeros(num_hubs + 1, np.int64)

@@ -1,0 +1,22 @@
+"""Figures of one training run on validation nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reproduce.job import Job
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.training import TrainingRun, resolve_device
+
+
+def measure(job: Job, device: str) -> dict[str, Any]:
+    """Accuracy and log loss of the best epoch, and how many epochs there were."""
+    graph = load_dataset(job.series.dataset, seed=job.seed)
+    config = Config.from_dict(job.series.settings)
+    config = config.with_settings(num_nearest=min(config.similarity.num_nearest, len(graph.train)))
+    run = TrainingRun(graph, config, seed=job.seed, device=resolve_device(device), folder=None)
+    while not run.finished:
+        run.step()
+    best = run.history[run.best_epoch]
+    return {"val_accuracy": best["val_accuracy"], "val_loss": best["val_loss"], "epochs": run.epoch}

@@ -1,0 +1,111 @@
+"""What `se-gnn predict --new-nodes` does besides predicting: checks, reads, tells whose answers change, and keeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from se_gnn.apps.cli.arguments import check_file
+from se_gnn.apps.cli.tables import count, percent, table
+from se_gnn.display import to_csv_cell
+from se_gnn.errors import InputError
+from se_gnn.files import json_line, replace_file, writing_to
+from se_gnn.memory.extension import ChangedAnswer, Extension, extend
+from se_gnn.model import TrainedModel
+
+LISTED = 10  # changed answers that are printed
+ENDINGS = (".csv", ".jsonl")
+COLUMNS = ("node", "was", "was_probability", "class", "probability")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Arriving:
+    """Tables of new nodes and edges, and where to write what came of them."""
+
+    nodes: Path
+    edges: Path | None
+    changes: Path | None
+    graph: Path | None
+    id: str
+    source: str
+    target: str
+    ignore: tuple[str, ...]
+
+    @classmethod
+    def checked(
+        cls,
+        nodes: Path | None,
+        edges: Path | None,
+        changes: Path | None,
+        graph: Path | None,
+        *,
+        id: str,
+        source: str,
+        target: str,
+        ignore: list[str] | None,
+        overwrite: bool,
+    ) -> Arriving | None:
+        """None where no new nodes were named; nothing is read yet."""
+        if nodes is None:
+            alone = {"--new-edges": edges, "--changes": changes, "--keep-graph": graph, "--ignore": ignore}
+            given = next((name for name, value in alone.items() if value), None)
+            if given is not None:
+                raise InputError(f"{given} goes with --new-nodes, which is missing")
+            return None
+        if changes is not None:
+            if changes.suffix.lower() not in ENDINGS:
+                raise InputError(f"--changes must end in {' or '.join(ENDINGS)}, got {changes.name!r}")
+            check_file(changes, overwrite=overwrite)
+        if graph is not None and graph.exists():
+            raise InputError(f"--keep-graph {graph} already exists; name a folder that does not")
+        left_out = tuple(name.strip() for text in ignore or () for name in text.split(",") if name.strip())
+        return cls(
+            nodes=nodes, edges=edges, changes=changes, graph=graph, id=id, source=source, target=target, ignore=left_out
+        )
+
+    def extend(self, trained: TrainedModel) -> Extension:
+        """Read the tables, and predict on the graph with the new nodes."""
+        from se_gnn.datasets.tables.new_nodes import read_new_nodes
+
+        columns = {"id": self.id, "source": self.source, "target": self.target}
+        return extend(trained, read_new_nodes(trained.graph, self.nodes, self.edges, **columns, ignore=self.ignore))
+
+    def about(self, extension: Extension) -> list[str]:
+        """What people should know: notes on the rows, and known nodes whose answer changes."""
+        lines = [f"note: {note}" for note in extension.notes]
+        changed = extension.changed
+        if not changed:
+            return [*lines, "No known node changes its class."]
+        rows = [[one.name, one.was, one.becomes, percent(one.probability)] for one in changed[:LISTED]]
+        told = f"{count(len(changed), 'known node')} changed class:"
+        more = len(changed) - LISTED
+        end = [] if more <= 0 else [f"and {more:,} more" + ("; --changes FILE writes all" if not self.changes else "")]
+        return [*lines, told, table(["node", "was", "is", "probability"], rows, names=(0, 1, 2)), *end]
+
+    def write(self, extension: Extension) -> None:
+        """Write what was asked for: changed answers, the graph."""
+        from se_gnn.graph.store import save_graph
+
+        if self.changes is not None:
+            write = _as_csv if self.changes.suffix.lower() == ".csv" else _as_json_lines
+            with writing_to(self.changes.parent):
+                replace_file(self.changes, write(extension.changed))
+        if self.graph is not None:
+            save_graph(extension.graph, self.graph)
+
+
+def _as_csv(changed: tuple[ChangedAnswer, ...]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in changed:
+        names = [to_csv_cell(value) for value in (one.name, one.was, one.becomes)]
+        writer.writerow([names[0], names[1], one.was_probability, names[2], one.probability])
+    return text.getvalue().encode()
+
+
+def _as_json_lines(changed: tuple[ChangedAnswer, ...]) -> bytes:
+    rows = ((one.name, one.was, one.was_probability, one.becomes, one.probability) for one in changed)
+    return b"".join(json_line(dict(zip(COLUMNS, row))) for row in rows)

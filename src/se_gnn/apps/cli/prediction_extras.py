@@ -1,0 +1,68 @@
+"""What `se-gnn predict` adds to a row when asked: the set of classes, and whether there is an answer at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.memory.cases import NO_CASE
+from se_gnn.memory.sets import PredictionSets
+
+
+class Extra(Protocol):
+    """Something that is written for every node beside class, probabilities and votes."""
+
+    @property
+    def header(self) -> list[str]:
+        """Columns of a CSV file."""
+
+    def row(self, i: int) -> list[str | float]:
+        """Cells of the i-th node."""
+
+    def values(self, i: int) -> dict[str, Any]:
+        """The i-th node as JSON has it."""
+
+    def arrow_types(self, pa: Any) -> dict[str, Any]:
+        """Types of :meth:`values` in a Parquet file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetCells:
+    """The set of a node: its size, which classes it holds, and the nearest labeled node of each of them."""
+
+    sets: PredictionSets
+    graph: AttributedGraph
+
+    @property
+    def header(self) -> list[str]:
+        """Columns of a CSV file."""
+        names = self.graph.class_names
+        return ["set_size", *(f"in_set_{name}" for name in names), *(f"case_{name}" for name in names)]
+
+    def row(self, i: int) -> list[str | float]:
+        """Cells of the i-th node; a class that is not in the set has no case."""
+        members = self.sets.members[i]
+        cases = [self._case(i, c) or "" if inside else "" for c, inside in enumerate(members)]
+        return [int(members.sum()), *(int(inside) for inside in members), *cases]
+
+    def values(self, i: int) -> dict[str, Any]:
+        """The i-th node as JSON has it, the least strange class first."""
+        found = [
+            {
+                "class": self.graph.class_names[c],
+                "case": self._case(i, c),
+                "similarity": None if self._case(i, c) is None else float(self.sets.cases.similarity[i, c]),
+            }
+            for c in self.sets.classes(i).tolist()
+        ]
+        return {"set": found}
+
+    def arrow_types(self, pa: Any) -> dict[str, Any]:
+        """Types of :meth:`values` in a Parquet file."""
+        member = pa.struct([("class", pa.string()), ("case", pa.string()), ("similarity", pa.float32())])
+        return {"set": pa.list_(member)}
+
+    def _case(self, i: int, label: int) -> str | None:
+        node = int(self.sets.cases.labeled[i, label])
+        return None if node == NO_CASE else self.graph.node_names[node]

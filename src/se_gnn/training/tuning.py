@@ -1,0 +1,203 @@
+"""A search for settings on validation nodes: Optuna proposes, successive halving ends what does not keep up.
+
+A trial is one training run; what is found out about it is a line of `trials.jsonl`, so that a search that was
+interrupted goes on with all it knew. Test nodes are not looked at: training never does.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from se_gnn.config import SECTION_OF, Config
+from se_gnn.errors import InputError
+from se_gnn.files import (
+    append_line,
+    json_bytes,
+    json_line,
+    locked,
+    parse_json,
+    read_file,
+    read_json_lines,
+    replace_file,
+)
+from se_gnn.graph import AttributedGraph
+from se_gnn.optional import require
+from se_gnn.recipes import RECIPES
+from se_gnn.training.checkpoint import fingerprint
+from se_gnn.training.train import portfolio
+from se_gnn.training.trainer import TrainingRun
+
+TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"
+RANDOM_TRIALS = 8  # before the proposals follow what was found
+FIRST_LOOK, FACTOR = 20, 3  # epochs before a trial may be ended; of three trials one goes on to three times as many
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+# what is searched, beside the recipe: (low, high) are log-uniform, lists are choices
+SPACE: Mapping[str, tuple[float, float] | list[Any]] = {
+    "learning_rate": (0.003, 0.1),
+    "weight_decay": (1e-4, 2e-2),
+    "hidden_size": [64, 128, 256],
+    "steps": [2, 4, 8, 10],
+    "teleport": [0.1, 0.2, 0.35, 0.5],
+    "attribute_scaling": ["raw", "unit"],
+    "attribute_dropout": [0.0, 0.2, 0.5, 0.8],
+    "hidden_dropout": [0.2, 0.5, 0.8],
+    "temperature": (0.03, 0.5),
+    "memory_dropout": [0.0, 0.5, 0.8],
+    "label_smoothing": [0.0, 0.2],
+    "consistency_weight": [0.0, 1.0, 2.0],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was tried, and how good it was on the validation nodes."""
+
+    number: int
+    settings: dict[str, Any]  # `recipe` and settings by their own names
+    value: float  # by `training.best_by`, higher is better
+    epochs: int
+    ended: bool  # successive halving ended it
+    seconds: float
+
+
+def parse_budget(text: str) -> float:
+    """Seconds of a budget such as 90s, 10m or 1.5h.
+
+    >>> parse_budget("10m"), parse_budget("1.5h")
+    (600.0, 5400.0)
+    """
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([smh])\s*", text)
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise InputError(f"budget must be a time such as 90s, 10m or 2h, got {text[:40]!r}")
+    return seconds
+
+
+class Tuning:
+    """A search in a folder."""
+
+    def __init__(self, graph: AttributedGraph, base: Config, folder: Path, *, seed: int, device: torch.device) -> None:
+        graph.check_trainable()
+        if not len(graph.val):
+            raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
+        self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
+        self.graph, self.base, self.folder, self.seed, self.device = graph, base, folder, seed, device
+        self.recipes = portfolio(base)
+        self.study = self._study()
+        self.trials = self._recalled()
+
+    def run(
+        self, budget: float, *, max_trials: int | None = None, say: Callable[[Trial], None] = lambda trial: None
+    ) -> list[Trial]:
+        """Try settings until the time, in seconds, or the number of trials is used up; all trials, the best first."""
+        deadline = time.monotonic() + budget
+        with locked(self.folder):
+            while time.monotonic() < deadline and (max_trials is None or len(self.trials) < max_trials):
+                trial = self._try(deadline)
+                if trial is None:
+                    break
+                self.trials.append(trial)
+                append_line(self.folder / TRIALS, json_line(vars_of(trial)))
+                replace_file(self.folder / BEST, self.best_config().to_toml().encode())
+                say(trial)
+        return self.ranking()
+
+    def ranking(self) -> list[Trial]:
+        """All trials, the best first; of equals the earlier."""
+        return sorted(self.trials, key=lambda trial: (-trial.value, trial.number))
+
+    def best_config(self) -> Config:
+        """The settings of the best trial as a preset of their own: no portfolio, the committee and vote of `best`."""
+        best = self.ranking()[0]
+        found = self._config(best.settings).with_settings(members=self.base.encoder.members, choose_vote=True)
+        figure = self.base.training.best_by.replace("_", " ")
+        tried = f"the best {figure} on validation nodes ({best.value:.4f}) of {len(self.trials)} trials"
+        why = f"settings of trial {best.number}: {tried}"
+        return found.updated({"why": [why]})
+
+    def _config(self, settings: Mapping[str, Any]) -> Config:
+        values = {name: value for name, value in settings.items() if name in SECTION_OF}
+        return self.recipes[settings["recipe"]].with_settings(
+            **values, portfolio=False, members=1, choose_vote=False, num_nearest=min(40, len(self.graph.train))
+        )
+
+    def _try(self, deadline: float) -> Trial | None:
+        """One training run; None where the time was used up before it said anything."""
+        asked = self.study.ask()
+        settings = {"recipe": asked.suggest_categorical("recipe", list(RECIPES))}
+        for name, values in SPACE.items():
+            if isinstance(values, list):
+                settings[name] = asked.suggest_categorical(name, values)
+            else:
+                settings[name] = float(f"{asked.suggest_float(name, *values, log=True):.3g}")
+        start = time.monotonic()
+        run = TrainingRun(self.graph, self._config(settings), seed=self.seed, device=self.device, folder=None)
+        ended = False
+        while not run.finished and not ended:
+            run.step()
+            asked.report(run.standing(run.best_epoch)[0], run.epoch)
+            ended = asked.should_prune() or (time.monotonic() > deadline and run.epoch >= FIRST_LOOK)
+            if time.monotonic() > deadline and run.epoch < FIRST_LOOK and self.trials:
+                return None
+        value = run.standing(run.best_epoch)[0]
+        state = self.optuna.trial.TrialState
+        self.study.tell(asked, value, state=state.COMPLETE)
+        return Trial(len(self.trials), settings, value, run.epoch, ended, round(time.monotonic() - start, 2))
+
+    def _study(self) -> Any:
+        optuna = self.optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        return optuna.create_study(
+            direction="maximize",
+            sampler=optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=RANDOM_TRIALS),
+            pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=FIRST_LOOK, reduction_factor=FACTOR),
+        )
+
+    def _recalled(self) -> list[Trial]:
+        """The trials of an earlier run here, which the proposals then know; those of other data are refused."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        digest = fingerprint(self.graph, self.base, self.seed)
+        about = self.folder / ABOUT
+        if about.exists():
+            if parse_json(read_file(about), about).get("fingerprint") != digest:
+                raise InputError(f"{self.folder} holds a search with other data, settings or seed: name another folder")
+        else:
+            replace_file(about, json_bytes({"fingerprint": digest}))
+        path = self.folder / TRIALS
+        trials = [_trial(row, path) for row in read_json_lines(path)] if path.exists() else []
+        choices = self.optuna.distributions
+        space: dict[str, Any] = {"recipe": choices.CategoricalDistribution(list(RECIPES))}
+        for name, values in SPACE.items():
+            of_list = isinstance(values, list)
+            space[name] = (
+                choices.CategoricalDistribution(values) if of_list else choices.FloatDistribution(*values, log=True)
+            )
+        for trial in trials:
+            self.study.add_trial(
+                self.optuna.trial.create_trial(params=trial.settings, distributions=space, value=trial.value)
+            )
+        return trials
+
+
+def vars_of(trial: Trial) -> dict[str, Any]:
+    """A trial as plain values."""
+    return {name: getattr(trial, name) for name in Trial.__slots__}
+
+
+def _trial(row: Mapping[str, Any], path: Path) -> Trial:
+    try:
+        trial = Trial(**row)
+        known = trial.settings.keys() == {"recipe", *SPACE} and trial.settings["recipe"] in RECIPES
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: a line is not a trial") from error
+    if not known:
+        raise InputError(f"{path} holds trials of another version: name another folder")
+    return trial

@@ -1,0 +1,319 @@
+"""What a person can do in the explorer, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from se_gnn.explain import Explainer, WhatIf
+from se_gnn.figures import percent
+from se_gnn.plot.text import readable
+from strategies import HUB, ISOLATED, UNLABELED
+
+NODE = UNLABELED
+
+
+def until(page, expression):
+    """Wait until an expression is true; Playwright's own way needs `eval`, which the pages forbid."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(expression)
+
+
+def votes(page):
+    """Names of the labeled neighbors, as the table has them."""
+    until(page, "document.querySelector('#vote').ariaBusy !== 'true'")
+    return page.locator("#vote tbody th .name").all_text_contents()
+
+
+def expected(hub, node=NODE, **what_if):
+    return Explainer(hub).explain(node, what_if=WhatIf(**what_if))
+
+
+def names(explanation):
+    return [readable(one.name) for one in explanation.neighbors]
+
+
+def slide(page, name, value):
+    """Move a slider as a hand does: it tells every step, and the last one when it is let go."""
+    page.locator(f"input[name={name}]").evaluate(
+        "(slider, value) => { slider.value = value; for (const kind of ['input', 'change'])"
+        " slider.dispatchEvent(new Event(kind, { bubbles: true })); }",
+        str(value),
+    )
+
+
+def test_a_node_is_found_by_its_name_and_its_explanation_is_read(page, hub):
+    page.goto("/")
+    assert page.locator("tbody tr").count() == 25
+    page.get_by_label("search", exact=True).press_sequentially("N45")
+    page.wait_for_url("**/?search=N45")
+    until(page, "document.querySelectorAll('tbody tr').length === 1")
+    page.locator("tbody th a").click()
+    explanation = expected(hub)
+    assert page.locator("h1").inner_text() == "n45"
+    verdict = page.locator(".verdict").inner_text()
+    assert explanation.predicted_name in verdict
+    assert percent(explanation.probabilities[explanation.predicted]) in verdict
+    assert votes(page) == names(explanation)
+    assert page.locator(".sentence").inner_text() == explanation.sentence()
+
+
+def test_pointing_at_an_edge_and_focusing_it_lights_its_match(page, hub):
+    page.goto(f"/nodes/{NODE}")
+    line = page.locator("figure.own line.m1").first
+    line.scroll_into_view_if_needed()
+    box = line.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert page.locator("figure.own .edge.lit").count() == 1
+    assert page.locator("figure:not(.own) .edge.lit").count() == 1
+    assert "importance" in page.locator(".told").inner_text()
+    page.mouse.move(0, 0)
+    assert page.locator(".lit").count() == 0
+    page.locator("figure.own svg").focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("figure.own .edge.lit title").text_content()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("figure.own .edge.lit title").text_content() != first
+    page.keyboard.press("Escape")
+    assert page.locator(".lit").count() == 0
+
+
+def test_both_sliders_count_the_vote_again_and_the_address_says_so(page, hub):
+    page.goto(f"/nodes/{NODE}")
+    before = votes(page)
+    slide(page, "num_nearest", 9)
+    page.wait_for_url("**num_nearest=9**")
+    assert votes(page) == names(expected(hub, num_nearest=9))
+    slide(page, "node_weight", 1)
+    page.wait_for_url("**node_weight=1**")
+    other = expected(hub, num_nearest=9, node_weight=1.0)
+    assert votes(page) == names(other) != before
+    assert "With these settings the prediction" in page.locator(".changed").inner_text()
+    assert percent(other.probabilities[other.predicted]) in page.locator(".verdict").inner_text()
+    page.get_by_role("link", name="As trained").click()
+    page.wait_for_url(f"**/nodes/{NODE}")
+    assert votes(page) == before
+    assert page.locator("input[name=num_nearest]").input_value() == "5"
+
+
+def test_the_slider_of_the_crucial_subgraph_numbers_so_many_edges(page):
+    page.goto(f"/nodes/{HUB}")
+    for size in (2, 7):
+        slide(page, "edges", size)
+        page.wait_for_url(f"**edges={size}**")
+        until(page, f"document.querySelectorAll('figure.own g.number').length === {size}")
+
+
+def test_a_labeled_node_is_switched_off_and_on_again(page, hub):
+    page.goto(f"/nodes/{NODE}")
+    explanation = expected(hub)
+    first = explanation.neighbors[0]
+    page.get_by_role("button", name=re.compile("^Switch .* off$")).first.click()
+    page.wait_for_url(f"**without={first.node}**")
+    assert votes(page) == names(expected(hub, without=(first.node,)))
+    second = expected(hub, without=(first.node,)).neighbors[0].node
+    page.get_by_role("button", name=re.compile("^Switch .* off$")).first.click()
+    page.wait_for_url(f"**without={second}**")
+    assert votes(page) == names(expected(hub, without=(first.node, second)))
+    page.locator(f"#off input[value='{first.node}']").uncheck()
+    page.wait_for_url(f"**/nodes/{NODE}?without={second}")
+    assert votes(page) == names(expected(hub, without=(second,)))
+
+
+def test_another_neighbor_is_compared_with(page, hub):
+    page.goto(f"/nodes/{NODE}")
+    third = expected(hub).neighbors[2]
+    page.locator(f"button[name=beside][value='{third.node}']").click()
+    page.wait_for_url(f"**beside={third.node}**")
+    assert readable(third.name) in page.locator("figure:not(.own) figcaption").inner_text()
+
+
+def test_any_node_leads_on_and_back_and_forward_work(page, hub):
+    page.goto(f"/nodes/{NODE}")
+    slide(page, "num_nearest", 3)
+    page.wait_for_url("**num_nearest=3**")
+    three = votes(page)
+    neighbor = expected(hub).neighbors[0]
+    page.locator("#vote tbody th a").first.click()
+    page.wait_for_url(f"**/nodes/{neighbor.node}")
+    assert page.locator("h1 .name").text_content() == readable(neighbor.name)
+    page.go_back()
+    page.wait_for_url("**num_nearest=3**")
+    assert votes(page) == three
+    page.go_back()
+    page.wait_for_url(f"**/nodes/{NODE}")
+    until(page, "document.querySelectorAll('#vote tbody tr').length === 5")
+    assert page.locator("input[name=num_nearest]").input_value() == "5"
+    page.go_forward()
+    until(page, "document.querySelectorAll('#vote tbody tr').length === 3")
+    other = page.locator("figure.own svg a").nth(1)
+    target = other.get_attribute("href")
+    other.dispatch_event("click")
+    page.wait_for_url(f"**{target}")
+
+
+def test_a_link_shows_another_person_the_same(page, browser, address):
+    page.goto(f"/nodes/{NODE}")
+    slide(page, "num_nearest", 8)
+    slide(page, "node_weight", 0.25)
+    page.wait_for_url("**node_weight=0.25**")
+    mine = (votes(page), page.locator("#verdict").inner_text())
+    context = browser.new_context()
+    other = context.new_page()
+    other.goto(page.url)
+    assert (votes(other), other.locator("#verdict").inner_text()) == mine
+    context.close()
+
+
+def test_a_region_of_the_map_lists_its_nodes(page, store):
+    page.goto("/map")
+    page.wait_for_selector("[data-map][data-ready]")
+    box = page.locator("canvas").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
+    page.mouse.up()
+    page.wait_for_url("**left=**")
+    until(page, "document.querySelector('#region').textContent.includes('in the region')")
+    corners = {name: float(value) for name, value in re.findall(r"(left|bottom|right|top)=([\d.]+)", page.url)}
+    points = store.snapshot.map.points
+    inside = (points[:, 0] >= corners["left"]) & (points[:, 0] <= corners["right"])
+    inside &= (points[:, 1] >= corners["bottom"]) & (points[:, 1] <= corners["top"])
+    assert 0 < inside.sum() < len(inside)
+    assert page.locator("#region").inner_text().startswith(f"{inside.sum()} node")
+    links = page.locator("tbody th a").all()
+    listed = [int(link.get_attribute("href").split("/")[-1]) for link in links]
+    assert listed == np.flatnonzero(inside)[:25].tolist()
+
+
+def test_the_map_works_by_keyboard(page):
+    page.goto("/map")
+    page.wait_for_selector("[data-map][data-ready]")
+    page.locator("canvas").focus()
+    for key in ("+", "+", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**left=**")
+    corners = [float(value) for value in re.findall(r"(?:left|right)=([\d.]+)", page.url)]
+    assert corners[1] - corners[0] == pytest.approx(1 / 1.5**2, abs=0.01)
+
+
+def test_what_is_seen_is_exported(page, hub):
+    page.goto(f"/nodes/{NODE}?num_nearest=4")
+    saved = {}
+    for name in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        saved[name] = download.value.path().read_bytes()
+    svg = ElementTree.fromstring(saved["SVG"])
+    assert len(svg.findall("{http://www.w3.org/2000/svg}svg")) == 2
+    assert saved["PNG"].startswith(b"\x89PNG")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON").click()
+    assert json.loads(download.value.path().read_text())["settings"]["num_nearest"] == 4
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Report in one file").click()
+    assert 'id="node-45"' in download.value.path().read_text()
+
+
+def test_a_report_is_made_of_the_chosen_nodes(page):
+    page.goto("/?part=test")
+    for box in page.locator("td.choose input").all()[:2]:
+        box.check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report on the chosen nodes").click()
+    assert re.findall(r'<article class="case" id="node-(\d+)"', download.value.path().read_text()) == ["36", "37"]
+
+
+def test_filters_and_order_are_part_of_the_address(page):
+    page.goto("/")
+    page.get_by_label("part of the split").select_option("test")
+    page.wait_for_url("**part=test**")
+    until(page, "document.querySelectorAll('tbody tr').length === 4")
+    page.get_by_role("columnheader", name="probability").get_by_role("link").click()
+    page.wait_for_url("**sort=probability**")
+    assert "part=test" in page.url
+    page.get_by_label("search", exact=True).fill("no such node")
+    page.wait_for_selector(".empty")
+    page.get_by_role("link", name="Show all nodes").click()
+    until(page, "document.querySelectorAll('tbody tr').length === 25")
+    assert page.get_by_label("part of the split").input_value() == ""
+
+
+def test_a_server_that_does_not_answer_is_told_and_asked_again(page):
+    page.goto(f"/nodes/{NODE}")
+    page.route("**/nodes/**", lambda route: route.abort())
+    slide(page, "num_nearest", 7)
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "cannot be reached" in page.locator("#trouble").inner_text()
+    page.unroute("**/nodes/**")
+    page.get_by_role("button", name="Try again").click()
+    until(page, "document.querySelectorAll('#vote tbody tr').length === 7")
+    assert page.locator("#trouble").is_hidden()
+    page.allowed_errors[:] = [one for one in page.allowed_errors if "ERR_FAILED" not in one]
+
+
+def test_hostile_names_are_text_and_nothing_else(page, hub):
+    for path in ("/", "/?search=script", "/nodes/1", "/nodes/2", "/nodes/6", "/nodes/7", "/map", "/model"):
+        page.goto(path)
+        assert page.title() != "pwned"
+        assert page.locator("main img, main u, main bdi > *").count() == 0
+        assert page.evaluate("document.scripts.length") == 1
+    page.goto("/nodes/1")
+    assert page.locator("h1 .name").text_content() == hub.graph.node_names[1]
+
+
+@pytest.mark.parametrize("path", ["/", f"/nodes/{HUB}", f"/nodes/{ISOLATED}", "/map", "/model"])
+def test_pages_fit_a_phone_light_and_dark_and_every_field_has_a_name(page, path):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    unnamed = """[...document.querySelectorAll("input:not([type=hidden]), select, button, canvas, svg[role=img]")]
+        .filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length"""
+    assert page.evaluate(unnamed) == 0
+    assert page.locator("h1, h2").count() >= 1
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+
+
+def test_the_whole_page_of_a_node_is_reached_by_the_tab_key(page):
+    page.goto(f"/nodes/{NODE}")
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.name || document.activeElement.tagName"))
+    assert {"num_nearest", "node_weight", "edges", "beside", "without", "svg", "A"} <= reached
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_points_are_drawn_fluidly(page):
+    generator = np.random.default_rng(0)
+    count, steps = 100_000, 65_535
+    columns = {
+        "total": count, "steps": steps, "classes": ["a", "b"], "colors": ["#E69F00", "#56B4E9"],
+        "node": list(range(count)), "x": generator.integers(0, steps, count).tolist(),
+        "y": generator.integers(0, steps, count).tolist(), "predicted": generator.integers(0, 2, count).tolist(),
+        "labeled": [0] * count,
+    }  # fmt: skip
+    page.route("**/v1/map", lambda route: route.fulfill(json=columns))
+    page.goto("/map")
+    page.wait_for_selector("[data-map][data-ready]")
+    took = page.evaluate(
+        """async () => {
+          const canvas = document.querySelector("canvas");
+          const began = performance.now();
+          for (let i = 0; i < 30; i++) {
+            canvas.dispatchEvent(new KeyboardEvent("keydown", { key: i % 2 ? "ArrowLeft" : "ArrowRight" }));
+            await new Promise(requestAnimationFrame);
+          }
+          return (performance.now() - began) / 30;
+        }"""
+    )
+    assert took < 50  # milliseconds per frame

@@ -1,0 +1,159 @@
+"""The REST service answers what the library answers, in its own words, and refuses the rest with a reason."""
+
+from __future__ import annotations
+
+import time
+
+import jsonschema
+import numpy as np
+import pytest
+
+from se_gnn.apps.service import Store, create_app
+from se_gnn.explain import Explainer, WhatIf, schema
+from strategies import HUB, ISOLATED, UNLABELED
+from web_client import UNLIMITED, Client
+
+
+def problem(answer, status):
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    return answer.json()["detail"]
+
+
+def test_the_card_says_what_is_served(client, hub):
+    card = client.get("/v1/model").json()
+    assert card["nodes"] == hub.graph.num_nodes
+    assert card["classes"] == list(hub.graph.class_names)
+    assert [part["part"] for part in card["accuracy"]] == ["labeled", "validation", "test"]
+
+
+@pytest.mark.parametrize("node", [HUB, 5, UNLABELED, ISOLATED, 7])
+def test_an_explanation_is_the_librarys(client, hub, node):
+    answer = client.get(f"/v1/nodes/{node}/explanation", params={"k": 2})
+    expected = Explainer(hub).explain(node, 2)
+    assert answer.content == expected.to_json(indent=None).encode("utf-8", "replace")
+    jsonschema.validate(answer.json(), schema())
+
+
+def test_predictions_are_the_librarys(client, hub):
+    nodes = [HUB, "n45", ISOLATED]
+    found = client.post("/v1/predict", json={"nodes": nodes}).json()["predictions"]
+    expected = hub.predict(np.array([HUB, 45, ISOLATED]))
+    for row, chances, weights in zip(found, expected.probabilities, expected.weights):
+        np.testing.assert_allclose(list(row["probabilities"].values()), chances, rtol=1e-6)
+        np.testing.assert_allclose([vote["weight"] for vote in row["votes"]], weights, rtol=1e-6)
+    assert [row["id"] for row in found] == [HUB, 45, ISOLATED]
+
+
+def test_what_if_counts_the_vote_again(client, hub):
+    node = UNLABELED
+    before = Explainer(hub).explain(node)
+    without = [before.neighbors[0].name, before.neighbors[1].node]
+    request = {"node": node, "num_nearest": 3, "node_weight": 0.9, "without": without}
+    found = client.post("/v1/what-if", json=request).json()
+    expected = Explainer(hub).explain(
+        node,
+        what_if=WhatIf(num_nearest=3, node_weight=0.9, without=tuple(one.node for one in before.neighbors[:2])),
+    )
+    assert [vote["id"] for vote in found["before"]["votes"]] == [one.node for one in before.neighbors]
+    assert [vote["id"] for vote in found["after"]["votes"]] == [one.node for one in expected.neighbors]
+    np.testing.assert_allclose(list(found["after"]["probabilities"].values()), expected.probabilities, rtol=1e-6)
+    assert {one["id"] for one in found["without"]} == {one.node for one in before.neighbors[:2]}
+
+
+def test_an_explanation_can_be_had_under_other_settings(client, hub):
+    first = Explainer(hub).explain(UNLABELED).neighbors[0].node
+    parameters = {"num_nearest": 2, "node_weight": 0.25, "without": [first]}
+    found = client.get(f"/v1/nodes/{UNLABELED}/explanation", params=parameters).json()
+    jsonschema.validate(found, schema())
+    assert found["settings"]["num_nearest"] == len(found["neighbors"]) == 2
+    assert found["settings"]["node_weight"] == 0.25
+    assert hub.graph.node_names[first] not in [one["node"] for one in found["neighbors"]]
+
+
+def test_nearest_is_the_ranking_in_pages(client, hub):
+    ranking = Explainer(hub).explain(HUB).ranking
+    pages = [client.get(f"/v1/nodes/{HUB}/nearest", params={"offset": at, "limit": 10}).json() for at in (0, 10, 20)]
+    rows = [row for page in pages for row in page["nearest"]]
+    assert [row["id"] for row in rows] == ranking.nodes.tolist()
+    assert pages[0]["total"] == len(ranking)
+    assert sum(row["weight"] for row in rows) == pytest.approx(1)
+
+
+def test_the_local_graph_comes_in_pages(client, hub):
+    whole = Explainer(hub).explain(HUB).edge_ids.tolist()
+    first = client.get(f"/v1/nodes/{HUB}/local-graph", params={"limit": 7}).json()
+    rest = client.get(f"/v1/nodes/{HUB}/local-graph", params={"limit": 5000, "offset": 7}).json()
+    assert [edge["id"] for edge in first["edges"] + rest["edges"]] == whole
+    assert first["total"] == len(whole)
+    ends = {end for edge in first["edges"] for end in edge["ends"]}
+    assert {node["id"] for node in first["nodes"]} == ends | {HUB}
+
+
+def test_the_similarity_of_a_node_and_a_labeled_one_is_that_of_the_vote(client, hub):
+    explanation = Explainer(hub).explain(UNLABELED)
+    one = explanation.neighbors[0]
+    found = client.post("/v1/similarity", json={"one": "n45", "other": one.node}).json()
+    assert found["similarity"] == pytest.approx(one.similarity, abs=1e-5)
+    assert found["structure_similarity"] == pytest.approx(one.structure_similarity, abs=1e-5)
+    best = dict(zip(one.matches.edge_ids.tolist(), one.matches.similarity.tolist()))
+    assert found["num_matches"] == len(best)
+    for match in found["matches"]:
+        assert match["similarity"] == pytest.approx(best[match["edge"]["id"]], abs=1e-5)
+    alone = client.post("/v1/similarity", json={"one": ISOLATED, "other": one.node}).json()
+    assert (alone["structure_similarity"], alone["matches"]) == (None, [])
+
+
+def test_a_wrong_request_is_told_why(client, hub):
+    assert "positions go from 0 to 59" in problem(client.get("/v1/nodes/60"), 404)
+    assert "unknown node 'nobody'" in problem(client.post("/v1/predict", json={"nodes": ["nobody"]}), 404)
+    problem(client.get("/v1/nodes/x/explanation"), 422)
+    problem(client.post("/v1/predict", json={"nodes": []}), 422)
+    problem(client.post("/v1/predict", json={"nodes": list(range(1001))}), 422)
+    problem(client.post("/v1/predict", content=b"{"), 422)
+    assert "30 labeled nodes" in problem(client.post("/v1/what-if", json={"node": 0, "num_nearest": 31}), 400)
+    assert "not labeled" in problem(client.post("/v1/what-if", json={"node": 0, "without": [45]}), 400)
+    everyone = hub.graph.train.tolist()
+    assert "at least one" in problem(client.post("/v1/what-if", json={"node": 0, "without": everyone}), 400)
+    problem(client.get("/v1/nothing"), 404)
+    problem(client.delete("/v1/model"), 405)
+    problem(client.post("/v1/predict", content=b"x" * 70_000), 413)
+
+
+def test_until_all_nodes_are_scored_the_table_says_when_to_ask_again(hub):
+    client = Client(create_app(Store.of_model(hub), UNLIMITED))
+    for path in ("/v1/nodes", "/v1/map", "/readyz", "/v1/nodes/3"):
+        answer = client.get(path)
+        problem(answer, 503)
+        assert answer.headers["retry-after"] == "1"
+    assert client.get("/v1/nodes/3/explanation").status_code == 200
+    assert client.get("/healthz").json() == {"status": "alive"}
+    assert client.get("/v1/model").json()["scored"] is False
+
+
+def test_a_store_scores_in_the_background(hub):
+    store = Store.of_model(hub)
+    store.start()
+    for _ in range(200):
+        if store.snapshot.ready:
+            break
+        time.sleep(0.05)
+    store.close()
+    assert Client(create_app(store, UNLIMITED)).get("/v1/nodes").json()["total"] == hub.graph.num_nodes
+
+
+def test_metrics_count_by_route_and_never_by_what_was_asked(client):
+    client.get("/v1/nodes/1")
+    client.get("/v1/nodes/2")
+    client.get("/no/such/path-of-a-stranger")
+    text = client.get("/metrics").text
+    assert 'se_gnn_requests_total{route="/v1/nodes/{node}",status="200"} 2.0' in text
+    assert "stranger" not in text
+
+
+def test_the_map_has_every_node_once_within_its_bounds(client, hub):
+    found = client.get("/v1/map").json()
+    assert sorted(found["node"]) == list(range(hub.graph.num_nodes))
+    assert all(0 <= value <= found["steps"] for axis in ("x", "y") for value in found[axis])
+    assert sum(found["labeled"]) == len(hub.graph.train)

@@ -1,0 +1,96 @@
+"""A model folder that changes is picked up whole, or refused; requests in between see one model or the other."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from se_gnn.apps.service import Store
+from se_gnn.apps.service.comparisons import MOST, Comparisons
+from se_gnn.errors import InputError
+from se_gnn.explain import Explainer
+from se_gnn.model.folder import PARAMETERS, save_model
+from strategies import random_graph, small_config, untrained
+
+
+@pytest.fixture(scope="module")
+def two_models():
+    return [untrained(random_graph(seed, name=f"model {seed}"), small_config()) for seed in (0, 1)]
+
+
+def test_a_new_model_in_the_folder_is_picked_up(two_models, tmp_path):
+    save_model(two_models[0], tmp_path)
+    store = Store.of_folder(tmp_path)
+    held = store.snapshot
+    assert not store.refresh()
+    save_model(two_models[1], tmp_path)
+    assert store.refresh()
+    assert store.snapshot.graph.name == "model 1"
+    assert store.snapshot.ready
+    assert held.graph.name == "model 0"  # whoever works with it goes on
+    assert held.trained.predict().probabilities.tolist() == two_models[0].predict().probabilities.tolist()
+
+
+def test_a_damaged_folder_is_refused_and_the_old_model_is_served(two_models, tmp_path):
+    save_model(two_models[0], tmp_path)
+    store = Store.of_folder(tmp_path)
+    save_model(two_models[1], tmp_path)
+    whole = (tmp_path / PARAMETERS).read_bytes()
+    (tmp_path / PARAMETERS).write_bytes(whole[:-1])
+    assert not store.refresh()
+    assert store.snapshot.graph.name == "model 0"
+    assert PARAMETERS in store.refused
+    (tmp_path / PARAMETERS).write_bytes(whole)
+    assert store.refresh()
+    assert store.refused is None
+
+
+def test_a_folder_that_is_gone_is_refused(two_models, tmp_path):
+    folder = tmp_path / "model"
+    save_model(two_models[0], folder)
+    store = Store.of_folder(folder)
+    folder.rename(tmp_path / "elsewhere")
+    assert not store.refresh()
+    assert "does not exist" in store.refused
+    with pytest.raises(InputError):
+        Store.of_folder(folder)
+
+
+def test_a_model_is_never_half_read_while_another_is_written(two_models, tmp_path):
+    save_model(two_models[0], tmp_path)
+    store = Store.of_folder(tmp_path)
+    expected = {one.graph.name: one.predict().probabilities.tolist() for one in two_models}
+    done = threading.Event()
+
+    def write():
+        for turn in range(6):
+            save_model(two_models[turn % 2], tmp_path)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        store.refresh()
+        snapshot = store.snapshot
+        assert snapshot.trained.predict().probabilities.tolist() == expected[snapshot.graph.name]
+    writer.join()
+
+
+def test_the_memory_of_comparisons_is_bounded(two_models):
+    graph = random_graph(3, num_nodes=100, num_edges=150)
+    comparisons = Comparisons(Explainer(untrained(graph, small_config())))
+    for node in range(100):
+        assert comparisons.of(node).node == node
+    assert len(comparisons._kept) == MOST
+    assert comparisons._bytes == sum(one.num_bytes for one in comparisons._kept.values())
+
+
+def test_kernels_let_other_threads_work():
+    """Without it the server would not even answer that it is alive while a hub is explained."""
+    from se_gnn.graph.local import _local_edges
+    from se_gnn.similarity.kernels.numba_cpu import _multiply, _to_distances, segment_argmax
+    from se_gnn.similarity.nearest import _first_few
+
+    for kernel in (_local_edges, _multiply, segment_argmax, _to_distances, _first_few):
+        assert kernel.targetoptions.get("nogil") is True
