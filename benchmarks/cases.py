@@ -78,6 +78,15 @@ def _limits(seconds: float, gigabytes: float) -> tuple[Figure, Figure]:
     )
 
 
+def _serving(milliseconds: float) -> tuple[Figure, ...]:
+    return (
+        Figure(name="explanation, 95th percentile", unit="ms", bound="at most", target=milliseconds),
+        Figure(name="start-up", unit="s", bound="at most", target=5),
+        Figure(name="answered of 50 readers at once", unit="%", bound="at least", target=100),
+        Figure(name="memory after 10,000 requests", unit="x", bound="at most", target=1.1),
+    )
+
+
 # dense graphs: a training step looks at some edges of a local graph, inference at all
 _LARGE = ("training.max_local_edges=64", "training.epochs=60", "training.patience=20")
 
@@ -200,6 +209,26 @@ CASES: tuple[Case, ...] = (
         dataset="generated",
         ours="both tables read, six columns fitted and encoded, edges merged, graph and node table written",
         figures=_limits(120, 8),
+        rounds=1,
+    ),
+    Case(
+        name="serve-cora",
+        title="Cora, the service on loopback",
+        workload="benchmarks.workloads.serving:load",
+        dataset="cora",
+        preset="authors",
+        ours="`se-gnn serve` in a process of its own; explanations with matched edges of 5 neighbors, one by one",
+        figures=_serving(50),
+        rounds=1,
+    ),
+    Case(
+        name="serve-pubmed",
+        title="PubMed, the service on loopback",
+        workload="benchmarks.workloads.serving:load",
+        dataset="pubmed",
+        preset="authors",
+        ours="`se-gnn serve` in a process of its own; explanations with matched edges of 5 neighbors, one by one",
+        figures=_serving(200),
         rounds=1,
     ),
 )

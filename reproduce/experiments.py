@@ -9,6 +9,7 @@ from types import ModuleType
 
 from reproduce import (
     agreement,
+    audit,
     authors_settings,
     default,
     figure_3,
@@ -45,6 +46,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         presets,
         truth,
         agreement,
+        audit,
         labels,
         recipes,
     )

@@ -21,7 +21,7 @@ def test_the_tables_of_the_presets_are_current():
     assert replaced(page, "presets", preset_tables()) == page, "python -m docs.generate presets writes them"
 
 
-@pytest.mark.parametrize("name", ["how_long", "which_settings", "counts", "tried_recipes"])
+@pytest.mark.parametrize("name", ["how_long", "which_settings", "counts", "tried_recipes", "wrong_labels"])
 def test_the_figures_of_the_guides_are_current(name):
     from docs.generate import guides
 
@@ -30,6 +30,7 @@ def test_the_figures_of_the_guides_are_current(name):
         "which_settings": "which-settings.md",
         "counts": "how-many-labels.md",
         "tried_recipes": "best.md",
+        "wrong_labels": "memory.md",
     }
     page = (ROOT / "docs" / pages[name]).read_text(encoding="utf-8")
     assert replaced(page, "guides", getattr(guides, name)()) == page, "python -m docs.generate guides writes them"

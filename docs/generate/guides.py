@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import labels, recipes
+from reproduce import audit, labels, recipes
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -23,7 +23,13 @@ PHASES = ("load", "train", "predict", "explain")
 
 def write_guides() -> None:
     """Put the figures into the pages."""
-    pages = {"how-long": how_long, "which-settings": which_settings, "how-many-labels": counts, "best": tried_recipes}
+    pages = {
+        "how-long": how_long,
+        "which-settings": which_settings,
+        "how-many-labels": counts,
+        "best": tried_recipes,
+        "memory": wrong_labels,
+    }
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
         page.write_text(replaced(page.read_text(encoding="utf-8"), "guides", render()), encoding="utf-8")
@@ -68,6 +74,11 @@ def which_settings() -> str:
 def counts() -> str:
     """Accuracy by the number of labeled nodes."""
     return labels.render(Store(), DOCS)
+
+
+def wrong_labels() -> str:
+    """How well flipped labels are found."""
+    return audit.render(Store(), DOCS)
 
 
 def _number(pair: tuple[str, float]) -> tuple[float, str]:

@@ -196,3 +196,12 @@ def test_the_readme_gets_the_measured_figures_and_keeps_the_rest(tmp_path):
 def test_the_speed_in_our_readme_is_that_of_the_published_results():
     published = [read_results(path) for path in sorted((ROOT / "benchmarks" / "published").glob("cpu-*.json"))]
     assert speed_table(published) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_service_is_measured_by_real_requests():
+    case = dataclasses.replace(BY_NAME["serve-cora"], dataset="tiny")
+    (record,) = run_cases([case], RunSettings(quick=True))["cases"]
+    assert record["status"] == "measured", record
+    figures = {figure["name"]: figure["median"] for figure in record["figures"]}
+    assert figures["answered of 50 readers at once"] == 100

@@ -12,7 +12,8 @@ from importlib import resources
 from se_gnn.plot.palette import class_style
 
 STYLES = (
-    "colors.css", "page.css", "tables.css", "card.css", "predictions.css", "node.css", "matching.css", "print.css",
+    "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
+    "print.css",
 )  # fmt: skip
 SCRIPTS = ("numbers.js", "sections.js", "folding.js", "matching.js", "predictions.js", "report.js")
 

@@ -20,6 +20,7 @@ from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
 from se_gnn.report.choice import choose_nodes
+from se_gnn.report.labeled_memory import labeled_memory
 from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
 from se_gnn.report.node import node_parts
 from se_gnn.report.node_image import NodeImages
@@ -74,6 +75,7 @@ def report_html(
         card=card,
         reliability=reliability_diagram(card.calibration),
         predictions=prediction_table(prediction, graph, explained=wanted),
+        memory=labeled_memory(trained),
         misleading=misleading[:MOST_MISLEADING],
         num_misleading=len(misleading),
         numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),

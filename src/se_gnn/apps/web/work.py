@@ -24,7 +24,7 @@ class WorkPool:
 
     def __init__(self, *, workers: int, waiting: int, seconds: float, turn: Turn = nullcontext) -> None:
         self.workers, self.waiting, self.seconds, self._turn = workers, waiting, seconds, turn
-        self._executor = ThreadPoolExecutor(workers, thread_name_prefix="se-gnn-work")
+        self._executor: ThreadPoolExecutor | None = None
         self._held: set[Future[object]] = set()
 
     @property
@@ -42,6 +42,8 @@ class WorkPool:
             with self._turn():
                 return call(*args, **kwargs)
 
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.workers, thread_name_prefix="se-gnn-work")
         future = self._executor.submit(in_turn)
         self._held.add(future)  # type: ignore[arg-type]
         future.add_done_callback(lambda done: _release(loop, self._held, done))
@@ -53,8 +55,10 @@ class WorkPool:
             raise busy(f"this took longer than {self.seconds:g} seconds; ask for less", 5) from None
 
     def close(self) -> None:
-        """Start nothing more."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go, and start nothing that waits; a later call has new ones."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
 
 
 def _release(loop: asyncio.AbstractEventLoop, held: set[Future[object]], done: Future[T]) -> None:

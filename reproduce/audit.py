@@ -1,0 +1,89 @@
+"""Labels that are wrong: how well the audit of the labeled memory finds them, beside cleanlab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduce.job import Series
+from reproduce.markdown import MISSING, measured, paragraphs, spread, table
+from reproduce.methods import DATASET_NAMES, baseline_settings, se_gnn_settings
+from reproduce.store import Result, Store
+
+TITLE = "Labels that are wrong, and who finds them"
+ELSEWHERE = True  # on docs/memory.md
+DATASETS = ("cora", "citeseer", "pubmed")
+NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
+CHANGES = ("training.portfolio=false", "encoder.members=1")  # of the default: one recipe, one encoder
+USUAL = 10
+NOT_RUN = "> Not run yet: `make reproduce-audit SEEDS=10`."
+ABOUT = """\
+A share of the labels of labeled and validation nodes is flipped: to any other class (uniform), or to the class that a
+GCN most often takes it for (confused). AUROC of telling the flipped labeled nodes from the others, in percent. cleanlab
+has the probabilities of a GCN: out of sample, by cross-validation over the labeled nodes in five folds, and in sample,
+as the trained GCN gives them. The audit uses the labels of validation nodes, flipped as they are, as witnesses; the GCN
+chooses its epoch by them."""
+ACCURACY_NOTE = """\
+Test accuracy in percent at 20% flips, SE-GNN with one recipe and one encoder: as trained on the flipped labels; with
+what is named removed from its memory, without training again; and trained again without it. cleanlab names by the
+probabilities out of sample."""
+FOUND = {
+    "audit": "auroc",
+    "cleanlab, out of sample": "auroc_cleanlab",
+    "cleanlab, in sample": "auroc_cleanlab_in_sample",
+}
+ACCURACIES = {
+    "as trained": "accuracy_before",
+    "audit, memory edited": "accuracy_audit_edited",
+    "cleanlab, memory edited": "accuracy_cleanlab_edited",
+    "audit, trained again": "accuracy_audit_trained",
+    "cleanlab, trained again": "accuracy_cleanlab_trained",
+}
+
+
+def with_noise(dataset: str, noise: str) -> Series:
+    """A data set with some of its labels flipped."""
+    settings = {
+        "se-gnn": se_gnn_settings(dataset, "best", CHANGES),
+        "gcn": baseline_settings(dataset, "gcn"),
+    }
+    return Series(kind="audit", dataset=dataset, method="se-gnn", noise=noise, settings=settings)
+
+
+def series() -> list[Series]:
+    """Every kind and rate of flips on every data set."""
+    return [with_noise(dataset, noise) for dataset in DATASETS for noise in NOISES]
+
+
+def render(store: Store, pictures: Path) -> str:
+    """Who finds the flipped labels, and what removing them brings; what was not run is left out."""
+    results = {(dataset, noise): store.of(with_noise(dataset, noise)) for dataset in DATASETS for noise in NOISES}
+    run = {case: found for case, found in results.items() if found}
+    if not run:
+        return NOT_RUN
+    found = [[_case(*case), *_row(results, tuple(FOUND.values())), _ahead(results)] for case, results in run.items()]
+    accuracies = [
+        [_case(*case), *_row(results, tuple(ACCURACIES.values()))]
+        for case, results in run.items()
+        if len(measured(results, "accuracy_before"))
+    ]
+    return paragraphs(
+        ABOUT,
+        table(["AUROC", *FOUND, "ahead by"], found),
+        ACCURACY_NOTE if accuracies else "",
+        table(["accuracy", *ACCURACIES], accuracies) if accuracies else "",
+    )
+
+
+def _case(dataset: str, noise: str) -> str:
+    kind, _, rate = noise.rpartition("-")
+    return f"{DATASET_NAMES[dataset]}, {float(rate):.0%} {kind}"
+
+
+def _row(results: list[Result], measures: tuple[str, ...]) -> list[str]:
+    return [spread(results, measure, usual=USUAL) if results else MISSING for measure in measures]
+
+
+def _ahead(results: list[Result]) -> str:
+    """Of the better of cleanlab's two, in points."""
+    ours, *theirs = (100 * measured(results, measure).mean() for measure in FOUND.values())
+    return f"{ours - max(theirs):+.1f}".replace("-", "−")

@@ -1,0 +1,68 @@
+"""What the report says of the labeled memory: what would change the answers, and which labeled nodes to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.memory import AuditRow, Finding, audit, certify
+from se_gnn.model import TrainedModel
+from se_gnn.report.certified_chart import certified_chart
+
+MOST_SUSPECTS = 12
+ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn audit`
+MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
+FEWEST_NODES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedShare:
+    """Share of the predictions that no change of up to ``count`` labeled nodes changes."""
+
+    count: int
+    removed: float
+    relabeled: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledMemory:
+    """The section on the labeled memory."""
+
+    chart: str
+    shares: tuple[CertifiedShare, ...]
+    num_certified: int  # nodes that were looked at
+    findings: tuple[tuple[str, int], ...]
+    suspects: tuple[AuditRow, ...]
+    num_labeled: int
+    num_edits: int
+
+
+def labeled_memory(trained: TrainedModel) -> LabeledMemory:
+    """Search the smallest sets that change predictions, and audit the labeled nodes."""
+    certified = certify(trained, _looked_at(trained.graph))
+    judged = audit(trained, num_orders=ORDERS)
+    removal, relabeling = certified.removal, certified.relabeling
+    rows = sorted(judged, key=lambda row: (not row.findings, -row.suspicion))
+    return LabeledMemory(
+        chart=certified_chart(certified.curve(removal), certified.curve(relabeling)),
+        shares=tuple(
+            CertifiedShare(count, removal.share_certified(count), relabeling.share_certified(count))
+            for count in certified.counts
+        ),
+        num_certified=len(certified),
+        findings=tuple((str(finding), len(judged.found(finding))) for finding in Finding),
+        suspects=tuple(row for row in rows[:MOST_SUSPECTS] if row.findings),
+        num_labeled=len(judged),
+        num_edits=len(trained.history),
+    )
+
+
+def _looked_at(graph: AttributedGraph) -> IntArray:
+    """All nodes, or of a large graph as many as there is time for, evenly spread."""
+    most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
+    if graph.num_nodes <= most:
+        return np.arange(graph.num_nodes)
+    return np.linspace(0, graph.num_nodes - 1, most).astype(np.int64)

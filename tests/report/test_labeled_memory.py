@@ -1,0 +1,60 @@
+"""The section on the labeled memory says what the audit and the certificates say."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from se_gnn.graph.attributed import AttributedGraph
+from se_gnn.memory import Memory, audit, certify
+from se_gnn.report import report_html
+from se_gnn.report.certified_chart import certified_chart
+from se_gnn.report.labeled_memory import _looked_at, labeled_memory
+
+
+@pytest.fixture(scope="module")
+def found(hub):
+    return labeled_memory(hub)
+
+
+def test_shares_are_those_of_the_certificates_of_all_nodes(hub, found):
+    certified = certify(hub)
+    assert found.num_certified == hub.graph.num_nodes
+    for share in found.shares:
+        assert share.removed == certified.removal.share_certified(share.count)
+        assert share.relabeled == certified.relabeling.share_certified(share.count)
+
+
+def test_labeled_nodes_with_findings_come_first_and_each_is_one_of_the_audit(hub, found):
+    rows = {row.node: row for row in audit(hub, num_orders=20)}
+    assert found.suspects
+    for row in found.suspects:
+        assert row.findings
+        assert row.suspicion == rows[row.node].suspicion
+
+
+def test_the_curve_falls_in_steps_and_says_its_first_numbers():
+    chart = ElementTree.fromstring(certified_chart(np.array([1, 0.5, 0]), np.array([1, 0.25])))
+    removed, relabeled = (chart.find(f"path[@class='{kind}']").get("d") for kind in ("removed", "relabeled"))
+    assert removed == "M0 0.0H130.0V75.0H260.0V150.0"
+    assert relabeled == "M0 0.0H130.0V112.5H260.0V112.5"
+    assert "50% if they are removed and 25% if they are relabeled" in chart.get("aria-label")
+
+
+def test_the_page_has_the_section_and_tells_of_edits(hub):
+    memory = Memory(hub)
+    memory.remove([5])
+    page = report_html(memory.trained, nodes=[0], k=1)
+    section = re.search(r'<section id="memory".*?</section>', page, flags=re.S).group()
+    assert "They were edited 1 time after the training" in section
+    assert "Labeled nodes to look at" in section
+
+
+def test_a_large_graph_is_looked_at_in_part(monkeypatch):
+    monkeypatch.setattr("se_gnn.report.labeled_memory.MOST_PAIRS", 10)
+    graph = AttributedGraph.build(features=np.ones((5000, 1)), edges=np.empty((0, 2), int), labels=np.zeros(5000, int))
+    nodes = _looked_at(graph)
+    assert len(nodes) == len(np.unique(nodes)) == 1000
