@@ -142,7 +142,7 @@ def test_a_damaged_file_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[100:4096] = bytes(3996)
     path.write_bytes(content)
-    with pytest.raises(InputError, match="damaged|something else"):
+    with pytest.raises(InputError, match=r"damaged|something else"):
         RatingStore(path)
 
 
