@@ -19,6 +19,7 @@ from se_gnn.progress import phase
 if TYPE_CHECKING:
     from se_gnn.config import Config
     from se_gnn.graph import AttributedGraph
+    from se_gnn.model import TrainedModel
 
 
 class Preset(StrEnum):
@@ -109,11 +110,11 @@ def train(
     check_model_size(graph, chosen)
     if not quiet:
         say(_describe(graph, chosen, seed, str(where)))
-    metrics = _train_and_save(
+    trained = _train_and_save(
         graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=shown
     )
     if not quiet:
-        say(_report(metrics, chosen.training.epochs))
+        say(_report(trained, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
         say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
 
@@ -151,7 +152,7 @@ def _configure(preset: Preset | None, file: Path | None, settings: list[str] | N
 
 def _train_and_save(
     graph: AttributedGraph, config: Config, out: Path, *, resume: bool, progress: bool, **options: Any
-) -> dict[str, Any]:
+) -> TrainedModel:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
     from se_gnn.apps.cli.output_folder import TRAINING, output_folder
@@ -171,7 +172,7 @@ def _train_and_save(
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
-    return trained.metrics
+    return trained
 
 
 def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) -> str:
@@ -192,6 +193,9 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) ->
     if alone:
         lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
     lines += _wrapped("preset", _taken(config, graph))
+    if config.training.portfolio:
+        told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"
+        return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
     lines += _wrapped(
         "settings",
         f"{similarity.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
@@ -215,12 +219,18 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
 
 
-def _report(metrics: dict[str, Any], epochs: int) -> str:
-    """The figures of a finished training."""
+def _report(trained: TrainedModel, epochs: int) -> str:
+    """What was decided in a finished training, and its figures."""
+    metrics = trained.metrics
     test, validation = metrics["test"], metrics["validation"]
+    runs = len(metrics.get("runs", [metrics]))
     stopped = f" of {epochs:,}: stopped early," if metrics["stopped_early"] else ","
+    if runs > 1:
+        stopped = f" in {runs} runs; of the first that was chosen"
+    decided = [line for why in trained.config.why for line in _wrapped("decided", why)]
     return "\n".join(
         [
+            *([*decided, ""] if decided else []),
             f"test accuracy        {percent(test['accuracy'])}",
             f"validation accuracy  {percent(validation['accuracy'])}",
             f"precision@5          {percent(test['precision_at_5'])}",
