@@ -18,12 +18,12 @@ FILE = "table-3.csv"  # beside the results: every answer, as `se-gnn ratings --o
 EMPTY = "no ratings yet"
 NOTE = f"""\
 The share of pairs that raters call similar: a target, and the labeled node that a method finds nearest. The paper asked
-30 people for at least 15 instances each; it says that 0 is similar and 1 is not, but reads high ratings as good, so that
-1 must be similar. Ours come from people, too, and nobody has been asked yet. [Rating explanations](rating.md) says how:
+30 people for at least 15 instances each; it says that 0 is similar and 1 is not, but reads high ratings as good, so
+that 1 must be similar. Ours come from people as well. [Rating explanations](rating.md) says how to ask them:
 
-    se-gnn rate cora citeseer pubmed --out ratings.sqlite                     # model folders; raters open the page
-    se-gnn ratings ratings.sqlite --out reproduce/results/{FILE}       # when they are done
-    python -m reproduce render                                                # fills the column, with 95% intervals"""
+    se-gnn rate cora citeseer pubmed --out ratings.sqlite              # model folders; raters open the page
+    se-gnn ratings ratings.sqlite --out reproduce/results/{FILE}   # when they are done
+    python -m reproduce render                                         # fills the column, with 95% intervals"""
 
 
 def series() -> list[Series]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import socket
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from docs.generate.screenshots import IMAGES, WIDTHS, write_picture
+from docs.generate.screenshots import IMAGES, WIDTHS, serving, write_picture
 
 NUM_PAIRS = 3  # that are answered before the picture is taken
 
@@ -21,10 +15,13 @@ def write_rating_pictures() -> None:
     """Prepare pairs of handwritten digits, serve them, take the pictures; needs playwright and chromium."""
     from playwright.sync_api import sync_playwright
 
+    from se_gnn.apps.rating import RatingStore, create_app
+    from se_gnn.apps.web import WebSettings
+
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        file = _prepared(Path(folder))
+        store = RatingStore(_prepared(Path(folder)))
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        with _serving(file) as address:
+        with serving(create_app(store, WebSettings())) as address:
             for kind, (width, height) in WIDTHS.items():
                 page = browser.new_context(viewport={"width": width, "height": height}).new_page()
                 page.goto(address)
@@ -35,6 +32,7 @@ def write_rating_pictures() -> None:
                     page.get_by_text(f"{number + 1} of ").first.wait_for()
                 write_picture(page.screenshot(), IMAGES / f"rating-{kind}.png")
         browser.close()
+        store.close()
 
 
 def _prepared(folder: Path) -> Path:
@@ -47,26 +45,3 @@ def _prepared(folder: Path) -> Path:
     plan = RatingPlan(models=tuple((one.name, one.digest) for one in models), items=4)
     write_pairs(folder / "ratings.sqlite", plan, prepare_pairs(models, plan))
     return folder / "ratings.sqlite"
-
-
-@contextlib.contextmanager
-def _serving(file: Path) -> Iterator[str]:
-    """The address of the page while it runs."""
-    import uvicorn
-
-    from se_gnn.apps.rating import RatingStore, create_app
-    from se_gnn.apps.web import WebSettings
-
-    store = RatingStore(file)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        app: Any = create_app(store, WebSettings())
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(timeout=10)
-    store.close()

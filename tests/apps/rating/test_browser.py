@@ -1,4 +1,4 @@
-"""What a person does in a browser: rate ten pairs by keyboard and mouse, reload in the middle, undo, lose the server."""
+"""What a person does in a browser: rate ten pairs by keyboard and mouse, reload in the middle, undo, go offline."""
 
 from __future__ import annotations
 
