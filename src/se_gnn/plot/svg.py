@@ -72,7 +72,7 @@ def local_graph_pictures(
 
 
 def plain_picture(view: LocalView, points: Points, explanation: Explanation) -> LocalGraphPicture:
-    """A local graph of the explanation's graph alone, nodes at given places; nothing is said about similarities."""
+    """A local graph of the explanation's graph, nodes at given places, without similarities and names."""
     svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=None)
     return LocalGraphPicture(view, svg)
 
@@ -123,8 +123,9 @@ def _draw(
     )
     paths = edge_paths(view, points)
     _draw_edges(root, view, paths, links, explanation, own=own)
-    _draw_nodes(root, view, points, explanation, href)
-    _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
+    names = _names(view, explanation) if own is not None else []
+    _draw_nodes(root, view, points, explanation, href, names)
+    _draw_numbers(root, view, number_places(view, points, paths, names), links)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -162,7 +163,9 @@ def _draw_edges(
                 ElementTree.SubElement(group, "line", ends | color)
 
 
-def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None) -> None:
+def _draw_nodes(
+    root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None, names: list[str]
+) -> None:
     graph, places = explanation.graph, points * _DOWN
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
@@ -186,7 +189,7 @@ def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explana
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    for name, point in zip(_names(view, explanation), points[1:]):
+    for name, point in zip(names, points[1:]):
         x, y = name_place(point, name) * _DOWN
         _text(root, name, x, y + 4, 11.5, FAINT, "name")
 

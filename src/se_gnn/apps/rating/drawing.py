@@ -1,7 +1,7 @@
 """The two pictures of a pair, drawn like the paper's Figure 4, and alike for every method.
 
-Nodes stand where one t-SNE of their attributes puts them, in both pictures the same; the color is the class; edges of
-the same number are matched. Which edges of the target are numbered does not depend on the method: those nearest to it.
+Nodes stand about where one t-SNE of the attributes of both local graphs puts them; the color is the class; edges of the
+same number are matched. Which edges of the target are numbered does not depend on the method: those nearest to it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from se_gnn.graph import local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.local_view import by_distance, plain_view
+from se_gnn.plot.projection import apart
 from se_gnn.plot.svg import plain_picture
 
 MOST_EDGES = 16  # of one picture
+LEAST = 0.36  # between two nodes of a picture, which reaches from -1 to 1: so much keeps numbers and nodes apart
 NUMBERED = 5  # as many as there are colors of numbers
 
 
@@ -62,7 +64,7 @@ def draw_pair(explanation: Explanation, neighbor: int, others: IntArray, matched
         plain_view(explanation, explanation.node, explanation.edge_ids, own, most_edges=MOST_EDGES),
         plain_view(explanation, neighbor, others, theirs, most_edges=MOST_EDGES),
     ]
-    places = placed_by_features(views, graph)
+    places = [apart(points, min(LEAST, 1.5 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
     drawn = [plain_picture(view, points, explanation).svg for view, points in zip(views, places)]
     shown = np.unique(np.concatenate([graph.labels[view.nodes] for view in views]))
     notes = [_note(len(view.edges), view.hidden) for view in views]
