@@ -212,6 +212,15 @@ CASES: tuple[Case, ...] = (
         rounds=1,
     ),
     Case(
+        name="new-nodes",
+        title="PubMed, 1,000 nodes that arrive after training, with their edges",
+        workload="benchmarks.workloads.new_nodes:arriving",
+        dataset="pubmed",
+        ours="the graph grows; embeddings, local graphs and votes of all nodes before and after; whose class changes",
+        figures=(Figure(name="time", unit="s", bound="at most", target=10),),
+        rounds=3,
+    ),
+    Case(
         name="serve-cora",
         title="Cora, the service on loopback",
         workload="benchmarks.workloads.serving:load",

@@ -11,6 +11,7 @@ from reproduce import (
     agreement,
     audit,
     authors_settings,
+    coverage,
     default,
     figure_3,
     figure_4,
@@ -18,9 +19,11 @@ from reproduce import (
     figure_6,
     figure_7,
     labels,
+    left_out,
     more_seeds,
     presets,
     recipes,
+    suggest,
     table_1,
     table_2,
     table_3,
@@ -51,6 +54,9 @@ EXPERIMENTS: dict[str, ModuleType] = {
         audit,
         labels,
         recipes,
+        coverage,
+        left_out,
+        suggest,
     )
 }
 

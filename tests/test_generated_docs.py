@@ -21,18 +21,23 @@ def test_the_tables_of_the_presets_are_current():
     assert replaced(page, "presets", preset_tables()) == page, "python -m docs.generate presets writes them"
 
 
-@pytest.mark.parametrize("name", ["how_long", "which_settings", "counts", "tried_recipes", "wrong_labels"])
+GUIDES = {
+    "how_long": "how-long.md",
+    "which_settings": "which-settings.md",
+    "counts": "how-many-labels.md",
+    "sets": "guarantees.md",
+    "strangers": "no-answer.md",
+    "suggestions": "suggest.md",
+    "tried_recipes": "best.md",
+    "wrong_labels": "memory.md",
+}
+
+
+@pytest.mark.parametrize("name", GUIDES)
 def test_the_figures_of_the_guides_are_current(name):
     from docs.generate import guides
 
-    pages = {
-        "how_long": "how-long.md",
-        "which_settings": "which-settings.md",
-        "counts": "how-many-labels.md",
-        "tried_recipes": "best.md",
-        "wrong_labels": "memory.md",
-    }
-    page = (ROOT / "docs" / pages[name]).read_text(encoding="utf-8")
+    page = (ROOT / "docs" / GUIDES[name]).read_text(encoding="utf-8")
     assert replaced(page, "guides", getattr(guides, name)()) == page, "python -m docs.generate guides writes them"
 
 

@@ -1,4 +1,4 @@
-"""Figures of the short guides: how long, which settings, how many labels; all out of committed results."""
+"""Figures of the short guides, from how long to what to label next; all out of committed results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reproduce.markdown import table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import audit, labels, recipes
+from reproduce import audit, coverage, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -29,6 +29,9 @@ def write_guides() -> None:
         "how-many-labels": counts,
         "best": tried_recipes,
         "memory": wrong_labels,
+        "guarantees": sets,
+        "no-answer": strangers,
+        "suggest": suggestions,
     }
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
@@ -79,6 +82,21 @@ def counts() -> str:
 def wrong_labels() -> str:
     """How well flipped labels are found."""
     return audit.render(Store(), DOCS)
+
+
+def sets() -> str:
+    """Coverage and size of prediction sets."""
+    return coverage.render(Store(), DOCS)
+
+
+def strangers() -> str:
+    """How well a class that was left out is told from the others."""
+    return left_out.render(Store(), DOCS)
+
+
+def suggestions() -> str:
+    """Accuracy by the number of labels, suggested or drawn."""
+    return suggest.render(Store(), DOCS)
 
 
 def _number(pair: tuple[str, float]) -> tuple[float, str]:

@@ -26,6 +26,8 @@ from se_gnn.memory.audit import ORDERS
 from se_gnn.memory.calibration import with_calibration
 from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
+from se_gnn.memory.suggest import COUNT, Suggestion, suggest
+from se_gnn.memory.unlike import FALSE_ALARMS, Unlike, unlike
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
@@ -239,6 +241,15 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 seed=self.seed,
             )
 
+    def unlike(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Unlike:
+        """How unlike everything known each node is (of some nodes; None: all), and which have no answer.
+
+        The threshold is the one that a share of ``false_alarms`` of the validation nodes would pass.
+        """
+        check_is_fitted(self)
+        with phase("scoring", shown=self._shown):
+            return unlike(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
+
     def extend(self, nodes: Any, edges: Any = None, *, names: Sequence[str] | None = None, **reading: Any) -> Extension:
         """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
 
@@ -268,6 +279,15 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             new = read_new_nodes(self.graph_, nodes, edges, **reading)
         with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
             return extend(self.trained_, new)
+
+    def suggest(self, count: int = COUNT, *, candidates: Any = None) -> list[Suggestion]:
+        """The nodes to label next, most helpful first: uncertain, unlike what is labeled, like many others.
+
+        ``candidates`` are the nodes to choose from; None: those in no part of the split without a known label.
+        """
+        check_is_fitted(self)
+        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+            return suggest(self.trained_, count, candidates=self._nodes(candidates), seed=self.seed)
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
         """Explain one node; ``k`` neighbors come with their matched edges (None: all)."""

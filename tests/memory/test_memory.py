@@ -126,7 +126,10 @@ def test_a_history_that_does_not_lead_to_the_labels_is_refused(memory, model):
         _ = Memory(dataclasses.replace(model, history=memory.trained.history)).history
 
 
-@pytest.mark.parametrize("damage", [{"number": 2}, {"changes": [{"node": "3"}]}, {"more": 1}, {"changes": 5}])
+@pytest.mark.parametrize(
+    "damage",
+    [{"number": 2}, {"changes": [{"node": "3"}]}, {"more": 1}, {"changes": 5}, {"accuracy_after": "high"}, {"by": {}}],
+)
 def test_a_damaged_history_is_refused(memory, model, damage):
     memory.remove(["3"])
     (entry,) = memory.trained.history

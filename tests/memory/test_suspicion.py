@@ -84,6 +84,14 @@ def test_many_nodes_are_judged_in_groups(monkeypatch):
     assert roc_auc_score(np.isin(graph.train, wrong), found.score) > 0.9
 
 
+def test_how_many_nodes_are_smoothed_at_a_time_changes_nothing(monkeypatch):
+    graph, _, _ = communities()
+    whole = suspicion(graph, generator=np.random.default_rng(0))
+    monkeypatch.setattr(module, "MOST_REACHED", 7 * graph.num_nodes)
+    parts = suspicion(graph, generator=np.random.default_rng(0))
+    np.testing.assert_allclose(parts.score, whole.score, atol=1e-9)
+
+
 def test_nodes_without_attributes_edges_or_validation_do_not_break_it():
     graph, _, _ = communities()
     features = graph.features.copy()

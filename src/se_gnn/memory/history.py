@@ -89,6 +89,13 @@ def _user() -> str:
         return "unknown"
 
 
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("when", "by", "action", "reason", "model"), str),
+    **dict.fromkeys(("accuracy_before", "accuracy_after"), float | int | None),
+    **dict.fromkeys(("number", "predictions_changed"), int),
+}
+
+
 def _entry(given: dict[str, Any], number: int) -> Entry:
     try:
         changes = tuple(
@@ -97,6 +104,9 @@ def _entry(given: dict[str, Any], number: int) -> Entry:
         entry = Entry(**{**given, "changes": changes})
     except (TypeError, KeyError, ValueError) as error:
         raise InputError(f"line {number} of {HISTORY} is damaged: {shortened(error, quoted=False)}") from error
+    for field, kind in _KINDS.items():
+        if not isinstance(getattr(entry, field), kind):
+            raise InputError(f"line {number} of {HISTORY} is damaged: {field} is {shortened(getattr(entry, field))}")
     if entry.number != number:
         raise InputError(f"line {number} of {HISTORY} is damaged: its number is {shortened(entry.number)}")
     return entry

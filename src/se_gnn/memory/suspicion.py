@@ -29,6 +29,7 @@ from se_gnn.graph.attributed import Float64Array, IntArray
 STEPS, TELEPORT = 10, 0.1  # n and a
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
 MOST = 4000  # nodes of known class at a time: time grows with the third power
+MOST_REACHED = 50_000_000  # numbers that are held while attributes are smoothed
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
 
@@ -128,13 +129,17 @@ def _smoothed(graph: AttributedGraph, nodes: IntArray) -> Float64Array:
     with_loops = adjacency + sp.eye_array(n)
     scale = sp.diags_array(1 / np.sqrt(graph.degrees + 1.0))
     step = sp.csr_array(scale @ with_loops @ scale)  # symmetric
-    start = np.zeros((n, len(nodes)))
-    start[nodes, np.arange(len(nodes))] = 1
-    reach = start
-    for _ in range(STEPS):
-        reach = (1 - TELEPORT) * (step @ reach) + TELEPORT * start
-    rows: Float64Array = np.asarray((_attributes(graph).T @ reach).T)
-    return rows
+    attributes, at_a_time = _attributes(graph).T.tocsr(), max(1, MOST_REACHED // n)
+    rows = []
+    for low in range(0, len(nodes), at_a_time):
+        part = nodes[low : low + at_a_time]
+        start = np.zeros((n, len(part)))
+        start[part, np.arange(len(part))] = 1
+        reach = start
+        for _ in range(STEPS):
+            reach = (1 - TELEPORT) * (step @ reach) + TELEPORT * start
+        rows.append(np.asarray(attributes @ reach).T)
+    return np.concatenate(rows)
 
 
 def _gram(rows: Any) -> Float64Array:

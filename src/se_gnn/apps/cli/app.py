@@ -31,6 +31,7 @@ from se_gnn.apps.cli.ratings import ratings
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
+from se_gnn.apps.cli.suggest import suggest
 from se_gnn.apps.cli.train import train
 from se_gnn.apps.cli.tune import tune
 from se_gnn.errors import InputError, shortened
@@ -173,6 +174,7 @@ app.command(epilog="\b\nExamples:\n  se-gnn ratings ratings.sqlite\n  se-gnn rat
     ratings
 )
 app.command(epilog="\b\nExamples:\n  se-gnn audit model\n  se-gnn audit model --out audit.csv --top 30")(audit)
+app.command(epilog="\b\nExamples:\n  se-gnn suggest model --count 20\n  se-gnn suggest model --out next.csv")(suggest)
 app.command(epilog="\b\nExamples:\n  se-gnn certify model\n  se-gnn certify model --out flips.jsonl")(certify)
 app.add_typer(
     memory,

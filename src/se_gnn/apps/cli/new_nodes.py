@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
 from se_gnn.apps.cli.arguments import check_file
+from se_gnn.apps.cli.record_files import ENDINGS, Record, write_records
 from se_gnn.apps.cli.tables import count, percent, table
-from se_gnn.display import to_csv_cell
 from se_gnn.errors import InputError
-from se_gnn.files import json_line, replace_file, writing_to
 from se_gnn.memory.extension import ChangedAnswer, Extension, extend
 from se_gnn.model import TrainedModel
 
 LISTED = 10  # changed answers that are printed
-ENDINGS = (".csv", ".jsonl")
-COLUMNS = ("node", "was", "was_probability", "class", "probability")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -89,23 +84,16 @@ class Arriving:
         from se_gnn.graph.store import save_graph
 
         if self.changes is not None:
-            write = _as_csv if self.changes.suffix.lower() == ".csv" else _as_json_lines
-            with writing_to(self.changes.parent):
-                replace_file(self.changes, write(extension.changed))
+            write_records([_record(one) for one in extension.changed], self.changes)
         if self.graph is not None:
             save_graph(extension.graph, self.graph)
 
 
-def _as_csv(changed: tuple[ChangedAnswer, ...]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in changed:
-        names = [to_csv_cell(value) for value in (one.name, one.was, one.becomes)]
-        writer.writerow([names[0], names[1], one.was_probability, names[2], one.probability])
-    return text.getvalue().encode()
-
-
-def _as_json_lines(changed: tuple[ChangedAnswer, ...]) -> bytes:
-    rows = ((one.name, one.was, one.was_probability, one.becomes, one.probability) for one in changed)
-    return b"".join(json_line(dict(zip(COLUMNS, row))) for row in rows)
+def _record(one: ChangedAnswer) -> Record:
+    return {
+        "node": one.name,
+        "was": one.was,
+        "was_probability": one.was_probability,
+        "class": one.becomes,
+        "probability": one.probability,
+    }

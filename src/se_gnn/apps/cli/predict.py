@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from se_gnn.apps.cli.prediction_extras import Extra
     from se_gnn.graph import AttributedGraph
     from se_gnn.memory.sets import PredictionSets
+    from se_gnn.memory.unlike import Unlike
     from se_gnn.model import Prediction
 
     Writer = Callable[[Prediction, AttributedGraph, Sequence[Extra]], bytes]
@@ -92,6 +93,11 @@ def predict(
     calibrate_on: Annotated[
         CalibrateOn, typer.Option(help="validation: without held out nodes, approximately.")
     ] = CalibrateOn.calibration,
+    abstain: Annotated[bool, typer.Option("--abstain", help="Give no answer for nodes unlike anything known.")] = False,
+    false_alarms: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Of --abstain: validation nodes that would have no answer."),
+    ] = 0.05,
     overwrite: OverwriteFile = False,
     quiet: Quiet = False,
     progress: Progress = False,
@@ -101,11 +107,13 @@ def predict(
     One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
     their weights. A labeled node is predicted by the others. With --coverage also the classes of its set, each with the
     nearest labeled node of that class. With --new-nodes the graph grows first; nothing is trained.
+    With --abstain a node unlike anything known has no answer; its nearest cases are written all the same.
     """
     from se_gnn.apps.cli.new_nodes import Arriving
-    from se_gnn.apps.cli.prediction_extras import SetCells
+    from se_gnn.apps.cli.prediction_extras import AnswerCells, SetCells
     from se_gnn.files import replace_file, writing_to
     from se_gnn.memory.sets import prediction_sets
+    from se_gnn.memory.unlike import unlike
     from se_gnn.model.folder import load_model_on
 
     writer = _writer(out)
@@ -137,6 +145,11 @@ def predict(
             )
             extras.append(SetCells(found, trained.graph))
             said.append(_about_sets(found))
+        if abstain:
+            seed = int(trained.metrics.get("seed", 0))
+            scored = unlike(trained, prediction.nodes, false_alarms=false_alarms, seed=seed)
+            extras.append(AnswerCells(scored, prediction, trained.graph))
+            said.append(_about_answers(scored))
     content = writer(prediction, trained.graph, extras)
     with writing_to(out.parent):
         replace_file(out, content)
@@ -156,6 +169,14 @@ def _about_sets(found: PredictionSets) -> str:
         f"Sets ({found.method.upper()}) hold the right class for {promise}, calibrated on "
         f"{count(int(found.calibrated.sum()), 'node')}: {found.mean_size:.2f} classes per set, "
         f"{count(int((found.sizes == 1).sum()), 'set')} of one class, {int((found.sizes == 0).sum()):,} empty."
+    )
+
+
+def _about_answers(scored: Unlike) -> str:
+    """How many nodes have no answer, and what the threshold promises."""
+    return (
+        f"No answer for {count(int(scored.no_answer.sum()), 'node')}, unlike anything known; of nodes like the "
+        f"{scored.judged:,} that the threshold was taken from, {scored.false_alarms:.1%} would be among them."
     )
 
 

@@ -8,6 +8,10 @@ from typing import Any, Protocol
 from se_gnn.graph import AttributedGraph
 from se_gnn.memory.cases import NO_CASE
 from se_gnn.memory.sets import PredictionSets
+from se_gnn.memory.unlike import Unlike
+from se_gnn.model import Prediction
+
+FAR = "closest known case, but far"
 
 
 class Extra(Protocol):
@@ -66,3 +70,35 @@ class SetCells:
     def _case(self, i: int, label: int) -> str | None:
         node = int(self.sets.cases.labeled[i, label])
         return None if node == NO_CASE else self.graph.node_names[node]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerCells:
+    """Whether a node has an answer, how unlike everything known it is, and the closest known case."""
+
+    scored: Unlike
+    prediction: Prediction
+    graph: AttributedGraph
+
+    @property
+    def header(self) -> list[str]:
+        """Columns of a CSV file; `answer` is empty where there is none."""
+        return ["answer", "unlike", "closest", "note"]
+
+    def row(self, i: int) -> list[str | float]:
+        """Cells of the i-th node."""
+        return ["" if value is None else value for value in self.values(i).values()]
+
+    def values(self, i: int) -> dict[str, Any]:
+        """The i-th node as JSON has it."""
+        none = bool(self.scored.no_answer[i])
+        return {
+            "answer": None if none else self.graph.class_names[self.prediction.classes[i]],
+            "unlike": float(self.scored.score[i]),
+            "closest": self.graph.node_names[self.prediction.neighbors[i, 0]],
+            "note": FAR if none else None,
+        }
+
+    def arrow_types(self, pa: Any) -> dict[str, Any]:
+        """Types of :meth:`values` in a Parquet file."""
+        return {"answer": pa.string(), "unlike": pa.float64(), "closest": pa.string(), "note": pa.string()}

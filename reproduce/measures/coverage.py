@@ -1,0 +1,56 @@
+"""Coverage and size of prediction sets on the test nodes, with nodes that were held out before training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reproduce.job import Job
+from se_gnn.baselines import baseline
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.graph import AttributedGraph
+from se_gnn.memory.calibration import with_calibration
+from se_gnn.memory.scores import Scores, aps_scores, diffused, lac_scores
+from se_gnn.memory.sets import prediction_sets, quantile
+from se_gnn.training import train
+
+
+def measure(job: Job, device: str) -> dict[str, Any]:
+    """Coverage and mean size of each kind of set."""
+    settings = job.series.settings
+    graph = with_calibration(load_dataset(job.series.dataset, seed=job.seed), settings["share"], seed=job.seed)
+    coverage, figures = settings["coverage"], {}
+    if job.series.method == "se-gnn":
+        trained = train(graph, Config.from_dict(settings["method"]), seed=job.seed, device=device)
+        for method in ("lac", "aps", "daps"):
+            found = prediction_sets(trained, graph.test, coverage=coverage, method=method, seed=job.seed)
+            figures |= {f"{method}_coverage": found.covered(graph.labels), f"{method}_size": found.mean_size}
+        return {**figures, "accuracy": trained.predict(graph.test).accuracy(graph.labels)}
+    fitted = baseline(job.series.method, **settings["method"]).fit(graph, seed=job.seed, device=device)
+    probabilities = fitted.predict_proba().astype(np.float64)
+    for method, scores in scores_of(probabilities, graph, job.seed).items():
+        figures |= cut(scores, graph, coverage, method)
+    right = probabilities[graph.test].argmax(axis=1) == graph.labels[graph.test]
+    return {**figures, "accuracy": float(right.mean())}
+
+
+def scores_of(probabilities: Scores, graph: AttributedGraph, seed: int) -> dict[str, Scores]:
+    """The same scores from the probabilities of a network, of all nodes."""
+    everyone = np.arange(graph.num_nodes)
+    adaptive = aps_scores(probabilities, np.random.default_rng(seed).random(graph.num_nodes))
+    return {
+        "lac": lac_scores(probabilities),
+        "aps": adaptive,
+        "daps": diffused(adaptive, everyone, graph, everyone),
+    }
+
+
+def cut(scores: Scores, graph: AttributedGraph, coverage: float, method: str) -> dict[str, float]:
+    """Coverage and mean size on the test nodes."""
+    held = graph.calibration
+    threshold = quantile(scores[held, graph.labels[held]], coverage)
+    members = scores[graph.test] <= threshold
+    covered = members[np.arange(len(members)), graph.labels[graph.test]]
+    return {f"{method}_coverage": float(covered.mean()), f"{method}_size": float(members.sum(axis=1).mean())}

@@ -1,0 +1,46 @@
+"""Which nodes to label next: test accuracy by the number of labels, chosen by `suggest` or at random, on Cora."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduce.job import Series
+from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import se_gnn_settings
+from reproduce.store import Store
+
+TITLE = "What to label next: accuracy by the number of labels, suggested or drawn"
+ELSEWHERE = True  # on docs/suggest.md
+DATASET = "cora"
+CHOICES = {"suggested": "suggested", "random": "drawn at random"}
+LABELS = (7, 14, 28, 42, 56, 70, 105, 140)  # one per class at first, 140 as in the public split
+ABOUT = """\
+Cora, default preset, mean and standard deviation of the test accuracy over the seeds. At first one node of each class
+is labeled, drawn by the seed, the same for both. Then nodes are chosen from all that neither validate nor test, get
+their labels, and the model is trained again, up to the 140 labels of the public split. Full split: the 20 labeled nodes
+per class that it has."""
+
+
+def chosen_by(choice: str) -> Series:
+    """Labels that come by one way of choosing; ``full`` is the public split."""
+    settings = {"config": se_gnn_settings(DATASET, "best"), "labels": list(LABELS), "choice": choice}
+    return Series(kind="suggest", dataset=DATASET, method="se-gnn", variant=choice, settings=settings)
+
+
+def series() -> list[Series]:
+    """Both ways, and the full split."""
+    return [chosen_by(choice) for choice in (*CHOICES, "full")]
+
+
+def render(store: Store, pictures: Path) -> str:
+    """A row per way of choosing that was run."""
+    rows = []
+    for choice, name in CHOICES.items():
+        found = store.of(chosen_by(choice))
+        if found:
+            rows.append([name, *(spread(found, "accuracy", item=i, usual=10) for i in range(len(LABELS)))])
+    if not rows:
+        return "> Not run yet: `make reproduce-suggest`."
+    whole = store.of(chosen_by("full"))
+    full = f"Full split: {spread(whole, 'accuracy', item=0, usual=10)}." if whole else ""
+    return paragraphs(ABOUT, table(["labels", *map(str, LABELS)], rows), full)
