@@ -2,24 +2,24 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from memory.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.memory import suggest as module
 from se_gnn.memory.suggest import FLOOR, suggest
+from se_gnn.memory.unlike import similarities
 
 
 def worth(trained, candidates, represented, chosen):
     """F(S) of the docstring, by loops."""
     graph = trained.graph
-    h = torch.nn.functional.normalize(trained.embeddings, dim=1).numpy().astype(np.float64)
-    known = [max(float(h[j] @ h[i]) for i in graph.train) for j in represented]
-    scale = float(torch.tensor([1 - value for value in known]).median())
+    everyone = np.arange(graph.num_nodes)
+    cosines = similarities(graph, everyone, everyone, smoothed=True)
+    scale = float(np.median([1 - max(cosines[j, i] for i in graph.train) for j in represented]))
     probabilities = trained.predict(represented).probabilities.max(axis=1)
     total = 0.0
     for j, p in zip(represented, probabilities):
-        best = max(float(np.exp(-(1 - h[j] @ h[i]) / scale)) for i in [*graph.train, *chosen])
+        best = max(float(np.exp(-(1 - cosines[j, i]) / scale)) for i in [*graph.train, *chosen])
         total += (FLOOR + 1 - min(float(p), 1)) * best
     return total
 

@@ -1,8 +1,9 @@
 r"""Which nodes to label next: uncertain, unlike what is labeled, and representative of many others.
 
-One measure has all three. Let :math:`k(i, j) = \exp(-(1 - \cos(h_i, h_j)) / \sigma)` say how well a label of node i
-would tell about node j, and :math:`w_j` how uncertain node j is. The labeled nodes L tell about j as the nearest of
-them does, and a choice S is worth
+One measure has all three. Let :math:`k(i, j) = \exp(-(1 - \cos(z_i, z_j)) / \sigma)` say how well a label of node i
+would tell about node j, with attributes z smoothed over the graph (`se_gnn.memory.unlike`): with few labels they are a
+better map than embeddings that learned from so few. Let :math:`w_j` say how uncertain node j is. The labeled nodes L
+tell about j as the nearest of them does, and a choice S is worth
 
 .. math:: F(S) = \sum_j w_j \max_{i \in L \cup S} k(i, j).
 
@@ -10,7 +11,7 @@ A node adds much where many nodes are near it (representative), none of which is
 before (unlike what is known), and whose predictions are uncertain. F is submodular, so that taking the node that adds
 most, again and again, reaches at least 1 - 1/e of what the best choice would. The scale sigma is the median of 1 - cos
 between a node and its nearest labeled node. Labels of nodes that are not labeled are never looked at. Shapes: P
-candidates, J nodes that are to be represented, D dimensions.
+candidates, J nodes that are to be represented.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import PARTS, IntArray
+from se_gnn.memory.scores import Scores
+from se_gnn.memory.unlike import similarities
 from se_gnn.model import TrainedModel
 
 COUNT = 20
@@ -42,8 +42,8 @@ class Suggestion:
     name: str
     predicted: str
     uncertainty: float  # 1 - probability of the predicted class
-    nearest: str  # the labeled node that its embedding is most similar to
-    similarity: float  # cosine of the two embeddings
+    nearest: str  # the labeled node whose smoothed attributes are most similar
+    similarity: float  # cosine of the two
     represents: int  # nodes nearer to it than to anything labeled or suggested before
     worth: float  # what it adds to F, as a share of all that could still be added
 
@@ -71,10 +71,9 @@ def suggest(
     certain[probabilities.nodes] = np.minimum(probabilities.probabilities.max(axis=1), 1)
     classes = np.zeros(graph.num_nodes, np.int64)
     classes[probabilities.nodes] = probabilities.classes
-    h = normalize(trained.embeddings.detach().to("cpu", torch.float32), dim=1)
-    weights = torch.from_numpy(FLOOR + 1 - certain[represented])
+    weights = FLOOR + 1 - certain[represented].astype(np.float64)
     found = []
-    for place, worth, represents, labeled, similarity in _greedy(h, graph, chosen_from, represented, weights, count):
+    for place, worth, represents, labeled, similarity in _greedy(graph, chosen_from, represented, weights, count):
         node = int(chosen_from[place])
         found.append(
             Suggestion(
@@ -92,25 +91,29 @@ def suggest(
 
 
 def _greedy(
-    h: Tensor, graph: AttributedGraph, candidates: IntArray, represented: IntArray, weights: Tensor, count: int
+    graph: AttributedGraph, candidates: IntArray, represented: IntArray, weights: Scores, count: int
 ) -> Iterator[tuple[int, float, int, int, float]]:
     """Position of each chosen candidate, its worth, how many it represents, its nearest labeled node and cosine."""
-    labeled = h[torch.tensor(graph.train)]
-    cosines, nearest = (h[candidates] @ labeled.T).max(dim=1)
-    known = (h[represented] @ labeled.T).max(dim=1).values  # [J]
-    scale = max(float((1 - known).median()), 1e-6)
-    kernel = torch.exp(-(1 - h[candidates] @ h[represented].T) / scale)  # [P, J]
-    cover = torch.exp(-(1 - known) / scale)
-    free = torch.ones(len(candidates), dtype=torch.bool)
+    rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
+    cosines = similarities(graph, rows, columns, smoothed=True)
+    asked, told = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
+    to_labeled = cosines[:, len(represented) :]
+    known = to_labeled[told].max(axis=1)  # [J]
+    scale = max(float(np.median(1 - known)), 1e-6)
+    kernel = np.exp(-(1 - cosines[asked, : len(represented)]) / scale)  # [P, J]
+    cover = np.exp(-(1 - known) / scale)
+    nearest = to_labeled[asked].argmax(axis=1)
+    free = np.ones(len(candidates), dtype=bool)
     for _ in range(count):
-        gains = (kernel - cover).clamp_(min=0) @ weights  # [P]
-        place = int(gains.masked_fill(~free, -1.0).argmax())
+        gains = np.maximum(kernel - cover, 0) @ weights  # [P]
+        place = int(np.where(free, gains, -1.0).argmax())
         free[place] = False
-        left = float((weights * (1 - cover).clamp(min=0)).sum())
+        left = float(weights @ np.maximum(1 - cover, 0))
         represents = int(((kernel[place] > cover) & (kernel[place] > NEAR)).sum())
         worth = float(gains[place]) / left if left > 0 else 0.0
-        yield place, worth, represents, int(graph.train[int(nearest[place])]), float(cosines[place].clamp(-1, 1))
-        cover = torch.maximum(cover, kernel[place])
+        cosine = float(np.clip(to_labeled[asked[place], nearest[place]], -1, 1))
+        yield place, worth, represents, int(graph.train[nearest[place]]), cosine
+        cover = np.maximum(cover, kernel[place])
 
 
 def _candidates(graph: AttributedGraph) -> IntArray:
