@@ -67,3 +67,10 @@ def test_the_page_on_the_explorer_names_every_option(run):
 def test_the_container_runs_as_an_ordinary_user():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
     assert lines.index("USER se-gnn") < next(i for i, line in enumerate(lines) if line.startswith("ENTRYPOINT"))
+
+
+def test_a_server_starts_without_what_only_training_needs():
+    heavy = ("sklearn", "pandas", "matplotlib")
+    code = f"import sys, se_gnn.apps.explorer; print([one for one in {heavy} if one in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,6 +1,7 @@
 """How good some predictions are, by scikit-learn's metrics. Shapes: T nodes, C classes, B bins.
 
-`report`, `evaluate`, `metrics.json` and the results of `reproduce` all take their figures from here.
+`report`, `evaluate`, `metrics.json` and the results of `reproduce` all take their figures from here. scikit-learn is
+imported at use: it takes as long as all else that a server needs to start.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn import metrics
-from sklearn.calibration import calibration_curve
 
 from se_gnn.figures import known
 from se_gnn.graph.attributed import FloatArray, IntArray
@@ -65,6 +64,8 @@ def classification_metrics(
     >>> round(figures["accuracy"], 3), figures["balanced_accuracy"], figures["roc_auc"], figures["confusion"]
     (0.667, 0.75, 1.0, [[1, 0], [1, 1]])
     """
+    from sklearn import metrics
+
     num_classes = probabilities.shape[1]
     shares = np.clip(probabilities.astype(np.float64), 0, 1)  # sums of float32 weights may pass 1
     predicted = probabilities.argmax(axis=1)
@@ -101,6 +102,8 @@ def confusion_matrix(truth: IntArray, predicted: IntArray, num_classes: int) -> 
     >>> confusion_matrix(np.array([0, 0, 1]), np.array([0, 1, 1]), 2).tolist()
     [[1, 1], [0, 1]]
     """
+    from sklearn import metrics
+
     if not len(truth):
         return np.zeros((num_classes, num_classes), np.int64)
     return np.asarray(metrics.confusion_matrix(truth, predicted, labels=np.arange(num_classes)), dtype=np.int64)
@@ -121,6 +124,8 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
         return Calibration((), 0.0)
     sure = np.clip(probabilities.max(axis=1).astype(np.float64), 0, 1)
     right = probabilities.argmax(axis=1) == truth
+    from sklearn.calibration import calibration_curve
+
     accuracies, means = calibration_curve(right, sure, n_bins=num_bins, pos_label=True)
     # the bins of `calibration_curve`, which does not say how many nodes each holds: a bin holds its upper end
     number = np.searchsorted(np.linspace(0, 1, num_bins + 1)[1:-1], sure)

@@ -50,7 +50,7 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     """A page of a browser that has seen nothing yet; any error on it, and any address elsewhere, fails the test."""
     context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 900}, accept_downloads=True)
     opened = context.new_page()
-    opened.set_default_timeout(10_000)
+    opened.set_default_timeout(30_000)  # a machine may be busy with other things
     wrong: list[str] = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)

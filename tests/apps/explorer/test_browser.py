@@ -19,7 +19,7 @@ NODE = UNLABELED
 
 def until(page, expression):
     """Wait until an expression is true; Playwright's own way needs `eval`, which the pages forbid."""
-    for _ in range(200):
+    for _ in range(1000):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(25)

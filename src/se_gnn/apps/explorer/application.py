@@ -10,7 +10,7 @@ from se_gnn.apps.explorer.states import MOST_CRUCIAL, WHOLE, NodeState, TableSta
 from se_gnn.apps.explorer.views import Views
 from se_gnn.apps.service.api import LONGEST_SEARCH
 from se_gnn.apps.service.application import service
-from se_gnn.apps.service.models import LARGEST_ID, MOST_NODES
+from se_gnn.apps.service.models import LARGEST_ID, MOST_NEAREST, MOST_NODES
 from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import ProblemError, WebSettings
@@ -90,7 +90,7 @@ def _query(
 
 def _state(
     node: Annotated[int, Path(ge=0, le=LARGEST_ID)],
-    num_nearest: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    num_nearest: Annotated[int | None, Query(ge=1, le=MOST_NEAREST)] = None,
     node_weight: Annotated[float | None, Query(ge=0, le=1)] = None,
     without: Annotated[list[int], Query(max_length=MOST_NODES)] = [],  # noqa: B006 - never changed
     edges: Annotated[int, Query(ge=0, le=MOST_CRUCIAL)] = CRUCIAL_EDGES,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from se_gnn.apps.service import answers, models
-from se_gnn.apps.service.models import LARGEST_ID, MOST_EDGES, MOST_NODES, MOST_ROWS
+from se_gnn.apps.service.models import LARGEST_ID, MOST_EDGES, MOST_EXPLAINED, MOST_NEAREST, MOST_NODES, MOST_ROWS
 from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort
 from se_gnn.apps.service.openapi import EXPLANATION
 from se_gnn.apps.service.store import Store
@@ -70,9 +70,9 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     async def explain(
         node: NodePath,
         k: Annotated[
-            int, Query(ge=1, le=MOST_NODES, description="neighbors with their matched edges and shared attributes")
+            int, Query(ge=1, le=MOST_EXPLAINED, description="neighbors with matched edges and shared attributes")
         ] = 5,
-        num_nearest: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="K, other than the model's")] = None,
+        num_nearest: Annotated[int | None, Query(ge=1, le=MOST_NEAREST, description="K, not the model's")] = None,
         node_weight: Annotated[float | None, Query(ge=0, le=1, description="lambda, other than the model's")] = None,
         without: Annotated[
             list[int], Query(max_length=MOST_NODES, description="positions of labeled nodes that do not vote")

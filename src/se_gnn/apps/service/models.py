@@ -11,6 +11,8 @@ from se_gnn.apps.service.node_table import Outcome, Part
 MOST_NODES = 1000  # of one request
 MOST_ROWS = 200  # of one page
 MOST_EDGES = 5000  # of one page
+MOST_EXPLAINED = 20  # neighbors with matched edges: a hub has thousands of them
+MOST_NEAREST = 1000  # K of a what-if: each neighbor is left out in turn
 LARGEST_ID = 2**31 - 1
 LONGEST_NAME = 10_000
 
@@ -153,7 +155,7 @@ class WhatIfRequest(Answer):
     """Other settings of the vote on one node; None: as the model has it."""
 
     node: NodeKey
-    num_nearest: int | None = Field(None, ge=1, le=LARGEST_ID, description="K")
+    num_nearest: int | None = Field(None, ge=1, le=MOST_NEAREST, description="K")
     node_weight: float | None = Field(None, ge=0, le=1, description="lambda")
     without: list[NodeKey] = Field(default=[], max_length=MOST_NODES, description="labeled nodes that do not vote")
 

@@ -50,4 +50,4 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: schema}} for status in statuses}
 
 
-PROBLEMS = problem_responses(400, 401, 403, 404, 405, 413, 422, 429, 500, 503)
+PROBLEMS = problem_responses(400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)

@@ -15,6 +15,9 @@ export async function show(address, { push = false, whole = false } = {}) {
     const answer = await fetch(address, { headers: { Accept: "text/html" }, signal: stop.signal });
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (answer.redirected && new URL(answer.url).pathname === "/sign-in") return location.assign(answer.url);
+    if (answer.ok && answer.headers.get("X-Model") !== document.getElementById("trouble").dataset.model) {
+      return location.assign(address); // another model is served now: nothing of the old page may stay
+    }
     if (!answer.ok) throw new Error(page.querySelector(".lede")?.textContent ?? `status ${answer.status}`);
   } catch (error) {
     if (turn !== asked || error.name === "AbortError") return undefined;
