@@ -18,8 +18,8 @@ DATASETS = ("cora", "pubmed")
 ABOUT = """\
 Table 2 has the mean over five seeds; more of them show what five can hide. On PubMed single seeds differ a lot: where
 training goes wrong, the labeled nodes are learned by heart at once. The authors' repository lists a few results of its
-own, on PubMed for seeds 12 to 15; their code itself, run unchanged but for its imports on one H200 with seeds 0 to 4, 12
-and 13, differs between seeds as ours does."""
+own, on PubMed for seeds 12 to 15; their code itself, run unchanged but for its imports on one H200 with seeds 0 to 4,
+12 and 13, differs between seeds as ours does."""
 
 
 def many_seeds(dataset: str) -> Series:

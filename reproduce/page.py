@@ -45,7 +45,8 @@ def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
     sections = [INTRODUCTION, f"## {goals.TITLE}\n\n{goals.render(store)}\n"]
     for name, experiment in shown.items():
         text = experiment.render(store, pictures).strip()
-        sections.append(f"## {experiment.TITLE}\n\n{text}\n\n{made_by(name, experiment, store, machines)}\n")
+        made = made_by(name, experiment, store, machines) if experiment.series() else ""  # people, and no job, made it
+        sections.append(paragraphs(f"## {experiment.TITLE}", text, made) + "\n")
     if machines:
         lines = "\n".join(f"- {_letter(i)}: {machine}" for i, machine in enumerate(machines))
         sections.append(f"## Time and machines\n\n{time_table(shown, store)}\n\n{TIME_NOTE}\n\n{lines}\n")

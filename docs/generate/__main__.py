@@ -1,8 +1,9 @@
 """Write what the pages take from the code.
 
 python -m docs.generate presets      # the tables of settings, docs/method.md
-python -m docs.generate examples     # the output of commands, command-line.md, README.md, memory.md; trains on digits
+python -m docs.generate examples     # the output of commands: command-line, README, memory, rating; trains on digits
 python -m docs.generate pictures     # docs/images; trains on digits
+python -m docs.generate rating       # docs/images/rating-*.png; trains on digits, needs chromium
 python -m docs.generate screenshots  # docs/images/explorer-*.png; trains on the tables of an example, needs chromium
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate guides       # figures of the guides, out of results and searches
@@ -18,6 +19,7 @@ from docs.generate.guides import write_guides
 from docs.generate.notebooks import write_notebooks
 from docs.generate.pictures import write_pictures
 from docs.generate.presets import write_presets
+from docs.generate.rating_pictures import write_rating_pictures
 from docs.generate.screenshots import write_screenshots
 
 PARTS = {
@@ -26,6 +28,7 @@ PARTS = {
     "examples": write_examples,
     "pictures": write_pictures,
     "screenshots": write_screenshots,
+    "rating": write_rating_pictures,
     "notebooks": write_notebooks,
 }
 

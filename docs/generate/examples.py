@@ -16,7 +16,12 @@ from pathlib import Path
 from docs.generate.blocks import ROOT
 from typer.testing import CliRunner
 
-PAGES = (ROOT / "docs" / "command-line.md", ROOT / "README.md", ROOT / "docs" / "memory.md")
+PAGES = (
+    ROOT / "docs" / "command-line.md",
+    ROOT / "README.md",
+    ROOT / "docs" / "memory.md",
+    ROOT / "docs" / "rating.md",
+)
 WIDTH = "80"
 _BLOCK = re.compile(r"(<!-- [^>]*first (\d+) lines -->\n)?^```text\n\$ (se-gnn [^\n]*)\n.*?^```", flags=re.S | re.M)
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docs.generate.blocks import ROOT
 
@@ -30,8 +30,10 @@ def write_screenshots() -> None:
     """Train, serve the models, take the pictures; needs playwright and chromium."""
     from playwright.sync_api import sync_playwright
 
+    from se_gnn.apps.explorer import create_app
+
     accounts, digits = _accounts(), _digits()
-    with _serving(accounts) as tables, _serving(digits) as pictures, sync_playwright() as driver:
+    with serving(create_app(accounts)) as tables, serving(create_app(digits)) as pictures, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for kind, (width, height) in WIDTHS.items():
             page = browser.new_page(viewport={"width": width, "height": height})
@@ -48,20 +50,18 @@ def write_screenshots() -> None:
                     page.locator("figure.own svg").focus()
                     page.keyboard.press("ArrowRight")  # a match is lit
                     page.evaluate("window.scrollTo(0, 0)")
-                _write(page.screenshot(full_page=name == "node"), IMAGES / f"explorer-{name}-{kind}.png")
+                write_picture(page.screenshot(full_page=name == "node"), IMAGES / f"explorer-{name}-{kind}.png")
         browser.close()
 
 
 @contextlib.contextmanager
-def _serving(store: Store) -> Iterator[str]:
-    """The address of the explorer while it runs."""
+def serving(app: Any) -> Iterator[str]:
+    """The address of an application while it runs."""
     import uvicorn
-
-    from se_gnn.apps.explorer import create_app
 
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(store), log_level="error", ws="none"))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:
@@ -106,7 +106,7 @@ def _most_suspicious(store: Store) -> int:
     return int(graph.test[prediction.probabilities[graph.test, rarer].argmax()])
 
 
-def _write(content: bytes, path: Path) -> None:
+def write_picture(content: bytes, path: Path) -> None:
     """A picture of few colors takes a third of the room."""
     from PIL import Image
 

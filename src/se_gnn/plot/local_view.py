@@ -5,12 +5,13 @@ Shapes: P nodes shown, S edges shown, M edges of the explained node's local grap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, EdgeMatches, Explanation, Neighbor
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 MOST_EDGES = 30  # of one local graph; the others are counted
@@ -84,6 +85,28 @@ def neighbor_view(neighbor: Neighbor, explanation: Explanation, target: LocalVie
         key=lambda edge: (min(numbers.get(edge, (np.inf,))), -similarity.get(edge, -np.inf)),
     )
     return _view(explanation, neighbor.node, ranked, similarity, numbers, most_edges)
+
+
+def plain_view(
+    explanation: Explanation,
+    center: int,
+    edge_ids: IntArray,
+    numbers: Mapping[int, tuple[int, ...]],
+    *,
+    most_edges: int,
+) -> LocalView:
+    """A local graph without similarities, whatever a method says of it: numbered edges first, then by distance."""
+    ranked = by_distance(explanation.graph, center, edge_ids)
+    ranked.sort(key=lambda edge: min(numbers.get(edge, (np.inf,))))
+    return _view(explanation, center, ranked, {}, dict(numbers), most_edges)
+
+
+def by_distance(graph: AttributedGraph, center: int, edge_ids: IntArray) -> list[int]:
+    """The edges of a local graph, those nearest to the center first; of equally near ones the lower id."""
+    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(edge_ids.tolist(), graph.edges[edge_ids].tolist())}
+    toward = _edges_toward(center, ends)
+    away = {node: len(path) for node, path in toward.items()}
+    return sorted(ends, key=lambda edge: (sum(away.get(end, len(ends)) for end in ends[edge]), edge))
 
 
 def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:

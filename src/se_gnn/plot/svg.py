@@ -71,6 +71,20 @@ def local_graph_pictures(
     ]
 
 
+def plain_picture(view: LocalView, points: Points, explanation: Explanation) -> LocalGraphPicture:
+    """A local graph of the explanation's graph, nodes at given places, without similarities and names."""
+    svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=None)
+    return LocalGraphPicture(view, svg)
+
+
+def class_mark(label: int) -> str:
+    """The mark of a class, for legends."""
+    root = ElementTree.Element("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
+    style = class_style(label)
+    _shape(root, style.marker, 0, 0, 8, {"fill": style.color, "stroke": INK, "stroke-width": "0.8"})
+    return ElementTree.tostring(root, encoding="unicode")
+
+
 def _own_links(target: LocalView) -> Links:
     """Each shown edge of the explained node stands for itself; its similarity is its importance."""
     return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
@@ -95,7 +109,7 @@ def _draw(
     explanation: Explanation,
     center: int,
     *,
-    own: bool,
+    own: bool | None,
     href: Href | None,
 ) -> str:
     root = ElementTree.Element(
@@ -109,8 +123,9 @@ def _draw(
     )
     paths = edge_paths(view, points)
     _draw_edges(root, view, paths, links, explanation, own=own)
-    _draw_nodes(root, view, points, explanation, href)
-    _draw_numbers(root, view, number_places(view, points, paths, _names(view, explanation)), links)
+    names = _names(view, explanation) if own is not None else []
+    _draw_nodes(root, view, points, explanation, href, names)
+    _draw_numbers(root, view, number_places(view, points, paths, names), links)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -126,7 +141,7 @@ def _in_words(view: LocalView, name: str) -> str:
 
 
 def _draw_edges(
-    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool
+    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool | None
 ) -> None:
     edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
@@ -137,8 +152,8 @@ def _draw_edges(
         look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
         group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
-        meaning = _meaning(value, links.get(edge, []), own=own)
-        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}: {meaning}"
+        meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
+        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}{meaning}"
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
         for part, piece in enumerate(pieces(rough * _DOWN, parts)):
@@ -148,7 +163,9 @@ def _draw_edges(
                 ElementTree.SubElement(group, "line", ends | color)
 
 
-def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None) -> None:
+def _draw_nodes(
+    root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None, names: list[str]
+) -> None:
     graph, places = explanation.graph, points * _DOWN
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
     short = max(len(name) for name in graph.class_names) <= 2
@@ -172,7 +189,7 @@ def _draw_nodes(root: Svg, view: LocalView, points: Points, explanation: Explana
         if short and label != UNKNOWN:
             letter = readable(graph.class_names[label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    for name, point in zip(_names(view, explanation), points[1:]):
+    for name, point in zip(names, points[1:]):
         x, y = name_place(point, name) * _DOWN
         _text(root, name, x, y + 4, 11.5, FAINT, "name")
 

@@ -131,6 +131,8 @@ def _data(graph: AttributedGraph) -> list[Fact]:
         Fact("validation", f"{len(graph.val):,}", "nodes that chose the best epoch"),
         Fact("test", f"{len(graph.test):,}", "nodes that the training never saw the class of"),
     ]
+    if len(graph.calibration):
+        facts.append(Fact("calibration", f"{len(graph.calibration):,}", "nodes held out for sets with a guarantee"))
     if alone:
         facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
     if unknown:

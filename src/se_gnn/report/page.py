@@ -25,6 +25,7 @@ from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
 from se_gnn.report.node import node_parts
 from se_gnn.report.node_image import NodeImages
 from se_gnn.report.predictions import prediction_table
+from se_gnn.report.set_table import set_table
 from se_gnn.report.templating import page_environment
 from se_gnn.similarity import measure_named
 
@@ -76,6 +77,7 @@ def report_html(
         reliability=reliability_diagram(card.calibration),
         predictions=prediction_table(prediction, graph, explained=wanted),
         memory=labeled_memory(trained),
+        sets=set_table(trained),
         misleading=misleading[:MOST_MISLEADING],
         num_misleading=len(misleading),
         numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),

@@ -26,6 +26,8 @@ from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.memory import memory
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
+from se_gnn.apps.cli.rate import rate
+from se_gnn.apps.cli.ratings import ratings
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
@@ -160,6 +162,17 @@ app.command(
         "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
     )
 )(report)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn rate model --out ratings.sqlite\n"
+        "  se-gnn rate cora citeseer pubmed --out ratings.sqlite --items 30"
+    )
+)(rate)
+app.command(epilog="\b\nExamples:\n  se-gnn ratings ratings.sqlite\n  se-gnn ratings ratings.sqlite --out answers.csv")(
+    ratings
+)
 app.command(epilog="\b\nExamples:\n  se-gnn audit model\n  se-gnn audit model --out audit.csv --top 30")(audit)
 app.command(epilog="\b\nExamples:\n  se-gnn suggest model --count 20\n  se-gnn suggest model --out next.csv")(suggest)
 app.command(epilog="\b\nExamples:\n  se-gnn certify model\n  se-gnn certify model --out flips.jsonl")(certify)

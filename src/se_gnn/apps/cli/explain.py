@@ -10,7 +10,7 @@ import typer
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, node_id, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
-from se_gnn.display import node_values, printable_name
+from se_gnn.display.terminal import printable_name
 from se_gnn.figures import number
 from se_gnn.progress import compilation_said
 
@@ -101,6 +101,8 @@ def _neighbors(explanation: Explanation, k: int) -> str:
 
 def _rows(explanation: Explanation) -> list[str]:
     """The rows of the node and the closest labeled node as their table has them, columns that agree first."""
+    from se_gnn.display.rows import node_values
+
     graph, closest = explanation.graph, explanation.neighbors[0]
     if graph.raw is None and graph.columns is None:
         return []

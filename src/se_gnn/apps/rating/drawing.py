@@ -1,0 +1,79 @@
+"""The two pictures of a pair, drawn like the paper's Figure 4, and alike for every method.
+
+Nodes stand about where one t-SNE of the attributes of both local graphs puts them; the color is the class; edges of the
+same number are matched. Which edges of the target are numbered does not depend on the method: those nearest to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from se_gnn.explain import Explanation
+from se_gnn.graph import local_graphs
+from se_gnn.graph.attributed import IntArray
+from se_gnn.plot.feature_layout import placed_by_features
+from se_gnn.plot.local_view import by_distance, plain_view
+from se_gnn.plot.projection import apart
+from se_gnn.plot.svg import plain_picture
+
+MOST_EDGES = 16  # of one picture
+LEAST = 0.36  # between two nodes of a picture, which reaches from -1 to 1: so much keeps numbers and nodes apart
+NUMBERED = 5  # as many as there are colors of numbers
+
+
+@dataclass(frozen=True, slots=True)
+class PairPictures:
+    """What a rater sees."""
+
+    target: str
+    neighbor: str
+    notes: tuple[str, str]  # how much of each local graph is drawn
+    classes: tuple[int, ...]  # that the nodes drawn have
+
+
+def local_edges(explanation: Explanation, node: int) -> IntArray:
+    """The edges of a node's local graph, as the model that explains takes it."""
+    settings = explanation.settings
+    rows = local_graphs(explanation.graph, np.array([node]), settings.hops, settings.max_edges)
+    return rows.row(0).astype(np.int64)
+
+
+def numbered_edges(explanation: Explanation) -> IntArray:
+    """The edges of the target that are numbered: those nearest to it."""
+    ranked = by_distance(explanation.graph, explanation.node, explanation.edge_ids)
+    return np.array(ranked[:NUMBERED], dtype=np.int64)
+
+
+def draw_pair(explanation: Explanation, neighbor: int, others: IntArray, matched: IntArray) -> PairPictures:
+    """The target beside a labeled node.
+
+    Args:
+        explanation: of the target.
+        neighbor: the labeled node.
+        others: edges of its local graph.
+        matched: those that the numbered edges of the target are matched with; empty: there are none to match with.
+    """
+    graph, edges = explanation.graph, numbered_edges(explanation)
+    own = {edge: (number,) for number, edge in enumerate(edges.tolist(), start=1)} if len(matched) else {}
+    theirs: dict[int, tuple[int, ...]] = {}
+    for number, edge in enumerate(matched.tolist(), start=1):
+        theirs[edge] = (*theirs.get(edge, ()), number)
+    views = [
+        plain_view(explanation, explanation.node, explanation.edge_ids, own, most_edges=MOST_EDGES),
+        plain_view(explanation, neighbor, others, theirs, most_edges=MOST_EDGES),
+    ]
+    places = [apart(points, min(LEAST, 1.5 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
+    drawn = [plain_picture(view, points, explanation).svg for view, points in zip(views, places)]
+    shown = np.unique(np.concatenate([graph.labels[view.nodes] for view in views]))
+    notes = [_note(len(view.edges), view.hidden) for view in views]
+    return PairPictures(drawn[0], drawn[1], (notes[0], notes[1]), tuple(shown.tolist()))
+
+
+def _note(shown: int, hidden: int) -> str:
+    if not shown:
+        return "no edges"
+    if hidden:
+        return f"{shown} of {shown + hidden:,} edges drawn"
+    return "1 edge" if shown == 1 else f"{shown} edges"
