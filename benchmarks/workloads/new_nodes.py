@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import ours
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
-from benchmarks.measure import Outcome, RunSettings
+from benchmarks.measure import Outcome, RunSettings, Spread
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import PARTS
 from se_gnn.graph.extended import NewNodes
@@ -30,7 +30,7 @@ def arriving(case: Case, run: RunSettings) -> Outcome:
         extension = extend(fresh, new)
         seconds.append(time.perf_counter() - start)
     return Outcome(
-        figures={"time": seconds},
+        figures={"time": Spread.of(seconds)},
         samples={"ours": seconds},
         details={"new nodes": len(extension.new), "new edges": len(new.pairs), "known nodes": known.num_nodes},
     )
