@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import threading
 import time
 
+import httpx
 import jsonschema
 import numpy as np
 import pytest
 
-from se_gnn.apps.service import Store, create_app
+from se_gnn.apps.service import Store, answers, create_app
 from se_gnn.explain import Explainer, WhatIf, schema
 from strategies import HUB, ISOLATED, UNLABELED
 from web_client import UNLIMITED, Client
@@ -157,3 +161,28 @@ def test_the_map_has_every_node_once_within_its_bounds(client, hub):
     assert sorted(found["node"]) == list(range(hub.graph.num_nodes))
     assert all(0 <= value <= found["steps"] for axis in ("x", "y") for value in found[axis])
     assert sum(found["labeled"]) == len(hub.graph.train)
+
+
+def test_a_heavy_node_takes_a_worker_and_not_the_server(store, monkeypatch):
+    """While one explanation takes its time, the server lives, and what does not fit is told when to ask again."""
+    gate = threading.Event()
+    explained = Explainer(store.snapshot.trained).explain(0)
+    monkeypatch.setattr(answers, "explanation", lambda *_: explained if gate.wait(30) else None)
+    app = create_app(store, dataclasses.replace(UNLIMITED, workers=1, waiting=1))
+
+    async def scenario():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            heavy = [asyncio.create_task(client.get("/v1/nodes/0/explanation")) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            alive = await asyncio.wait_for(client.get("/healthz"), 5)
+            full = await client.get("/v1/nodes/1/explanation")
+            gate.set()
+            done = await asyncio.gather(*heavy)
+        return alive, full, done
+
+    alive, full, done = asyncio.run(scenario())
+    assert alive.status_code == 200
+    assert problem(full, 503)
+    assert full.headers["retry-after"] == "1"
+    assert [answer.status_code for answer in done] == [200, 200]

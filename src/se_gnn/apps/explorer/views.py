@@ -18,6 +18,7 @@ from se_gnn.report.charts import reliability_diagram
 from se_gnn.report.node import node_part
 from se_gnn.report.node_image import NodeImages
 from se_gnn.report.predictions import Row
+from se_gnn.report.set_table import set_table
 from se_gnn.similarity import measure_named
 
 STYLES = (
@@ -55,7 +56,13 @@ class Views:
         table_of(snapshot)  # or 503
         assert snapshot.prediction is not None
         card = model_card(snapshot.trained, snapshot.prediction)
-        return self._render("model_page.html", snapshot, card=card, reliability=reliability_diagram(card.calibration))
+        return self._render(
+            "model_page.html",
+            snapshot,
+            card=card,
+            reliability=reliability_diagram(card.calibration),
+            sets=set_table(snapshot.trained),
+        )
 
     def _render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         text: str = self._pages.environment.get_template(template).render(**self._known(snapshot), **values)

@@ -19,7 +19,7 @@ from se_gnn.plot.projection import apart
 from se_gnn.plot.svg import plain_picture
 
 MOST_EDGES = 16  # of one picture
-LEAST = 0.36  # between two nodes of a picture, which reaches from -1 to 1: so much keeps numbers and nodes apart
+LEAST = 0.45  # between two nodes of a picture, which reaches from -1 to 1: so much keeps numbers and nodes apart
 NUMBERED = 5  # as many as there are colors of numbers
 
 
@@ -64,7 +64,7 @@ def draw_pair(explanation: Explanation, neighbor: int, others: IntArray, matched
         plain_view(explanation, explanation.node, explanation.edge_ids, own, most_edges=MOST_EDGES),
         plain_view(explanation, neighbor, others, theirs, most_edges=MOST_EDGES),
     ]
-    places = [apart(points, min(LEAST, 1.5 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
+    places = [apart(points, min(LEAST, 1.7 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
     drawn = [plain_picture(view, points, explanation).svg for view, points in zip(views, places)]
     shown = np.unique(np.concatenate([graph.labels[view.nodes] for view in views]))
     notes = [_note(len(view.edges), view.hidden) for view in views]
