@@ -225,8 +225,7 @@ def _report(trained: TrainedModel, epochs: int) -> str:
     test, validation = metrics["test"], metrics["validation"]
     runs = len(metrics.get("runs", [metrics]))
     stopped = f" of {epochs:,}: stopped early," if metrics["stopped_early"] else ","
-    if runs > 1:
-        stopped = f" in {runs} runs; of the first that was chosen"
+    took = f"{stopped} the best was epoch {metrics['best_epoch']}" if runs == 1 else f" in {runs} runs"
     decided = [line for why in trained.config.why for line in _wrapped("decided", why)]
     return "\n".join(
         [
@@ -234,8 +233,7 @@ def _report(trained: TrainedModel, epochs: int) -> str:
             f"test accuracy        {percent(test['accuracy'])}",
             f"validation accuracy  {percent(validation['accuracy'])}",
             f"precision@5          {percent(test['precision_at_5'])}",
-            f"epochs               {metrics['epochs']}{stopped} the best was epoch {metrics['best_epoch']};"
-            f" {metrics['seconds_per_epoch']:.2g} s each",
+            f"epochs               {metrics['epochs']}{took}; {metrics['seconds_per_epoch']:.2g} s each",
         ]
     )
 
