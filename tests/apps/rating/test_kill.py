@@ -14,7 +14,7 @@ import pytest
 from apps.rating.conftest import make_file
 from se_gnn.apps.rating import RatingStore
 
-ANSWERS = 30
+ANSWERS = 100
 SERVER = """
 import sys
 from pathlib import Path
