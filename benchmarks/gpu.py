@@ -108,7 +108,7 @@ def cora_epoch() -> dict[str, Any]:
     """A training epoch with validation against the dense formulation on the same device."""
     graph = load_dataset("cora")
     config = Config.preset("authors", dataset="cora")
-    ours = TrainingRun(graph, config, seed=0, device=CUDA, folder=None)
+    ours = TrainingRun(graph, config.with_settings(members=1), seed=0, device=CUDA, folder=None)
     dense = DenseTraining(graph, config, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}

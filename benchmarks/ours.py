@@ -26,8 +26,9 @@ def config_for(graph: AttributedGraph, *, preset: str, settings: Sequence[str] =
 
 
 def epochs(graph: AttributedGraph, config: Config, *, seed: int) -> Callable[[], dict[str, Any]]:
-    """A function that trains one more epoch, validation included, and returns its record."""
-    return TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=None).step
+    """A function that trains one more epoch of one member, validation included, and returns its record."""
+    alone = config.with_settings(members=1)
+    return TrainingRun(graph, alone, seed=seed, device=torch.device("cpu"), folder=None).step
 
 
 def trained_model(graph: AttributedGraph, config: Config, *, seed: int, num_epochs: int) -> TrainedModel:
