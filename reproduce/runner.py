@@ -105,6 +105,7 @@ def _in_turn(jobs: Sequence[Job], making: Making) -> Iterator[tuple[Job, Outcome
 def _in_parallel(jobs: Sequence[Job], making: Making, processes: int) -> Iterator[tuple[Job, Outcome]]:
     """Each process with its share of the cores; none is left behind when the run is interrupted."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, str(max(1, cores // processes))))  # children read it when they start
     spawn = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=signal.signal, initargs=_IGNORE_INTERRUPT)
@@ -122,6 +123,11 @@ def _in_parallel(jobs: Sequence[Job], making: Making, processes: int) -> Iterato
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        for name, value in before.items():  # numba of this process would stumble over another number of threads
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 _IGNORE_INTERRUPT = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its children

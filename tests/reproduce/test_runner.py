@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reproduce.job import Job, Series, jobs_of
 from reproduce.json_lines import read_rows
-from reproduce.runner import Making, run_jobs
+from reproduce.runner import Making, _in_parallel, run_jobs
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
 
@@ -151,3 +151,20 @@ def test_the_commit_of_a_repository_is_not_overruled(monkeypatch):
     assert command_line.source_commit("def", trial=False) == "abc"
     monkeypatch.setattr(command_line, "describe_commit", lambda apart_from: None)
     assert command_line.source_commit("def", trial=False) == "def"
+
+
+def test_a_run_in_several_processes_leaves_the_environment_as_it_was():
+    import numba
+
+    @numba.njit(parallel=True)
+    def launched(count):
+        total = 0
+        for i in numba.prange(count):
+            total += i
+        return total
+
+    launched(4)
+    before = dict(os.environ)
+    list(_in_parallel([], Making(command="none", commit=None, device="cpu"), 2))
+    assert dict(os.environ) == before
+    assert numba.njit(lambda x: x + 1)(1) == 2  # compiles, and so reads the environment again
