@@ -83,8 +83,8 @@ def meta_gradient(
         scores = hidden @ output  # [N, C]
         once = adjacency @ scores
         error = view.weights[:, None] * ((adjacency @ once).softmax(1) - view.classes)
-        heard = adjacency @ error
-        d_scores = adjacency @ heard
+        propagated = adjacency @ error
+        d_scores = adjacency @ propagated
         d_hidden = d_scores @ output.T  # [N, D]
     d_gram, d_labeled = torch.autograd.grad(
         [q, output], [gram, labeled], [fixed.across.T @ d_hidden, hidden.T @ d_scores]
@@ -95,7 +95,7 @@ def meta_gradient(
     placed = torch.zeros_like(fixed.start).index_copy_(0, view.train, d_labeled)  # [N, D]
     return LowRank.sum_of(
         (error, once),
-        (heard, scores),
+        (propagated, scores),
         (placed, adjacency @ fixed.start),
         (adjacency @ placed, fixed.start),
         (fixed.labeled, adjacency @ towards),

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI, Path, Query, Response
 
-from se_gnn.apps.explorer.states import MOST_CRUCIAL, WHOLE, NodeState, TableState
+from se_gnn.apps.explorer.states import MOST_CRUCIAL, NodeState, TableState
 from se_gnn.apps.explorer.views import Views
 from se_gnn.apps.service.api import LONGEST_SEARCH
 from se_gnn.apps.service.application import service
 from se_gnn.apps.service.models import LARGEST_ID, MOST_NEAREST, MOST_NODES
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort
+from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort, part_of_map
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import ProblemError, WebSettings
 from se_gnn.explain import CRUCIAL_EDGES, WhatIf
@@ -79,12 +79,11 @@ def _query(
     descending: bool = False,
 ) -> NodeQuery:
     """What a form asks for; a field that is empty asks for nothing."""
-    region = (left, bottom, right, top)
     return NodeQuery(
         search=search, predicted=_number(predicted), label=_number(label), least=least, most=most,
         part=Part(part) if part in list(Part) else None,
         outcome=Outcome(outcome) if outcome in list(Outcome) else None,
-        region=None if region == WHOLE else region, sort=sort, descending=descending,
+        region=part_of_map(left, bottom, right, top), sort=sort, descending=descending,
     )  # fmt: skip
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from se_gnn.apps.service.node_table import NodeQuery, Region, Sort
+from se_gnn.apps.service.node_table import NodeQuery, Sort
 from se_gnn.explain import CRUCIAL_EDGES, WhatIf
 
 ROWS = 25
 MOST_CRUCIAL = 20
-WHOLE: Region = (0.0, 0.0, 1.0, 1.0)
 CORNERS = ("left", "bottom", "right", "top")
 
 

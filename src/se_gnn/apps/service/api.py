@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.models import LARGEST_ID, MOST_EDGES, MOST_EXPLAINED, MOST_NEAREST, MOST_NODES, MOST_ROWS
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort
+from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort, part_of_map
 from se_gnn.apps.service.openapi import EXPLANATION
 from se_gnn.apps.service.store import Store
 from se_gnn.apps.web import PROBLEMS, WorkPool
@@ -48,10 +48,9 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 25,
     ) -> models.NodePage:
         """All nodes: searched, filtered (by a region of the map, too), sorted, in pages."""
-        region = (left, bottom, right, top)
         query = NodeQuery(
             search=search, predicted=predicted, label=label, part=part, outcome=outcome, least=least, most=most,
-            region=None if region == (0, 0, 1, 1) else region, sort=sort, descending=descending,
+            region=part_of_map(left, bottom, right, top), sort=sort, descending=descending,
         )  # fmt: skip
         return await pool.run(answers.node_page, store.snapshot, query, offset, limit)
 
