@@ -16,16 +16,45 @@ from torch import Tensor
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
-from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds
+from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Likely
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
+from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
 from se_gnn.similarity.short import Directions, rounding
 
 
-BLOCK = 1 << 25  # products of nodes held at a time
+BLOCK_BYTES = 1 << 27  # products of nodes held at a time
+FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
+FEWEST_PAIRS = 1 << 25
+SHARE = 8  # K is at most one in so many labeled nodes
+PROBES, IN_A_PROBE = 4, 4  # targets that are tried first, so many in a row
+
+# What things cost, in nanoseconds on one core; only their ratios count.
+BOUND = 0.6  # a pair of edges, by short vectors
+EXACT = 0.03  # a pair of edges of two nodes that are compared alone, per dimension
+MATCH = 0.45  # a pair of edges, where all are compared with all
+PAIR = 60.0  # a pair of nodes there, besides its edges
+MARGIN = 0.7  # share of the full cost up to which the search is worth it: what is estimated is not known
+
+
+def nearest_by_bounds(
+    h: Tensor, plan: ComparisonPlan, num_nearest: int, *, max_memory: int | str | None = None
+) -> Compared | None:
+    """The K nearest labeled nodes of each target, [T, K], nearest first; None: comparing all is the better way.
+
+    That is decided by counts alone: of labeled nodes and targets, and of what the bounds left over for some targets.
+    """
+    num_labeled, num_targets = len(plan.labeled), len(plan.targets)
+    many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
+    few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
+    known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
+    if not (many and few_wanted and known and bool(torch.isfinite(h).all())):
+        return None
+    search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
+    return search.nearest() if search.pays() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +70,8 @@ class Compared:
 class Search:
     """Finds the K nearest labeled nodes of the targets of a plan."""
 
-    def __init__(self, h: Tensor, plan: ComparisonPlan, num_nearest: int) -> None:
-        self.h, self.plan = h.detach(), plan
+    def __init__(self, h: Tensor, plan: ComparisonPlan, num_nearest: int, *, budget: int = BLOCK_BYTES) -> None:
+        self.h, self.plan, self.budget = h.detach(), plan, budget
         self.vectors = Vectors.of(self.h, plan.measure)
         self.forward = Matcher(self.vectors, plan.forward.matching)
         self.backward = None if plan.backward is None else Matcher(self.vectors, plan.backward.matching)
@@ -95,23 +124,51 @@ class Search:
             far=_largest(ptr, members, far),
         )
 
+    def pays(self) -> bool:
+        """Whether this takes less work than to compare all, as far as some of the targets tell."""
+        plan, num_targets = self.plan, len(self.plan.targets)
+        edges, keys = plan.targets.sizes, plan.labeled.sizes
+        step, work, tried = max(1, num_targets // PROBES), 0.0, 0
+        for low in range(0, num_targets, step):
+            high = min(low + IN_A_PROBE, num_targets)
+            first = self._first(low, high)
+            ptr, others, looked = self.bounds.others(low, first.products, first.least, first.looked)
+            near = first.looked.near
+            matched = (edges[low:high, None] * keys[near]).sum()
+            matched += (np.repeat(edges[low:high], np.diff(ptr)) * keys[others]).sum()
+            ways = 2 if plan.both else 1
+            work += BOUND * (first.looked.work + looked) + EXACT * self.h.shape[1] * ways * float(matched)
+            tried += high - low
+        full = 0.0
+        for way in (plan.forward, plan.backward):
+            if way is not None:
+                cover = way.matching.cover
+                steps = len(cover.at_hub) + len(cover.hubs) + len(cover.others)
+                full += MATCH * way.matching.num_queries * steps
+        full = full / num_targets + PAIR * len(keys)
+        return work / tried < MARGIN * full
+
     def nearest(self) -> Compared:
         """The K nearest of every target, nearest first, [T, K]."""
         num_targets, num_labeled = len(self.plan.targets), len(self.plan.labeled)
-        step = max(1, BLOCK // num_labeled)
+        step = items_within(min(self.budget, BLOCK_BYTES), 4 * num_labeled, num_targets)
         blocks = [self._nearest(low, min(low + step, num_targets)) for low in range(0, num_targets, step)]
         return Compared(*(torch.cat([getattr(block, name) for block in blocks]) for name in Compared.__slots__))
 
     def _nearest(self, low: int, high: int) -> Compared:
         """The same of the targets ``low`` to ``high``."""
+        first = self._first(low, high)
+        ptr, positions, _ = self.bounds.others(low, first.products, first.least, first.looked)
+        return _joined(first.likely, ptr, self.compared(low, ptr, positions), self.bounds.num_nearest)
+
+    def _first(self, low: int, high: int) -> _First:
         products = self.points[0][low:high] @ self.points[1].T  # [T, L], but for rounding
         looked = self.bounds.likely(low, products)
         near = looked.near.astype(np.int64)
-        first = self.compared(low, np.arange(len(near) + 1) * near.shape[1], near.reshape(-1))
-        likely = Compared(*(getattr(first, name).view(near.shape) for name in Compared.__slots__))
-        least = likely.overall.topk(self.bounds.num_nearest, dim=1).values[:, -1]  # K are at least so similar
-        ptr, positions, _ = self.bounds.others(low, products, least.contiguous().numpy(), looked)
-        return _joined(likely, ptr, self.compared(low, ptr, positions), self.bounds.num_nearest)
+        found = self.compared(low, np.arange(len(near) + 1) * near.shape[1], near.reshape(-1))
+        likely = Compared(*(getattr(found, name).view(near.shape) for name in Compared.__slots__))
+        least = likely.overall.topk(self.bounds.num_nearest, dim=1).values[:, -1]
+        return _First(products, looked, likely, np.ascontiguousarray(least.numpy()))
 
     def compared(self, low: int, ptr: IntArray, positions: IntArray) -> Compared:
         """Each target from ``low`` on compared with the labeled nodes at ``positions[ptr[t]:ptr[t + 1]]``."""
@@ -129,6 +186,16 @@ class Search:
         targets, labeled = plan.nodes(self.h.device)
         node = plan.measure.listed_pairs(rows(self.h, targets[low:high]), rows(self.h, labeled), ptr, positions)
         return Compared(torch.from_numpy(positions), combine(node, structure, plan.node_weight), node, structure)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _First:
+    """Targets compared with the labeled nodes that are likely near: K are at least as similar as ``least``, [T]."""
+
+    products: FloatArray
+    looked: Likely
+    likely: Compared
+    least: FloatArray
 
 
 def _joined(likely: Compared, ptr: IntArray, others: Compared, count: int) -> Compared:

@@ -16,7 +16,9 @@ from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.lanes import WIDTH, bound_lanes
 from se_gnn.similarity.short import UNIT, ShortVectors
 
-LOOKED_AT = 3  # times K: so many are looked at to find those that are likely near
+LOOKED_AT = 4  # times K: so many are looked at to find those that are likely near
+FEWEST = 128  # but never fewer
+BUCKETS = 512  # that they are found by
 SPARE = 8  # one in so many more than K of them
 
 
@@ -64,10 +66,9 @@ class Bounds:
     def likely(self, low: int, products: FloatArray) -> Likely:
         """Labeled nodes that are likely near the targets from ``low`` on, a few more than K.
 
-        Those with the largest bounds, of the `LOOKED_AT` times K that have the largest by node similarity alone, which
-        is read from ``products`` of the vectors of nodes, [T, L].
+        Those with the largest bounds, of some that have the largest by node similarity alone, which is read from ``products`` of the vectors of nodes, [T, L].
         """
-        tried = min(LOOKED_AT * self.num_nearest, products.shape[1])
+        tried = min(max(LOOKED_AT * self.num_nearest, FEWEST), products.shape[1])
         num_near = min(self.num_nearest + self.num_nearest // SPARE + 1, tried - 1)
         near, shape = np.empty((len(products), num_near), np.int32), (len(products), tried)
         looked = Likely(near, np.empty(shape, np.int32), np.empty(shape, np.float32))
@@ -213,6 +214,27 @@ def _largest(values: FloatArray, count: int, held: FloatArray, places: Int32Arra
         kept = min(kept + 1, count)
 
 
+@numba.njit(cache=True, nogil=True)
+def _about_largest(values: FloatArray, slots: IntArray, places: Int32Array) -> None:
+    """The places of the largest values, as many as there is room for; of those that are nearly equal any."""
+    high, low = values.max(), values.min()
+    step = np.float32(BUCKETS) / max(high - low, np.float32(1e-30))
+    slots[:] = 0
+    for value in values:
+        slots[min(np.int64((high - value) * step), BUCKETS)] += 1
+    last, above = 0, 0  # the bucket in which the room ends, and how many come before it
+    while above + slots[last] < len(places):
+        above += slots[last]
+        last += 1
+    count, spare = 0, len(places) - above
+    for i in range(len(values)):
+        bucket = min(np.int64((high - values[i]) * step), BUCKETS)
+        if bucket < last or (bucket == last and spare > 0):
+            spare -= bucket == last
+            places[count] = i
+            count += 1
+
+
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _bounded(
     ids: IntArray,
@@ -263,6 +285,7 @@ def _bounded(
         out = np.empty((1, WIDTH), np.float32)
         score, first = np.empty(num_labeled, np.float32), np.empty(num_labeled, np.float32)
         held, places = np.empty(num_tried, np.float32), np.empty(num_tried, np.int32)
+        slots = np.empty(BUCKETS + 1, np.int64)
         passed = np.zeros(num_labeled, np.bool_)  # may be among the nearest, or is to be looked at
         for at in range(chunks[c], chunks[c + 1]):
             t = low + at
@@ -277,7 +300,7 @@ def _bounded(
                 upper = node if alone else node_weight * node + rest * most
                 first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
             if likely:
-                _largest(first, num_tried, held, tried[at])
+                _about_largest(first, slots, tried[at])
                 passed[:] = False
                 for i in tried[at]:
                     passed[i] = True

@@ -147,37 +147,39 @@ def _pair_argmax(
             # products of these nodes with those, as in a comparison of all pairs
             num_rows, num_blocks = num_nodes + -num_nodes % ROWS, (num_others + COLUMNS - 1) // COLUMNS
             width, whole = num_blocks * COLUMNS, depth - depth % WIDTH
-            needed = num_rows * depth + width * (depth + num_rows + LANES)
+            needed = (num_rows + COLUMNS) * depth + num_rows * COLUMNS + len(ends) * width
             if len(room) < needed:
                 room = np.empty(2 * needed, np.float32)
             used = 0
             left = room[used : used + num_rows * depth].reshape(num_rows, depth)
             used += num_rows * depth
-            turned = room[used : used + width * depth].reshape(num_blocks * depth, COLUMNS)
-            used += width * depth
-            gram = room[used : used + num_rows * width].reshape(num_rows, width)
-            used += num_rows * width
-            product = room[used : used + width * LANES].reshape(width, LANES)
+            right = room[used : used + depth * COLUMNS].reshape(1, depth, COLUMNS)
+            used += depth * COLUMNS
+            gram = room[used : used + num_rows * COLUMNS].reshape(num_rows, COLUMNS)
+            used += num_rows * COLUMNS
+            products = room[used : used + len(ends) * width].reshape(len(ends) // LANES, width, LANES)
             left[num_nodes:] = 0
             for i in range(num_nodes):
                 left[i] = moved[nodes[i]]
-            names_of = np.zeros(width, np.int64)  # where nodes end any will do: nobody reads their products
+            theirs = np.zeros(width, np.int64)  # where nodes end any will do: nobody reads their products
             for i in range(num_others):
-                names_of[i] = key_nodes[others[i]]
-            for i in range(0, width, WIDTH):
-                row, column = i // COLUMNS * depth, i % COLUMNS
-                for d in range(0, whole, WIDTH):
-                    gather_tile(moved, names_of, i, d, turned, row + d, column)  # type: ignore[call-arg]
-                for d in range(whole, depth):
-                    for j in range(WIDTH):
-                        turned[row + d, column + j] = moved[names_of[i + j], d]
-            right = turned.reshape(num_blocks, depth, COLUMNS)
+                theirs[i] = key_nodes[others[i]]
             for block in range(num_blocks):
+                first = block * COLUMNS
+                for column in range(0, COLUMNS, WIDTH):
+                    for d in range(0, whole, WIDTH):
+                        gather_tile(moved, theirs, first + column, d, right[0], d, column)  # type: ignore[call-arg]
+                    for d in range(whole, depth):
+                        for j in range(column, column + WIDTH):
+                            right[0, d, j] = moved[theirs[first + j], d]
                 for row in range(0, num_rows, ROWS):
-                    product_tile(left, row, right, block, gram)  # type: ignore[call-arg]
+                    product_tile(left, row, right, 0, gram)  # type: ignore[call-arg]
+                for some in range(len(products)):
+                    for lane in range(0, LANES, WIDTH):
+                        target = products[some, first : first + COLUMNS]
+                        edges_to_lanes(gram, ends, some * LANES + lane, lane, target)  # type: ignore[call-arg]
             for low in range(0, size, LANES):
-                for lane in range(0, LANES, WIDTH):
-                    edges_to_lanes(gram, ends, low + lane, lane, product)  # type: ignore[call-arg]
+                product = products[low // LANES]
                 for i in range(count):
                     argmax_lanes(  # type: ignore[call-arg]
                         product, own_ends, own_scale, own_offset, every, starts[i], starts[i + 1], scores, names, 0
