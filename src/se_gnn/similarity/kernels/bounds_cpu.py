@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.ranked_local import insertion_sort
 from se_gnn.similarity.kernels.lanes import WIDTH, bound_lanes
 from se_gnn.similarity.short import UNIT, ShortVectors
 
@@ -217,9 +218,12 @@ def _largest(values: FloatArray, count: int, held: FloatArray, places: Int32Arra
 @numba.njit(cache=True, nogil=True)
 def _about_largest(values: FloatArray, slots: IntArray, places: Int32Array) -> None:
     """The places of the largest values, as many as there is room for; of those that are nearly equal any."""
-    high, low = values.max(), values.min()
+    high = low = values[0]
+    for value in values:
+        high, low = max(high, value), min(low, value)
     step = np.float32(BUCKETS) / max(high - low, np.float32(1e-30))
-    slots[:] = 0
+    for b in range(len(slots)):
+        slots[b] = 0
     for value in values:
         slots[min(np.int64((high - value) * step), BUCKETS)] += 1
     last, above = 0, 0  # the bucket in which the room ends, and how many come before it
@@ -277,7 +281,10 @@ def _bounded(
     longest = 0
     for t in range(low, low + len(products)):
         longest = max(longest, edge_ptr[t + 1] - edge_ptr[t])
-    longest_key = np.diff(key_ptr).max() if both else 0
+    longest_key = 0
+    if both:
+        for i in range(num_labeled):
+            longest_key = max(longest_key, key_ptr[i + 1] - key_ptr[i])
     num_tried, num_near = tried.shape[1], found.shape[1]
     for c in numba.prange(len(chunks) - 1):
         lanes = np.zeros((longest + WIDTH, WIDTH), np.float32)
@@ -301,9 +308,10 @@ def _bounded(
                 first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
             if likely:
                 _about_largest(first, slots, tried[at])
-                passed[:] = False
-                for i in tried[at]:
-                    passed[i] = True
+                for i in range(num_labeled):
+                    passed[i] = False
+                for k in range(num_tried):
+                    passed[tried[at, k]] = True
             else:
                 for i in range(num_labeled):
                     passed[i] = first[i] >= least[at]
@@ -348,12 +356,12 @@ def _bounded(
                 _largest(bounds[at], num_near, held, places)
                 for k in range(num_near):
                     found[at, k] = tried[at, places[k]]
-                found[at].sort()
+                insertion_sort(found[at], num_near)
             else:
                 for k in range(num_tried):
                     passed[tried[at, k]] = bounds[at, k] >= least[at]
-                for i in near[at]:
-                    passed[i] = False  # compared already
+                for k in range(near.shape[1]):
+                    passed[near[at, k]] = False  # compared already
                 count = 0
                 for i in range(num_labeled):
                     if passed[i] and labeled_ids[i] != ids[t]:

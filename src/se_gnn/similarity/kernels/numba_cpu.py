@@ -388,7 +388,10 @@ def _to_distances(
         values = np.empty(len(key_ends), np.float32)
         wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
         low, high = block * LANES, min((block + 1) * LANES, num_queries)
-        close = np.empty(np.diff(row_ptr[low : high + 1]).max(), np.int64)  # columns whose winner is close
+        longest = 0
+        for q in range(low, high):
+            longest = max(longest, row_ptr[q + 1] - row_ptr[q])
+        close = np.empty(longest, np.int64)  # columns whose winner is close
         a = np.empty(h.shape[1], np.float32)
         for q in range(low, high):
             row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]

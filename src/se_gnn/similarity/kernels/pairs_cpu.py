@@ -158,9 +158,9 @@ def _pair_argmax(
             gram = room[used : used + num_rows * COLUMNS].reshape(num_rows, COLUMNS)
             used += num_rows * COLUMNS
             products = room[used : used + len(ends) * width].reshape(len(ends) // LANES, width, LANES)
-            left[num_nodes:] = 0
-            for i in range(num_nodes):
-                left[i] = moved[nodes[i]]
+            for i in range(num_rows):
+                for d in range(depth):
+                    left[i, d] = moved[nodes[i], d] if i < num_nodes else np.float32(0)
             theirs = np.zeros(width, np.int64)  # where nodes end any will do: nobody reads their products
             for i in range(num_others):
                 theirs[i] = key_nodes[others[i]]
