@@ -224,6 +224,23 @@ CASES: tuple[Case, ...] = (
         rounds=3,
     ),
     Case(
+        name="start-up",
+        title="PubMed, `se-gnn explain` of one node of a saved model, from the shell to the answer",
+        workload="benchmarks.workloads.starting:explaining",
+        dataset="pubmed",
+        ours="a process that loads the model, embeds the graph, explains the node and prints it",
+        figures=(Figure(name="time", unit="s", bound="at most", target=3, aim=1.5),),
+    ),
+    Case(
+        name="first-run",
+        title="Cora, the first epoch on a machine where nothing is compiled yet",
+        workload="benchmarks.workloads.starting:compiling",
+        dataset="cora",
+        ours="seconds that training is prepared and its first epoch runs, less what the same takes again",
+        figures=(Figure(name="wait", unit="s", bound="at most", target=5, aim=0),),
+        rounds=3,
+    ),
+    Case(
         name="table-import",
         title="Two CSV files, 1,000,000 nodes and 10,000,000 edges named by text: read, understand, encode, write",
         workload="benchmarks.workloads.tables:importing",

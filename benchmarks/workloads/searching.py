@@ -19,7 +19,7 @@ from se_gnn.model import Prediction, Voter
 from se_gnn.similarity import search
 
 NUM_NODES, NUM_LABELED = 20_000, 8_000
-TRAINING_EPOCHS = 20
+TRAINING_EPOCHS = 10
 
 
 def trained(case: Case, run: RunSettings) -> Outcome:
