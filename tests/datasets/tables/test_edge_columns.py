@@ -65,6 +65,17 @@ def test_edges_without_values_stay_what_they_were(load):
     assert graph.edges.tolist() == [[0, 1], [2, 3], [3, 4]]
 
 
+def test_a_column_that_only_names_the_edges_keeps_no_parallel_edges(load):
+    edges = "from,to,payment\n" + "".join(f"A-{i % 3},A-{3 + i % 2},P-{i}\n" for i in range(60))
+    imported = load(edges=edges)
+    assert imported.graph.edge_values is None
+    assert imported.graph.num_edges == 6
+    assert "payment  left out  another value in most rows" in str(imported.summary)
+    kept = load(edges=edges, directed=True).graph
+    assert kept.num_edges == 60
+    assert kept.edge_values.raw.row(0)["payment"] == "P-0"
+
+
 def test_an_import_with_edge_values_is_saved_and_comes_back_as_tables(load, tmp_path):
     imported = load(edges=PAYMENTS, **ALL)
     imported.save(tmp_path / "graph")

@@ -148,7 +148,7 @@ def encode_edge_values(
     whole = Table(table.name, data, tuple(data.column_names))
     values = _values(whole, settings, parts, shown_before(like), taken)
     if values is not None:
-        values = dataclasses.replace(values, kind_verbs=like.kind_verbs, names=like.names)
+        values = dataclasses.replace(values, kind_verbs=like.kind_verbs)
     return EdgeColumns(values, tuple(summaries), tuple(_undated(table, parts)))
 
 
@@ -181,9 +181,10 @@ def _fit(table: Table, name: str, settings: EdgeSettings, rows: IntArray) -> _Fi
     told = (f"edge column {name!r}: {parsed.note}",) if parsed.note else ()
     column = fit_column(name, parsed, 0, text_words=TEXT_WORDS, keep=kind is not None)
     if isinstance(column, str):
-        how = f"; --edge-kind {name}={parsed.kind} uses it as an attribute" if column in (KEY, NAMES_ROWS) else ""
-        summary = ColumnSummary(name=name, kind="left out", missing=missing, note=column)
-        return _Fitted(None, parsed, summary, (*told, f"edge column {name!r} is left out: {column}{how}"))
+        how = f"; --edge-kind {name}={parsed.kind} uses it" if column in (KEY, NAMES_ROWS) else ""
+        return _Fitted(
+            None, parsed, ColumnSummary(name=name, kind="left out", missing=missing, note=column + how), told
+        )
     summary = ColumnSummary(name=name, kind=column.kind, num_features=column.size, missing=missing)
     return _Fitted(column, parsed, summary, told)
 
@@ -248,12 +249,14 @@ def _values(
     shown: Sequence[str],
     rows: IntArray,
 ) -> EdgeValues | None:
-    """The edge values, with the cells that are shown; None where there is nothing but ends."""
+    """The edge values, with the cells that are shown; None where there is nothing but ends and cells to show."""
+    if not parts:
+        return None
     if shown:
         parts["raw"] = raw_table(dataclasses.replace(table, data=table.data.take(pa.array(rows))), shown)
     if parts.get("columns"):
         parts["attribute_names"] = tuple(name for column in parts["columns"] for name in column.feature_names)
-    return EdgeValues(**parts, names=tuple(settings.roles.items())) if parts else None
+    return EdgeValues(**parts, names=tuple(settings.roles.items()))
 
 
 def _role_summaries(table: Table, settings: EdgeSettings, parts: dict[str, Any]) -> list[ColumnSummary]:

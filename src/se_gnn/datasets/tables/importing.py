@@ -143,8 +143,12 @@ def import_tables(
     )
     found, later = until_date(edge_table, found, given.of_edges, given.until)
     ends = (given.source, given.target)
-    found, merged = distinct_edges(edge_table, found, given.of_edges, ends, like, len(ids))
-    of_edges = edge_values(edge_table, found, given.of_edges, ends, like)
+    distinct, merged = distinct_edges(edge_table, found, given.of_edges, ends, like, len(ids))
+    of_edges = edge_values(edge_table, distinct, given.of_edges, ends, like)
+    if of_edges.values is None:
+        merged = None
+    else:
+        found = distinct
     attributes = [column for column in node_table.columns if column not in (*given.taken, *given.ignore)]
     if like is None:
         fitted = fit_columns(node_table, attributes, given, found.pairs)
