@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from se_gnn.errors import InputError, shortened
+from se_gnn.ranks.joining import connect, started_by_torchrun
 
 SILENCE = 60.0  # seconds without a sign of life after which a rank counts as gone
 PATIENCE = 3600.0  # seconds without progress of a rank that is alive
 BEAT = 1.0  # seconds between signs of life
 STEP = 0.05  # seconds between two looks at the store
 FAREWELL = 30.0  # seconds that a rank that stops leaves the others to hear of it
-CONNECTING = 120.0  # seconds that ranks may take to find each other
 
 _STOPPED, _HEARD, _ALIVE, _DONE = "stopped", "heard", "alive", "done"
 
@@ -172,8 +170,9 @@ class Ranks:
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         with contextlib.suppress(Exception):  # the error itself is what has to be reported
+            self.store.set(f"{_HEARD}/{self.rank}", b"yes")
             if self.store.add(f"first-{_STOPPED}", 1) > 1:
-                return
+                return  # another one stopped before, and waits for us
             self.store.set(_STOPPED, f"rank {self.rank} stopped: {text}".encode())
             limit = time.monotonic() + FAREWELL
             others = [f"{_HEARD}/{rank}" for rank in range(self.size) if rank != self.rank]
@@ -232,11 +231,6 @@ def alone() -> Ranks:
     return Ranks()
 
 
-def started_by_torchrun() -> bool:
-    """Whether the environment says that there are other ranks."""
-    return int(os.environ.get("WORLD_SIZE", "1") or 1) > 1
-
-
 @contextlib.contextmanager
 def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[Ranks]:
     """The ranks that `torchrun` started, or one process; within it an error of one rank stops all.
@@ -248,21 +242,6 @@ def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[
     if not started_by_torchrun():
         yield alone()
         return
-    ranks = Ranks(*_connect(), patience=patience, silence=silence)
+    ranks = Ranks(*connect(), patience=patience, silence=silence)
     with ranks.together():
         yield ranks
-
-
-def _connect() -> tuple[int, int, int, Any]:
-    """Rank, size, ranks on this machine, store: as the environment that `torchrun` makes says."""
-    from torch.distributed.rendezvous import rendezvous
-
-    try:
-        store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=CONNECTING)))
-        local_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    except (RuntimeError, ValueError, OSError) as error:
-        told = shortened(str(error).partition("\n")[0], 200, quoted=False)
-        raise InputError(
-            f"the ranks did not find each other within {CONNECTING:g} s: {told}; start them with torchrun"
-        ) from error
-    return rank, size, local_size, store

@@ -11,8 +11,10 @@ import typer
 
 from se_gnn.apps.cli.arguments import Device
 from se_gnn.errors import InputError
-from se_gnn.ranks.ranks import PATIENCE, started_by_torchrun
+from se_gnn.ranks.joining import started_by_torchrun
+from se_gnn.ranks.ranks import PATIENCE
 
+FILES = (".csv", ".jsonl", ".parquet")
 SHARD_NODES = 4096
 SHARD_MEMORY = "1GB"  # never by what is free: how work is cut into blocks must not differ between ranks
 
@@ -46,8 +48,8 @@ class ShardOptions:
 
 
 def is_shard_folder(out: Path) -> bool:
-    """Whether a folder is meant: it is one, or its name has no ending."""
-    return out.is_dir() or not out.suffix
+    """Whether a folder is meant: its name has no ending, or it is one and its name is not that of a file."""
+    return not out.suffix or (out.suffix.lower() not in FILES and out.is_dir())
 
 
 def refuse_in_folder(options: Mapping[str, Any]) -> None:
