@@ -1,4 +1,4 @@
-"""How the processes that `torchrun` starts find each other, and how those of a restart never hear those before it.
+"""How the processes that `torchrun` starts find each other, and how a restart is kept apart from the start before.
 
 The store of `torchrun` outlives a restart with all that was told in it, and each machine counts restarts on its own.
 So the first rank makes up a name for this start, and every other asks for it under a name of its own: an answer reaches

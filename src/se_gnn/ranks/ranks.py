@@ -21,9 +21,9 @@ SILENCE = 60.0  # seconds without a sign of life after which a rank counts as go
 PATIENCE = 3600.0  # seconds without progress of a rank that is alive
 BEAT = 1.0  # seconds between signs of life
 STEP = 0.05  # seconds between two looks at the store
-FAREWELL = 30.0  # seconds that a rank that stops leaves the others to hear of it
+FAREWELL = 30.0  # seconds that a rank that stops leaves the others to notice
 
-_STOPPED, _HEARD, _ALIVE, _DONE = "stopped", "heard", "alive", "done"
+_STOPPED, _NOTICED, _ALIVE, _DONE = "stopped", "noticed", "alive", "done"
 
 
 class RankStopped(InputError):
@@ -72,7 +72,7 @@ class Ranks:
         if not self.several:
             return
         self.tell(f"values/{self.rank}", json.dumps(dict(values)).encode())
-        given = [json.loads(self.hear(f"values/{rank}", [rank])) for rank in range(self.size)]
+        given = [json.loads(self.receive(f"values/{rank}", [rank])) for rank in range(self.size)]
         for rank, theirs in enumerate(given):
             for name in [name for name in {**given[0], **theirs} if theirs.get(name) != given[0].get(name)]:
                 raise InputError(
@@ -94,7 +94,7 @@ class Ranks:
         with _connected():
             self.store.set(name, content)
 
-    def hear(self, name: str, awaited: list[int] | None = None) -> bytes:
+    def receive(self, name: str, awaited: list[int] | None = None) -> bytes:
         """What a rank told under a name; ``awaited`` are the ranks that may be the one, None: any other."""
         others = [rank for rank in range(self.size) if rank != self.rank] if awaited is None else awaited
         self._wait(name, others)
@@ -124,7 +124,7 @@ class Ranks:
         if stopped:
             with _connected():
                 text = bytes(self.store.get(_STOPPED)).decode(errors="replace")
-                self.store.set(f"{_HEARD}/{self.rank}", b"yes")
+                self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
             raise RankStopped(text)
 
     @contextlib.contextmanager
@@ -170,12 +170,12 @@ class Ranks:
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         with contextlib.suppress(Exception):  # the error itself is what has to be reported
-            self.store.set(f"{_HEARD}/{self.rank}", b"yes")
+            self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
             if self.store.add(f"first-{_STOPPED}", 1) > 1:
                 return  # another one stopped before, and waits for us
             self.store.set(_STOPPED, f"rank {self.rank} stopped: {text}".encode())
             limit = time.monotonic() + FAREWELL
-            others = [f"{_HEARD}/{rank}" for rank in range(self.size) if rank != self.rank]
+            others = [f"{_NOTICED}/{rank}" for rank in range(self.size) if rank != self.rank]
             while time.monotonic() < limit and not self.store.check(others):
                 time.sleep(STEP)
 

@@ -40,7 +40,7 @@ def write_shards(
         if ranks.several and ranks.first:
             ranks.tell("prepared", b"whole" if whole else b"begun")
         elif ranks.several:
-            whole = ranks.hear("prepared", [0]) == b"whole"
+            whole = ranks.receive("prepared", [0]) == b"whole"
         if not whole:
             if not ranks.first:
                 target.check_seen()
