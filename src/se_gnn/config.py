@@ -48,6 +48,7 @@ class EncoderConfig:
     hidden_dropout: float = 0.0  # share of the hidden units
     node_dropout: float = 0.0  # share of the nodes that lose all their attributes
     members: int = 1  # encoders trained from different seeds, their embeddings side by side
+    attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -55,7 +56,7 @@ class EncoderConfig:
         if self.output_size is not None:
             at_least(self, 1, "output_size")
         between(self, 0, 1, "teleport")
-        for name in ("attribute_dropout", "hidden_dropout", "node_dropout"):
+        for name in ("attribute_dropout", "hidden_dropout", "node_dropout", "attribute_share"):
             share_below_one(self, name)
 
 

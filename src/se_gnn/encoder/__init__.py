@@ -1,9 +1,10 @@
 """Node embeddings, Eq. (1)."""
 
+from se_gnn.encoder.attributes import principal_layer
 from se_gnn.encoder.committee import Committee, side_by_side
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps
-from se_gnn.encoder.inputs import EncoderInputs, propagation, row_factors
+from se_gnn.encoder.inputs import EncoderInputs, propagation, row_factors, scaled_attributes
 
 __all__ = [
     "Change",
@@ -12,7 +13,9 @@ __all__ = [
     "Encoder",
     "EncoderInputs",
     "EncoderSteps",
+    "principal_layer",
     "propagation",
     "row_factors",
+    "scaled_attributes",
     "side_by_side",
 ]

@@ -193,9 +193,11 @@ def test_work_that_takes_too_long_is_answered_and_keeps_its_place():
 
 
 def test_answers_are_not_held_back_for_the_readers_acknowledgment():
-    with contextlib.closing(_listening("127.0.0.1", 0)) as listening:
-        with socket.create_connection(listening.getsockname()):
-            listening.setblocking(True)
-            connection, _ = listening.accept()
-            with connection:
-                assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with (
+        contextlib.closing(_listening("127.0.0.1", 0)) as listening,
+        contextlib.closing(socket.create_connection(listening.getsockname())),
+    ):
+        listening.setblocking(True)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
