@@ -76,6 +76,11 @@ def holds_graph(folder: str | Path) -> bool:
     return current_path(Path(folder), NAMES).is_file()
 
 
+def graph_digest(folder: str | Path) -> str:
+    """A digest of a stored graph: of its names, which hold the digest of its arrays."""
+    return sha256(read_current(Path(folder), NAMES, limit=MOST_NAMES))
+
+
 def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
