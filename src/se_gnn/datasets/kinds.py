@@ -81,7 +81,9 @@ def join_kinds(given: Mapping[str, NodesOfKind]) -> JoinedKinds:
     """
     if not given:
         raise InputError("several kinds of nodes: at least one must be given")
-    blocks, columns, feature_names = [], [], []
+    blocks: list[sp.csr_array] = []
+    columns: list[Column] = []
+    feature_names: list[str] = []
     all_columns = True
     for kind, nodes in given.items():
         block = _own_features(kind, nodes)
