@@ -11,6 +11,8 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.training import train
 from se_gnn.training.train import _Finished, _Planned
 
+pytestmark = pytest.mark.filterwarnings("default")  # filters are not per thread
+
 CONFIG = Config.preset("best").with_settings(
     epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
 )
@@ -46,6 +48,7 @@ def alone(graph):
 
 
 def same(one, other):
+    assert not isinstance(one, BaseException), repr(one)
     mine, theirs = one.model.state_dict(), other.model.state_dict()
     return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
