@@ -118,7 +118,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         raise InputError(f"{where / ARRAYS} is truncated or was changed: it does not have the digest in {NAMES}")
     try:
         _check_kinds(read_header(files[ARRAYS], where / ARRAYS).tensors)
-        arrays = load_arrays(files[ARRAYS], where / ARRAYS)
+        arrays: dict[str, Any] = load_arrays(files[ARRAYS], where / ARRAYS)
         names, columns, captions = about["feature_names"], about.get("columns"), about.get("captions")
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
