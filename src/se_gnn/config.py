@@ -73,7 +73,7 @@ class SimilarityConfig:
     max_edges: int | None = None  # M, edges of a local graph at most, those among the nodes nearest by walks; None: all
     measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
-    match_direction: bool = False  # an edge that leads to the center matches only such edges, where edges lead somewhere
+    match_direction: bool = False  # edges that lead to the center match only such edges, where edges lead somewhere
     match_kinds: MatchKinds = "any"  # types of edges: match any, only their own, or by learned vectors
     match_attributes: bool = False  # what edges carry is part of their representation, where they carry attributes
     weighted_mean: bool = False  # an edge counts with its weight in the mean of Eq. (6), where edges have weights

@@ -24,9 +24,14 @@ class Committee(nn.Module):
         - **output:** :math:`(N, M D)`
     """
 
-    def __init__(self, num_features: int, config: EncoderConfig, *, generator: torch.Generator) -> None:
+    def __init__(
+        self, num_features: int, config: EncoderConfig, *, generator: torch.Generator, num_edge_features: int = 0
+    ) -> None:
         super().__init__()
-        self.members = nn.ModuleList(Encoder(num_features, config, generator=generator) for _ in range(config.members))
+        self.members = nn.ModuleList(
+            Encoder(num_features, config, generator=generator, num_edge_features=num_edge_features)
+            for _ in range(config.members)
+        )
 
     @property
     def encoders(self) -> list[Encoder]:
@@ -49,6 +54,12 @@ class Committee(nn.Module):
     def steps(self, inputs: EncoderInputs) -> list[EncoderSteps]:
         """What each member computes on the way."""
         return [member.steps(inputs) for member in self.encoders]
+
+    def edge_terms(self, carried: Tensor) -> Tensor:
+        """W a of some edges, [U, A] to [U, M D]: each member's beside the others, as the nodes are."""
+        return torch.cat([member.edge_terms(carried) for member in self.encoders], dim=-1) / math.sqrt(
+            len(self.members)
+        )
 
     def changed(self, steps: list[EncoderSteps], change: Change) -> Tensor:
         """H of the nodes of a change, in each of its variants, [U, S, M D]."""

@@ -50,7 +50,8 @@ class TrainedModel:
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        return Voter(self.graph, self.config, max_memory=self.max_memory)
+        terms = self.model.edge_terms(self.graph)
+        return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.

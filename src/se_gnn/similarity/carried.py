@@ -7,6 +7,7 @@ are added to the vector of an edge.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ import numpy as np
 from torch import Tensor
 
 from se_gnn.config import SimilarityConfig
-from se_gnn.graph import AttributedGraph, LocalGraphs
-from se_gnn.graph.attributed import FloatArray, Int32Array
+from se_gnn.graph import AttributedGraph, LocalGraphs, local_graphs
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.graph.edge_values import EdgeValues
 
@@ -50,9 +51,14 @@ def edge_features(values: EdgeValues | None, config: SimilarityConfig) -> FloatA
     return np.ascontiguousarray(np.concatenate(found, axis=1)) if found else None
 
 
-def edge_parts(
-    graph: AttributedGraph, local: LocalGraphs, config: SimilarityConfig
-) -> Int32Array | None:
+def compared_graphs(graph: AttributedGraph, nodes: IntArray, config: SimilarityConfig) -> LocalGraphs:
+    """Local graphs of some nodes as they are compared: with the parts of their edges, where they have any."""
+    local = local_graphs(graph, nodes, config.hops, config.max_edges)
+    parts = edge_parts(graph, local, config)
+    return local if parts is None else dataclasses.replace(local, parts=parts)
+
+
+def edge_parts(graph: AttributedGraph, local: LocalGraphs, config: SimilarityConfig) -> Int32Array | None:
     """The part of each edge of each local graph, by role and type, as the settings say; None: all match all."""
     values = graph.edge_values
     if values is None:

@@ -88,8 +88,10 @@ class ComparisonPlan:
             node_weight=config.node_weight,
             both=config.directions == "both",
             same=False,
-            forward=_way(ends, targets, labeled, weights),
-            backward=_way(ends, labeled, targets, weights) if config.directions == "both" else None,
+            forward=_way(ends, targets, labeled, weights, by_nodes=own is None),
+            backward=_way(ends, labeled, targets, weights, by_nodes=own is None)
+            if config.directions == "both"
+            else None,
             own=own,
         )
 
@@ -117,7 +119,7 @@ class ComparisonPlan:
             node_weight=config.node_weight,
             both=config.directions == "both",
             same=True,
-            forward=_way(ends, labeled if sample is None else sample, labeled, weights),
+            forward=_way(ends, labeled if sample is None else sample, labeled, weights, by_nodes=own is None),
             backward=None,
             own=own,
         )
@@ -170,7 +172,9 @@ def _represented(
 
 
 def _way(
-    ends: IntArray, asking: LocalGraphs, answering: LocalGraphs, weights: FloatArray | None
+    ends: IntArray, asking: LocalGraphs, answering: LocalGraphs, weights: FloatArray | None, *, by_nodes: bool
 ) -> OneWay | PartedWay:
+    """One direction; a cover is of nodes, which are not what edges with vectors of their own are made of."""
+    asking, answering = (local if by_nodes else dataclasses.replace(local, cover=None) for local in (asking, answering))
     kind = OneWay if asking.parts is None else PartedWay
     return kind.build(ends, asking, answering, weights)

@@ -136,7 +136,8 @@ class _Training:
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
         model = self._assembled(chosen, tuple(why))
-        voter = Voter(self.graph, model.config, max_memory=self.max_memory)
+        terms = model.edge_terms(self.graph)
+        voter = Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
         if self.config.training.choose_vote:
             model.config = choose_vote(model, self.graph, voter, self.fixed).applied(model.config)
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
@@ -179,7 +180,7 @@ class _Training:
             training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
             why=(*self.config.why, *why),
         )
-        model = SEGNN(self.graph.num_features, config)
+        model = SEGNN.for_graph(self.graph, config)
         if len(chosen) == 1:
             model.load_state_dict(chosen[0].parameters)
         else:

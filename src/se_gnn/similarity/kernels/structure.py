@@ -88,7 +88,9 @@ def structure_similarity(
         forward = _learned(h, plan.forward, plan.measure, edge_weights)
         back = None if plan.backward is None else _learned(h, plan.backward, plan.measure, edge_weights)
     else:
-        forward, back = _means(h.detach(), plan.forward, plan.backward, plan.measure, memory_budget(max_memory, h.device))
+        forward, back = _means(
+            h.detach(), plan.forward, plan.backward, plan.measure, memory_budget(max_memory, h.device)
+        )
     return _both_ways(plan, forward, back)
 
 
