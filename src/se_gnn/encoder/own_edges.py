@@ -41,15 +41,16 @@ def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[Edg
     values = graph.edge_values
     if values is None or not config.read_edges:
         return ()
-    sides = ("",) if values.direction is None else ("outgoing ", "incoming ")
+    sides = ("",) if values.direction is None else (" out", " in")
+    weight = dict(values.names).get("weight", "weight")
     found = []
     for side in sides:
-        kinds = [f"{side}edges"] if values.kind is None else [f"{side}edges: {kind}" for kind in values.kind_names]
-        found += [EdgeColumn(f"number of {kind}", True) for kind in kinds]
+        kinds = [f"{kind}{side}" for kind in values.kind_names or ("edges",)]
+        found += [EdgeColumn(kind, True) for kind in kinds]  # how many
         if values.weight is not None:
-            found += [EdgeColumn(f"weight of {kind}", True) for kind in kinds]
+            found += [EdgeColumn(f"{weight}, {kind}", True) for kind in kinds]
         if values.attributes is not None:
-            found += [EdgeColumn(f"{name}, mean of {side}edges", False) for name in values.names_of_attributes]
+            found += [EdgeColumn(f"{name}, mean{side}", False) for name in values.names_of_attributes]
     return tuple(found)
 
 

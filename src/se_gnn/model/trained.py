@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import EncoderSteps
+from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import Features, IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
@@ -46,6 +46,11 @@ class TrainedModel:
         """What the encoder computes on the way to H, of all nodes."""
         with torch.no_grad():
             return self.model.encoder.steps(self.model.inputs(self.graph))
+
+    @cached_property
+    def read_features(self) -> Features:
+        """What the encoder reads of all nodes, before it is scaled."""
+        return encoder_features(self.graph, self.config.encoder)
 
     @cached_property
     def voter(self) -> Voter:

@@ -1,4 +1,4 @@
-"""What edges carry besides their ends, as a comparison reads it: parts, weights, vectors. Shapes: E edges, D dimensions.
+"""What edges carry besides their ends, as a comparison reads it. Shapes: E edges, D dimensions.
 
 Four settings, three mechanisms. Direction and type decide the *part* of an edge: edges match only edges of their part.
 A weight is how much an edge counts in the mean of Eq. (6). Attributes, and types by learned vectors, are *terms* that

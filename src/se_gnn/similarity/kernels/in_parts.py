@@ -46,7 +46,8 @@ class PartedWay:
         cls, edges: IntArray, asking: LocalGraphs, answering: LocalGraphs, weights: FloatArray | None = None
     ) -> PartedWay:
         """Plan the matching of the edges of ``asking`` in ``answering``, both with parts."""
-        assert asking.parts is not None and answering.parts is not None
+        assert asking.parts is not None
+        assert answering.parts is not None
         names = np.unique(asking.parts).tolist()
         some = [asking.of_part(part) for part in names]
         ways = [OneWay.build(edges, own, answering.of_part(part), weights) for part, own in zip(names, some)]
