@@ -51,6 +51,7 @@ class EncoderConfig:
     members: int = 1  # encoders trained from different seeds, their embeddings side by side
     read_edges: bool = False  # a node also reads what its own edges carry, where they do: see se_gnn.encoder.own_edges
     weighted_steps: bool = False  # neighbors are aggregated by the weights of the edges, where these have some
+    attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -58,7 +59,7 @@ class EncoderConfig:
         if self.output_size is not None:
             at_least(self, 1, "output_size")
         between(self, 0, 1, "teleport")
-        for name in ("attribute_dropout", "hidden_dropout", "node_dropout"):
+        for name in ("attribute_dropout", "hidden_dropout", "node_dropout", "attribute_share"):
             share_below_one(self, name)
 
 

@@ -61,7 +61,13 @@ STEPS: Settings = {
 RECIPES: Mapping[str, Settings] = {"smooth": SMOOTH, "near": NEAR, "sparing": SPARING, "steps": STEPS}
 
 BEST: Settings = {
-    "encoder": {**SMOOTH["encoder"], "members": 5, "read_edges": True, "weighted_steps": True},
+    "encoder": {
+        **SMOOTH["encoder"],
+        "members": 5,
+        "attribute_share": 0.2,
+        "read_edges": True,
+        "weighted_steps": True,
+    },
     "similarity": {
         "num_nearest": 40,
         "node_weight": 0.5,

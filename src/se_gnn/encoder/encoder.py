@@ -135,8 +135,9 @@ class Encoder(nn.Module):
         return h
 
     def edge_terms(self, carried: Tensor) -> Tensor:
-        """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends."""
-        assert self.edge_layer is not None
+        """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
+        if self.edge_layer is None:
+            return carried.new_zeros(len(carried), self.config.output_size or self.config.hidden_size)
         return linear(carried, self.edge_layer.weight)
 
     def aggregate(self, own: Tensor, step: Step) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,14 +32,11 @@ class EncoderInputs:
         cls, graph: AttributedGraph, config: EncoderConfig, device: torch.device | str = "cpu"
     ) -> EncoderInputs:
         """Move a graph to a device, its attributes scaled as the settings say."""
-        read = encoder_features(graph, config)
-        factors = row_factors(read, config.attribute_scaling)
-        if sp.issparse(read):
-            scaled = sp.diags_array(factors).tocsr() @ read if factors is not None else read
+        scaled = scaled_attributes(encoder_features(graph, config), config.attribute_scaling)
+        if sp.issparse(scaled):
             features: Tensor | SparseMatrix = SparseMatrix.from_scipy(scaled, device)
         else:
-            dense = read if factors is None else read * factors[:, None]
-            features = torch.tensor(dense, dtype=torch.float32, device=device)
+            features = torch.tensor(scaled, dtype=torch.float32, device=device)
         weights = step_weights(graph, config)
         return cls(features, propagation(graph.edges, graph.num_nodes, config.aggregation, device, weights=weights))
 
@@ -75,6 +72,15 @@ class EncoderInputs:
     @property
     def _values(self) -> Tensor:
         return self.features.values if isinstance(self.features, SparseMatrix) else self.features
+
+
+def scaled_attributes(features: Features, scaling: Scaling) -> Features:
+    """X as the first layer reads it, [N, F]."""
+    factors = row_factors(features, scaling)
+    if factors is None:
+        return features
+    scaled: Any = sp.diags_array(factors).tocsr() @ features if sp.issparse(features) else features * factors[:, None]
+    return cast("Features", scaled)
 
 
 def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:

@@ -48,7 +48,8 @@ class SEGNN(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
-        kind = Encoder if config.encoder.members == 1 else Committee
+        alone = config.encoder.members == 1 and config.encoder.attribute_share == 0
+        kind = Encoder if alone else Committee
         self.encoder: Encoder | Committee = kind(
             num_features,
             config.encoder,

@@ -2,7 +2,7 @@
 
 1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
 2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand
-   side by side.
+   side by side. The attributes themselves stand beside them, unless validation nodes are better off without.
 3. K, lambda and tau are chosen on validation nodes: the vote is cheap, nothing is trained again.
 
 What was decided, and by which rule, is in the model's settings as `why`. Test nodes are not looked at.
@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
 from se_gnn.graph import AttributedGraph
@@ -127,7 +128,7 @@ class _Training:
             variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
         for name, config in variants.items():
-            self._train(name, config.with_settings(members=1), self.seed)
+            self._train(name, config, self.seed)
         best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
         why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
         chosen = [best]
@@ -135,12 +136,31 @@ class _Training:
             chosen.append(self._train(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)))
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
-        model = self._assembled(chosen, tuple(why))
-        terms = model.edge_terms(self.graph)
-        voter = Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
-        if self.config.training.choose_vote:
-            model.config = choose_vote(model, self.graph, voter, self.fixed).applied(model.config)
+        model = self._voting(chosen, tuple(why))
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
+
+    def _voting(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
+        """The members as one model whose vote was chosen; attributes keep their share where that costs little."""
+        share = self.config.encoder.attribute_share
+        model = self._assembled(chosen, share, why)
+        if not self.config.training.choose_vote:
+            return model
+        choice = choose_vote(model, self.graph, self._voter(model), self.fixed)
+        if share and choice.right is not None and "attribute_share" not in self.fixed:
+            learned = self._assembled(chosen, 0.0, why)
+            other = choose_vote(learned, self.graph, self._voter(learned), self.fixed)
+            assert other.right is not None
+            kept = other.right - choice.right <= len(self.graph.val) // 100
+            reason = _why_share(share, kept=kept, with_it=choice.right, without_it=other.right)
+            if not kept:
+                model, choice = learned, other
+            model.config = dataclasses.replace(model.config, why=(*model.config.why, reason))
+        model.config = choice.applied(model.config)
+        return model
+
+    def _voter(self, model: SEGNN) -> Voter:
+        terms = model.edge_terms(self.graph)
+        return Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
 
     def _train(self, name: str, config: Config, seed: int) -> _Finished:
         """One run to its end, or from where it was interrupted."""
@@ -171,26 +191,30 @@ class _Training:
         ]
         replace_file(folder / EPOCHS, b"".join(lines))
 
-    def _assembled(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
+    def _assembled(self, chosen: list[_Finished], attribute_share: float, why: tuple[str, ...]) -> SEGNN:
         """The members of the committee as one model, its settings as they were decided."""
         decided = chosen[0].config
         config = dataclasses.replace(
             decided,
-            encoder=dataclasses.replace(decided.encoder, members=len(chosen)),
+            encoder=dataclasses.replace(decided.encoder, members=len(chosen), attribute_share=attribute_share),
             training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
             why=(*self.config.why, *why),
         )
         model = SEGNN.for_graph(self.graph, config)
-        if len(chosen) == 1:
+        if isinstance(model.encoder, Encoder):
             model.load_state_dict(chosen[0].parameters)
         else:
-            model.load_state_dict(
-                {
-                    name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
-                    for i, run in enumerate(chosen)
-                    for name, tensor in run.parameters.items()
-                }
-            )
+            parameters = {
+                name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
+                for i, run in enumerate(chosen)
+                for name, tensor in run.parameters.items()
+            }
+            if attribute_share:
+                read = encoder_features(self.graph, config.encoder)
+                scaled = scaled_attributes(read, config.encoder.attribute_scaling)
+                names = ("encoder.attributes.layers.0.weight", "encoder.attributes.layers.0.bias")
+                parameters.update(zip(names, principal_layer(scaled)))
+            model.load_state_dict(parameters)
         return model.to(self.device).eval()
 
     def _with_metrics(self, trained: TrainedModel, chosen: list[_Finished]) -> TrainedModel:
@@ -269,10 +293,13 @@ def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Fin
 
 
 def set_by_user(config: Config) -> frozenset[str]:
-    """Of K, lambda and tau those that differ from `best`: the user set them, and they are not chosen."""
-    base = Config.preset("best").similarity
+    """Of what is chosen after training that which differs from `best`: the user set it, and it is not chosen."""
+    base = Config.preset("best")
     names = ("num_nearest", "node_weight", "temperature")
-    return frozenset(name for name in names if getattr(config.similarity, name) != getattr(base, name))
+    found = {name for name in names if getattr(config.similarity, name) != getattr(base.similarity, name)}
+    if config.encoder.attribute_share != base.encoder.attribute_share:
+        found.add("attribute_share")
+    return frozenset(found)
 
 
 def member_seed(seed: int, member: int) -> int:
@@ -310,6 +337,13 @@ def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
 def _figure(run: _Finished, by: str) -> str:
     value = run.history[run.best_epoch][f"val_{by}"]
     return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
+
+
+def _why_share(share: float, *, kept: bool, with_it: int, without_it: int) -> str:
+    figures = f"more than one validation node in a hundred ({with_it} right with it, {without_it} without)"
+    if kept:
+        return f"attribute_share = {share:g}: it does not cost {figures}"
+    return f"attribute_share = 0: a share of {share:g} costs {figures}"
 
 
 def _why_members(graph: AttributedGraph, config: Config, members: int) -> str:

@@ -54,7 +54,7 @@ def resolve_device(device: str) -> torch.device:
 
 
 class TrainingRun:
-    """One training run: its fixed parts, and the state that an epoch changes."""
+    """One training run, of one encoder: its fixed parts, and the state that an epoch changes."""
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class TrainingRun:
         folder: Path | None,
         max_memory: int | str | None = None,
     ) -> None:
+        config = config.with_settings(members=1, attribute_share=0.0)
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
         check_num_nearest(graph, config)
         _warn_of_single_nodes(graph)
