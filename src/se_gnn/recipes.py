@@ -34,8 +34,8 @@ SMOOTH: Settings = {
     },
 }
 
-# where edges are doubtful: half of what a node aggregates is its own
-NEAR: Settings = {"encoder": {"aggregation": "pagerank", "steps": 4, "teleport": 0.5}}
+# where edges are doubtful: most of what a node aggregates is its own
+NEAR: Settings = {"encoder": {"aggregation": "pagerank", "steps": 4, "teleport": 0.7}}
 
 # where labels are learned by heart at once: each step leaves out most of what a node has, and half of the memory
 SPARING: Settings = {

@@ -23,7 +23,7 @@ class Committee(nn.Module):
 
     With an ``attribute_share`` s the attributes themselves stand beside them as one more member, not learned:
     :math:`[\sqrt{1 - s} H | \sqrt s H_X]`. The cosine is then 1 - s times that mean, and s times the cosine of the
-    attributes that two nodes and their surroundings have: of labeled nodes that the learned members hold to be alike,
+    attributes that two nodes and their neighborhoods have: of labeled nodes that the learned members hold to be alike,
     those are nearest that have the most in common.
 
     Shapes:

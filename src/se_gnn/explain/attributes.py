@@ -16,7 +16,7 @@ import numpy as np
 from se_gnn.config import EncoderConfig
 from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, TextColumn
 
@@ -79,8 +79,10 @@ def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -
 
 
 @lru_cache(maxsize=1)
-def attributes_of_edges(values: EdgeValues) -> Attributes:
-    """The attributes of edges, as those of nodes are; kept for the next call."""
+def attributes_of_edges(graph: AttributedGraph) -> Attributes:
+    """The attributes of the edges of a graph, which have some, as those of nodes are; kept for the next call."""
+    values = graph.edge_values
+    assert values is not None
     return _attributes(values.attributes, values.columns, values.attribute_names, ())
 
 

@@ -50,7 +50,7 @@ def edge_text(graph: AttributedGraph, edge: int) -> EdgeText:
         facts.append(Fact(dict(values.names).get("weight", "weight"), f"{values.weight[edge]:.4g}"))
     if values.attributes is not None:
         row = values.attributes[edge]
-        facts += [Fact(one.name, one.show(row[list(one.features)])) for one in attributes_of_edges(values).all]
+        facts += [Fact(one.name, one.show(row[list(one.features)])) for one in attributes_of_edges(graph).all]
     return EdgeText(start, joint, end, tuple(facts))
 
 
@@ -67,6 +67,6 @@ def agreeing_facts(graph: AttributedGraph, edge: int, matched: int) -> tuple[str
         if apart <= CLOSE * float(values.weight.std(dtype=np.float64)):
             found.append(dict(values.names).get("weight", "weight"))
     if values.attributes is not None:
-        shared = attributes_of_edges(values).shared(values.attributes[edge], values.attributes[matched])
+        shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
         found += [one.name for one in shared]
     return tuple(found)

@@ -37,6 +37,7 @@ from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.node_ids import position_of, positions_of
 from se_gnn.graph.parallel_edges import canonical_valued_edges, is_sorted
 from se_gnn.graph.raw import RawTable
+from se_gnn.graph.times import Date, as_seconds
 
 __all__ = [
     "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "EdgeValues", "Features", "Float64Array", "FloatArray",
@@ -360,6 +361,24 @@ class AttributedGraph:
         ends = np.concatenate([self.edges[kept], new])
         order = np.lexsort((ends[:, 1], ends[:, 0]))
         return ends[order], values.take(kept).joined(values.neutral(len(new))).take(order)
+
+    def until(self, date: Date) -> AttributedGraph:
+        """A copy without the edges after a date, so that nothing is seen that came later.
+
+        Args:
+            date: the last day, or the last moment; seconds since 1970 where it is an integer. An edge without a date
+                stays.
+        """
+        if self.edge_values is None or self.edge_values.time is None:
+            raise InputError(f"until needs edges with a date, those of {self.name} have none")
+        kept = np.flatnonzero(self.edge_values.time <= as_seconds(date))
+        return dataclasses.replace(
+            self,
+            edges=self.edges[kept],
+            edge_values=self.edge_values.take(kept),
+            motif_edges=None if self.motif_edges is None else self.motif_edges[kept],
+            edge_roles=None if self.edge_roles is None else self.edge_roles[kept],
+        )
 
     def check_trainable(self) -> None:
         """Refuse a graph that nothing can be learned from, before any work is done."""

@@ -137,6 +137,14 @@ class EdgeValues:
         if self.columns is not None:
             check_columns(self.columns, size)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgeValues):
+            return NotImplemented
+        fields = [field.name for field in dataclasses.fields(self)]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __len__(self) -> int:
         held = next((getattr(self, name) for name in ARRAYS if getattr(self, name) is not None), None)
         return len(held) if held is not None else len(self.raw) if self.raw is not None else 0
@@ -230,6 +238,12 @@ class EdgeValues:
         """What two sets of edge values share that speak of the same things: parts, types, columns."""
         raw = None if self.raw is None else self.raw.columns
         return (self.carried, self.kind_names, self.num_attributes, self.columns, raw)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and bool(one == other)
 
 
 def encoded_kinds(kinds: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:

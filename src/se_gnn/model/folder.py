@@ -8,6 +8,7 @@ has bytes.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import torch
@@ -115,10 +116,28 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     return TrainedModel(model, graph, metrics, history=history)
 
 
-def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
-    """A model on the graph that was stored in another folder, or on its own (None)."""
-    trained = load_model(folder)
+def load_model_on(
+    folder: str | Path,
+    graph: str | Path | None,
+    *,
+    device: torch.device | str = "cpu",
+    max_memory: int | str | None = None,
+) -> TrainedModel:
+    """A model on the graph that was stored in another folder, or on its own (None).
+
+    Args:
+        folder: of the model.
+        graph: another graph's folder.
+        device: where to compute.
+        max_memory: what a comparison may take at a time; None: a quarter of what is free.
+    """
+    trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
     return trained if graph is None else trained.on(store.load_graph(graph))
+
+
+def model_digest(folder: str | Path) -> str:
+    """A digest of all files of a model: of the manifest, which holds those of the others."""
+    return sha256(read_current(Path(folder), MANIFEST, limit=SMALL))
 
 
 def is_model_folder(folder: str | Path) -> bool:

@@ -51,8 +51,8 @@ def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
     matrix: Any = graph.features
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
     values = graph.edge_values
-    carried = [] if values is None else [getattr(values, name) for name in values.carried]
-    for array in [*features, graph.edges, *carried, graph.labels, graph.train, graph.val, graph.test]:
+    carried = [] if values is None else [getattr(values, part) for part in values.carried]
+    for array in [*features, graph.edges, graph.labels, graph.train, graph.val, graph.test, *carried]:
         digest.update(f"{array.dtype}{array.shape}".encode())  # where one ends: a node moved to the next part counts
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

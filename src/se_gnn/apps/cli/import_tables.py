@@ -28,6 +28,29 @@ def import_tables(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph.", show_default=False)],
     source: Annotated[str, typer.Option(metavar="COLUMN", help="Column with one end of an edge.")] = "source",
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the other end.")] = "target",
+    directed: Annotated[
+        bool, typer.Option("--directed", help="An edge leads from its source to its target; else it has no direction.")
+    ] = False,
+    edge_weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the edges: how much one counts, above 0.")
+    ] = None,
+    edge_type: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the edges with their type, as pays or owns.")
+    ] = None,
+    edge_time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the edges with their date, or Unix seconds.")
+    ] = None,
+    edge_ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Columns of the edges to leave out; all others are their attributes."),
+    ] = None,
+    edge_kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="What a column of the edges is, as --kind for nodes. Repeatable."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Leave out edges after this day, as 2026-03-31.")
+    ] = None,
     split: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
@@ -87,14 +110,16 @@ def import_tables(
     """Make a graph of a node table and an edge table.
 
     Shows first what was understood: columns and their kinds, classes, split, edges, warnings. Numbers, booleans,
-    categories, dates and texts become features; no label is looked at for it. DIR is then what `se-gnn train` takes.
+    categories, dates and texts become features; no label is looked at for it. Columns of the edges are read in the
+    same way and stay with them; edges with the same ends and different values are all kept. DIR is then what
+    `se-gnn train` takes.
     """
     from se_gnn.apps.cli.output_folder import check_import_folder
     from se_gnn.datasets import tables
-    from se_gnn.datasets.tables.importing import ABOUT, TABLE, check_no_warnings
+    from se_gnn.datasets.tables.importing import ABOUT, EDGE_TABLE, TABLE, check_no_warnings
     from se_gnn.graph.store import ARRAYS, NAMES
 
-    check_import_folder(out, (ARRAYS, NAMES, TABLE, ABOUT), overwrite=overwrite)
+    check_import_folder(out, (ARRAYS, NAMES, TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
     settings = tables.ImportSettings(
         id=id,
         label=label,
@@ -116,6 +141,13 @@ def import_tables(
         decimal=decimal,
         missing=missing or (),
         name=name,
+        directed=directed,
+        edge_weight=edge_weight,
+        edge_type=edge_type,
+        edge_time=edge_time,
+        edge_ignore=_names(edge_ignore),
+        edge_kinds=_kinds(edge_kind),
+        until=until,
     )
     imported = tables.import_tables(nodes, edges, settings, like=None if like is None else _graph_of(like))
     say(imported.summary.to_json() if as_json else str(imported.summary))

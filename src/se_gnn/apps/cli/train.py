@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
@@ -28,14 +28,6 @@ class Preset(StrEnum):
     best = "best"
     paper = "paper"
     authors = "authors"
-
-
-class Device(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
 
 
 def train(

@@ -75,6 +75,7 @@ def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
         predicted=_class(snapshot, int(table.predicted[node])),
         probability=float(table.probability[node]),
         outcome=table.outcome_name(node),
+        answered=None if table.answered is None else bool(table.answered[node]),
         closest=int(table.closest[node]),
         weight=float(table.weight[node]),
     )

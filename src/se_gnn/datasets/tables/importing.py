@@ -14,6 +14,7 @@ import pyarrow.parquet as pa_parquet
 
 from se_gnn.datasets.split import Split, split_stratified
 from se_gnn.datasets.tables.columns import NodeColumns, encode_like, fit_columns, leak_warnings
+from se_gnn.datasets.tables.edge_rows import distinct_edges, edge_values, until_date
 from se_gnn.datasets.tables.edges import Edges, read_edges
 from se_gnn.datasets.tables.nodes import read_captions, read_ids, read_labels, read_split
 from se_gnn.datasets.tables.raw import raw_table
@@ -28,6 +29,7 @@ from se_gnn.graph.columns import StructureColumn
 from se_gnn.graph.store import graph_files, load_graph
 
 TABLE = "nodes.parquet"
+EDGE_TABLE = "edges.parquet"  # where edges carry values
 ABOUT = "import.json"
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
 
@@ -40,12 +42,14 @@ class Imported:
     summary: Summary
     nodes: pa.Table
     roles: Roles
+    edges: pa.Table | None = None  # its rows, in the order of the graph, where edges carry values
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
         """Node table and edge table; importing them with the same settings and the split column gives the same graph.
 
         The node table is the one that was given, value by value; a split that was drawn is added as a column. The edge
-        table has each undirected edge once, by the ids of the node table.
+        table has each undirected edge once, by the ids of the node table; where edges carry values, it is the table
+        that was given, without the rows that were merged or left out.
         """
         nodes, graph = self.nodes, self.graph
         if self.roles.split is None:
@@ -53,6 +57,8 @@ class Imported:
             for part in ("train", "val", "test"):
                 parts[getattr(graph, part)] = part
             nodes = nodes.append_column(self.split_column, pa.array(parts, pa.string()))
+        if self.edges is not None:
+            return nodes, self.edges
         ids = nodes.column(self.roles.id).combine_chunks()
         ends = [ids.take(pa.array(graph.edges[:, end])) for end in (0, 1)]
         return nodes, pa.table(ends, names=[self.roles.source, self.roles.target])
@@ -69,16 +75,22 @@ class Imported:
 
     def save(self, folder: str | Path) -> None:
         """Write graph, node table and summary into a folder; `se-gnn train` takes it, :func:`load_import` too."""
-        sink = pa.BufferOutputStream()
-        pa_parquet.write_table(self.nodes, sink)
         about = {"roles": dataclasses.asdict(self.roles), "summary": self.summary.to_dict()}
         files = {
             **graph_files(self.graph),
-            TABLE: sink.getvalue().to_pybytes(),
+            TABLE: _parquet(self.nodes),
+            **({} if self.edges is None else {EDGE_TABLE: _parquet(self.edges)}),
             ABOUT: json.dumps(about, indent=1, ensure_ascii=False).encode(),
         }
         with writing_to(folder) as path:
             commit_files(path, files)
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pa_parquet.write_table(table, sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def load_import(folder: str | Path) -> Imported:
@@ -88,10 +100,15 @@ def load_import(folder: str | Path) -> Imported:
     about = parse_json(read_current(path, ABOUT, limit=SMALL), path / ABOUT)
     try:
         summary = dict(about["summary"])
-        summary["columns"] = tuple(ColumnSummary(**column) for column in summary["columns"])
+        for name in ("columns", "edge_columns"):
+            summary[name] = tuple(ColumnSummary(**column) for column in summary.get(name, ()))
         summary |= {name: tuple(summary[name]) for name in ("unused_edge_columns", "warnings")}
         nodes = pa_parquet.read_table(pa.BufferReader(read_current(path, TABLE)))
-        return Imported(graph, Summary(**summary), nodes, Roles(**about["roles"]))
+        edges = None
+        if graph.edge_values is not None:
+            edges = pa_parquet.read_table(pa.BufferReader(read_current(path, EDGE_TABLE)))
+        roles = {**about["roles"], "edge_ignore": tuple(about["roles"].get("edge_ignore", ()))}
+        return Imported(graph, Summary(**summary), nodes, Roles(**roles), edges)
     except (KeyError, TypeError, pa.ArrowException) as error:
         raise InputError(f"the import in {path} cannot be read: {error}") from error
 
@@ -114,7 +131,9 @@ def import_tables(
     node_table = read_table(nodes, what="nodes", separator=given.separator)
     for column in (*given.taken, *given.ignore, *given.keep, *([given.caption] if given.caption else [])):
         node_table.check_has(column)
-    edge_table = read_table(edges, what="edges", separator=given.separator, only=(given.source, given.target))
+    edge_table = read_table(edges, what="edges", separator=given.separator, of_edges=True)
+    for end in (given.source, given.target):
+        edge_table.check_has(end)
     ids = read_ids(node_table, given.id)
     classes = None if like is None else like.class_names
     labels = read_labels(node_table, given.label, given.reading, classes, merge=given.merge_classes)
@@ -122,6 +141,14 @@ def import_tables(
     found = read_edges(
         edge_table, given.source, given.target, ids, nodes=node_table.name, drop_dangling=given.drop_dangling
     )
+    found, later = until_date(edge_table, found, given.of_edges, given.until)
+    ends = (given.source, given.target)
+    distinct, merged = distinct_edges(edge_table, found, given.of_edges, ends, like, len(ids))
+    of_edges = edge_values(edge_table, distinct, given.of_edges, ends, like)
+    if of_edges.values is None:
+        merged = None
+    else:
+        found = distinct
     attributes = [column for column in node_table.columns if column not in (*given.taken, *given.ignore)]
     if like is None:
         fitted = fit_columns(node_table, attributes, given, found.pairs)
@@ -135,6 +162,7 @@ def import_tables(
         feature_names=[feature for column in fitted.columns for feature in column.feature_names],
         columns=fitted.columns,
         edges=found.pairs,
+        edge_values=of_edges.values,
         labels=labels.classes,
         class_names=labels.names,
         node_names=ids.to_pylist(),
@@ -144,14 +172,16 @@ def import_tables(
         val=parts.val,
         test=parts.test,
     )
-    graph = _with_calibration_of(like, graph)
-    warnings = [*labels.warnings, *_label_warnings(graph, like), *fitted.warnings, *leaks]
+    graph = _with_calibration_of(like, graph if merged is None else dataclasses.replace(graph, merged=merged))
+    warnings = [*labels.warnings, *_label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
     summary = _summary(graph, node_table, edge_table, given, fitted, found, _how_split(given, like), tuple(warnings))
+    summary = dataclasses.replace(summary, edge_columns=of_edges.summaries, edges_later=later)
     if strict:
         check_no_warnings(summary)
-    return Imported(graph, summary, node_table.data, given.roles)
+    rows = None if merged is None else edge_table.data.take(pa.array(found.rows))
+    return Imported(graph, summary, node_table.data, given.roles, rows)
 
 
 def check_no_warnings(summary: Summary) -> None:
@@ -242,7 +272,9 @@ def _summary(
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
         columns=tuple(columns),
-        unused_edge_columns=tuple(name for name in edges.columns if name not in (settings.source, settings.target)),
+        unused_edge_columns=_unused(graph, edges, settings),
+        directed=graph.edge_values is not None and graph.edge_values.direction is not None,
+        parallel=graph.num_edges - len(np.unique(graph.edges, axis=0)) if graph.edge_values is not None else 0,
         classes=dict(zip(graph.class_names, counts.tolist())),
         unlabeled=int((graph.labels == UNKNOWN).sum()),
         split=how,
@@ -262,6 +294,12 @@ def _summary(
         homophily_by_chance=chance,
         warnings=warnings,
     )
+
+
+def _unused(graph: AttributedGraph, edges: Table, settings: ImportSettings) -> tuple[str, ...]:
+    """Columns of the edge table that the graph does not carry."""
+    carried = () if graph.edge_values is None or graph.edge_values.raw is None else graph.edge_values.raw.columns
+    return tuple(name for name in edges.columns if name not in (settings.source, settings.target, *carried))
 
 
 def _with_caption(column: ColumnSummary) -> ColumnSummary:
