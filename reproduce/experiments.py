@@ -13,6 +13,7 @@ from reproduce import (
     authors_settings,
     coverage,
     default,
+    edge_signal,
     figure_3,
     figure_4,
     figure_5,
@@ -57,6 +58,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         coverage,
         left_out,
         suggest,
+        edge_signal,
     )
 }
 

@@ -235,3 +235,20 @@ def test_several_ranks_cannot_write_one_file(ring_model, run, tmp_path, monkeypa
     result = run("predict", ring_model, "--out", tmp_path / "p.csv")
     assert result.exit_code == 2
     assert "several processes cannot write one file: let --out name a folder" in result.stderr
+
+
+@pytest.mark.slow
+def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(run, graph_folder, tmp_path):
+    settings = ("--set", "training.epochs=40", "--set", "encoder.hidden_size=8", "--device", "cpu")
+    assert run("train", graph_folder, "--out", tmp_path / "one", "--quiet", *settings).exit_code == 0
+    process = torchrun("train", graph_folder, "--out", tmp_path / "two", *settings, restarts=1)
+    begun = tmp_path / "two" / ".training"
+    while process.poll() is None and len(list(begun.glob("*/checkpoint.safetensors"))) < 2:
+        time.sleep(0.01)
+    random.Random(0).choice(workers(process)).send_signal(signal.SIGKILL)
+    code, out, err = finished(process)
+    assert code == 0, err
+    assert out.count("test accuracy") == 1  # one rank speaks
+    for name in ("model.safetensors", "config.json", "graph.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert not begun.exists()

@@ -7,12 +7,13 @@ from se_gnn.errors import InputError
 from se_gnn.ranks.joining import name_of_start
 
 
-def names(store, size, order):
+def names(store, size, order, counted=(0, 0, 0)):
     found = {}
-    threads = [
-        threading.Thread(target=lambda rank=rank: found.update({rank: name_of_start(store, rank, size, limit=10)}))
-        for rank in order
-    ]
+
+    def join(rank):
+        found[rank] = name_of_start(store, rank, size, restarts=counted[rank], limit=10)
+
+    threads = [threading.Thread(target=join, args=(rank,)) for rank in order]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -39,3 +40,9 @@ def test_the_answer_to_a_rank_of_an_earlier_start_is_not_taken():
     names(store, 2, [0, 1])
     with pytest.raises(InputError, match="rank 0 did not answer"):
         name_of_start(store, 1, 2, limit=0.2)
+
+
+def test_every_rank_knows_of_a_restart_that_the_machine_of_one_has_counted():
+    assert not names(HashStore(), 3, [0, 1, 2])[1]
+    assert names(HashStore(), 3, [0, 1, 2], counted=(0, 0, 1))[1]
+    assert names(HashStore(), 3, [2, 1, 0], counted=(1, 0, 0))[1]

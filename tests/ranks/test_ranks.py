@@ -55,6 +55,19 @@ def test_no_rank_passes_a_meeting_before_the_last_one_has_come():
     assert min(passed) - start >= 0.3
 
 
+@pytest.mark.parametrize("size", [0, 1, 100, 101])
+def test_what_one_rank_tells_another_receives_however_long_it_is(size, monkeypatch):
+    monkeypatch.setattr(module, "PIECE", 10)
+    content = bytes(range(size))
+
+    def work(ranks):
+        if ranks.rank == 1:
+            ranks.tell("parameters", content)
+        return ranks.receive("parameters", [1])
+
+    assert in_ranks(2, work) == [content, content]
+
+
 def test_ranks_with_another_graph_are_an_error_on_every_rank_that_names_it():
     def work(ranks):
         ranks.check_same({"model": "same", "graph": "x" if ranks.rank == 1 else "y"})

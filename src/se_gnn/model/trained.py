@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import EncoderSteps
+from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import Features, IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
@@ -48,9 +48,15 @@ class TrainedModel:
             return self.model.encoder.steps(self.model.inputs(self.graph))
 
     @cached_property
+    def read_features(self) -> Features:
+        """What the encoder reads of all nodes, before it is scaled."""
+        return encoder_features(self.graph, self.config.encoder)
+
+    @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        return Voter(self.graph, self.config, max_memory=self.max_memory)
+        terms = self.model.edge_terms(self.graph)
+        return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.

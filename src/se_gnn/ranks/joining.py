@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from se_gnn.errors import InputError, shortened
 
@@ -24,32 +24,51 @@ def started_by_torchrun() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1") or 1) > 1
 
 
-def connect() -> tuple[int, int, int, Any]:
-    """Rank, size, ranks on this machine, store: as the environment that `torchrun` makes says."""
+class Connection(NamedTuple):
+    """One process among the others."""
+
+    rank: int
+    size: int
+    local_size: int  # ranks on this machine
+    store: Any
+    restarted: bool
+
+
+def connect() -> Connection:
+    """Find the others, as the environment that `torchrun` makes says."""
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
     try:
         store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=CONNECTING)))
         local_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        name = name_of_start(store, rank, size)
+        restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+        name, restarted = name_of_start(store, rank, size, restarts=restarts)
     except (RuntimeError, ValueError, OSError) as error:
         if isinstance(error, InputError):
             raise
         told = shortened(str(error).partition("\n")[0], 200, quoted=False)
         raise InputError(f"the ranks did not find each other: {told}; start them with torchrun") from error
-    return rank, size, local_size, PrefixStore(f"se-gnn/{name}", store)
+    return Connection(rank, size, local_size, PrefixStore(f"se-gnn/{name}", store), restarted)
 
 
-def name_of_start(store: Any, rank: int, size: int, *, limit: float = CONNECTING) -> str:
-    """A name that all ranks of this start have, and none of an earlier one."""
+def name_of_start(
+    store: Any, rank: int, size: int, *, restarts: int = 0, limit: float = CONNECTING
+) -> tuple[str, bool]:
+    """A name that all ranks of this start have, and none of an earlier one; whether there was one.
+
+    ``restarts`` is what this rank's machine has counted.
+    """
     own, end = secrets.token_hex(8), time.monotonic() + limit
     if rank:
         store.set(f"hello/{rank}", own)
         _wait(store, f"welcome/{own}", end, "rank 0", limit)
         name = bytes(store.get(f"welcome/{own}")).decode()
+        store.add(f"restarts/{name}", restarts)
         store.set(f"joined/{name}/{rank}", b"yes")
-        return name
+        _wait(store, f"complete/{name}", end, "rank 0", limit)
+        return name, store.add(f"restarts/{name}", 0) > 0
+    store.add(f"restarts/{own}", restarts)
     missing = list(range(1, size))
     while missing:
         for other in list(missing):
@@ -59,7 +78,8 @@ def name_of_start(store: Any, rank: int, size: int, *, limit: float = CONNECTING
                 store.set(f"welcome/{bytes(store.get(f'hello/{other}')).decode()}", own)
         _check_time(end, f"rank {missing[0]}" if missing else "", limit)
         time.sleep(STEP)
-    return own
+    store.set(f"complete/{own}", b"yes")
+    return own, store.add(f"restarts/{own}", 0) > 0
 
 
 def _wait(store: Any, key: str, end: float, who: str, limit: float) -> None:

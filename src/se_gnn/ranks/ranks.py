@@ -21,6 +21,7 @@ SILENCE = 60.0  # seconds without a sign of life after which a rank counts as go
 PATIENCE = 3600.0  # seconds without progress of a rank that is alive
 BEAT = 1.0  # seconds between signs of life
 STEP = 0.05  # seconds between two looks at the store
+PIECE = 4 << 20  # bytes of a value in the store, which takes 8 MB at most
 FAREWELL = 30.0  # seconds that a rank that stops leaves the others to notice
 
 _STOPPED, _NOTICED, _ALIVE, _DONE = "stopped", "noticed", "alive", "done"
@@ -37,6 +38,7 @@ class Ranks:
         rank: number of this process, from 0.
         size: how many there are.
         local_size: how many there are on this machine.
+        restarted: whether a supervisor has started the ranks again after one of them had ended.
         store: key-value store of `torch.distributed`; None where there is one process.
         patience: longest wait for a rank that is alive but does not get on, in seconds.
         silence: longest wait for a sign of life, in seconds.
@@ -49,11 +51,12 @@ class Ranks:
         local_size: int = 1,
         store: Any = None,
         *,
+        restarted: bool = False,
         patience: float = PATIENCE,
         silence: float = SILENCE,
     ) -> None:
         self.rank, self.size, self.local_size, self.store = rank, size, local_size, store
-        self.patience, self.silence = patience, silence
+        self.restarted, self.patience, self.silence = restarted, patience, silence
         self._ended = threading.Event()
         self._claims: dict[str, int] = {}
 
@@ -90,16 +93,19 @@ class Ranks:
             return int(self.store.add(f"claim/{name}", 1)) - 1
 
     def tell(self, name: str, content: bytes) -> None:
-        """Let the others know something, under a name that is used once."""
+        """Let the others know something, under a name that is used once; the store takes some megabytes at a time."""
         with _connected():
-            self.store.set(name, content)
+            for number, low in enumerate(range(0, len(content), PIECE)):
+                self.store.set(f"{name}/piece/{number}", content[low : low + PIECE])
+            self.store.set(name, str(-(-len(content) // PIECE)))
 
     def receive(self, name: str, awaited: list[int] | None = None) -> bytes:
         """What a rank told under a name; ``awaited`` are the ranks that may be the one, None: any other."""
         others = [rank for rank in range(self.size) if rank != self.rank] if awaited is None else awaited
         self._wait(name, others)
         with _connected():
-            return bytes(self.store.get(name))
+            pieces = range(int(self.store.get(name)))
+            return b"".join(bytes(self.store.get(f"{name}/piece/{number}")) for number in pieces)
 
     def got_on(self) -> None:
         """A sign that this rank's work goes on."""
@@ -242,6 +248,10 @@ def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[
     if not started_by_torchrun():
         yield alone()
         return
-    ranks = Ranks(*connect(), patience=patience, silence=silence)
+    connection = connect()
+    ranks = Ranks(
+        connection.rank, connection.size, connection.local_size, connection.store,
+        restarted=connection.restarted, patience=patience, silence=silence,
+    )  # fmt: skip
     with ranks.together():
         yield ranks

@@ -13,25 +13,28 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import json
 import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import Encoder, principal_layer, scaled_attributes
+from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
+from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.progress import bar, compilation_said, phase
+from se_gnn.ranks import Ranks, alone
 from se_gnn.recipes import RECIPES
 from se_gnn.training.estimate import estimate
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
@@ -50,6 +53,7 @@ def train(
     progress: bool = False,
     folder: Path | None = None,
     max_memory: int | str | None = None,
+    ranks: Ranks | None = None,
 ) -> TrainedModel:
     """Train a model; on the CPU the same seed gives the same bits, on any number of threads.
 
@@ -62,6 +66,8 @@ def train(
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         folder: where to write ``metrics.jsonl`` and checkpoints; a run that was interrupted there goes on. One run
             at a time may write to it.
+        ranks: processes that share the runs of a portfolio and its committee, each a whole run at a time: the same bits
+            as one process. All call this with the same arguments, and each gets the model; None: one process.
 
     Returns:
         The model of the best epoch by ``training.best_by`` on validation nodes, ties by validation loss (the last epoch
@@ -74,12 +80,21 @@ def train(
     where = resolve_device(device)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
+    together = alone() if ranks is None else ranks
     with (
-        contextlib.nullcontext() if folder is None else locked(folder),
+        locked(folder) if folder is not None and together.first else contextlib.nullcontext(),
         compilation_said(shown=progress),
         phase("comparing", shown=progress),
     ):
-        return _Training(graph, config, seed, where, folder, max_memory, progress).run()
+        return _Training(graph, config, seed, where, folder, max_memory, progress, together).run()
+
+
+class _Planned(NamedTuple):
+    """A run to be made."""
+
+    name: str
+    config: Config
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +110,20 @@ class _Finished:
     stopped_early: bool
     standing: tuple[float, float]
 
+    def to_bytes(self) -> bytes:
+        """For another rank, which knows the settings."""
+        about = {name: getattr(self, name) for name in ("history", "best_epoch", "stopped_early", "standing")}
+        return sealed_tensors(self.parameters, {"about": json.dumps(about)})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, plan: _Planned) -> _Finished:
+        """What :meth:`to_bytes` made of a planned run, bit for bit."""
+        parameters, texts = load_sealed(content, Path(plan.name))
+        about = json.loads(texts["about"])
+        return cls(
+            *plan, parameters, about["history"], about["best_epoch"], about["stopped_early"], tuple(about["standing"])
+        )
+
 
 class _Training:
     def __init__(
@@ -106,12 +135,14 @@ class _Training:
         folder: Path | None,
         max_memory: int | str | None,
         progress: bool,
+        ranks: Ranks,
     ) -> None:
         self.fixed = set_by_user(config)
         self.graph, self.config, self.seed, self.device = graph, self._with_fitting_vote(graph, config), seed, device
         self.folder, self.max_memory, self.progress = folder, max_memory, progress
         self.members = num_members(graph, config)
         self.finished: list[_Finished] = []
+        self.ranks = ranks
 
     def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
         """Where K is chosen anyway, it is never more than the labeled nodes there are."""
@@ -127,13 +158,16 @@ class _Training:
             recipes = portfolio(self.config)
             variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
-        for name, config in variants.items():
-            self._train(name, config, self.seed)
+        self._train_all([_Planned(name, config, self.seed) for name, config in variants.items()])
         best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
         why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
-        chosen = [best]
-        for i in range(1, self.members):
-            chosen.append(self._train(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)))
+        others = range(1, self.members)
+        chosen = [
+            best,
+            *self._train_all(
+                [_Planned(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)) for i in others]
+            ),
+        ]
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
         model = self._voting(chosen, tuple(why))
@@ -145,11 +179,10 @@ class _Training:
         model = self._assembled(chosen, share, why)
         if not self.config.training.choose_vote:
             return model
-        voter = Voter(self.graph, model.config, max_memory=self.max_memory)
-        choice = choose_vote(model, self.graph, voter, self.fixed)
+        choice = choose_vote(model, self.graph, self._voter(model), self.fixed)
         if share and choice.right is not None and "attribute_share" not in self.fixed:
             learned = self._assembled(chosen, 0.0, why)
-            other = choose_vote(learned, self.graph, voter, self.fixed)
+            other = choose_vote(learned, self.graph, self._voter(learned), self.fixed)
             assert other.right is not None
             kept = other.right - choice.right <= len(self.graph.val) // 100
             reason = _why_share(share, kept=kept, with_it=choice.right, without_it=other.right)
@@ -159,25 +192,42 @@ class _Training:
         model.config = choice.applied(model.config)
         return model
 
-    def _train(self, name: str, config: Config, seed: int) -> _Finished:
+    def _voter(self, model: SEGNN) -> Voter:
+        terms = model.edge_terms(self.graph)
+        return Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
+
+    def _train_all(self, plans: list[_Planned]) -> list[_Finished]:
+        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans."""
+        place, own = len(self.finished), {}
+        while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
+            own[number] = self._train(plans[number], place + number)
+            if self.ranks.several:
+                self.ranks.tell(f"run/{plans[number].name}", own[number].to_bytes())
+        found = [
+            own[number] if number in own else _Finished.from_bytes(self.ranks.receive(f"run/{plan.name}"), plan)
+            for number, plan in enumerate(plans)
+        ]
+        self.finished += found
+        if self.folder is not None and self.planned > 1 and self.ranks.first:
+            self._write_epochs(self.folder)
+        return found
+
+    def _train(self, plan: _Planned, number: int) -> _Finished:
         """One run to its end, or from where it was interrupted."""
+        name, config, seed = plan
         alone = self.planned == 1
         folder = self.folder if self.folder is None or alone else self.folder / name
         if folder is not None:
             folder.mkdir(exist_ok=True)
         run = TrainingRun(self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory)
-        if self.progress and not self.finished:
+        if self.progress and not number:
             print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
-        label = "training" if alone else f"{name} ({len(self.finished) + 1} of {self.planned})"
-        _run_epochs(run, label, progress=self.progress)
-        finished = _Finished(
+        label = "training" if alone else f"{name} ({number + 1} of {self.planned})"
+        _run_epochs(run, label, self.ranks, progress=self.progress)
+        return _Finished(
             name, config, seed, run.best_parameters, run.history, run.best_epoch, run.stopped_early,
             run.standing(run.best_epoch),
         )  # fmt: skip
-        self.finished.append(finished)
-        if self.folder is not None and not alone:
-            self._write_epochs(self.folder)
-        return finished
 
     def _write_epochs(self, folder: Path) -> None:
         """The epochs of all runs so far, each with the name of its run."""
@@ -197,7 +247,7 @@ class _Training:
             training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
             why=(*self.config.why, *why),
         )
-        model = SEGNN(self.graph.num_features, config)
+        model = SEGNN.for_graph(self.graph, config)
         if isinstance(model.encoder, Encoder):
             model.load_state_dict(chosen[0].parameters)
         else:
@@ -207,7 +257,8 @@ class _Training:
                 for name, tensor in run.parameters.items()
             }
             if attribute_share:
-                scaled = scaled_attributes(self.graph.features, config.encoder.attribute_scaling)
+                read = encoder_features(self.graph, config.encoder)
+                scaled = scaled_attributes(read, config.encoder.attribute_scaling)
                 names = ("encoder.attributes.layers.0.weight", "encoder.attributes.layers.0.bias")
                 parameters.update(zip(names, principal_layer(scaled)))
             model.load_state_dict(parameters)
@@ -243,7 +294,7 @@ class _Training:
         return trained
 
 
-def _run_epochs(run: TrainingRun, label: str, *, progress: bool) -> None:
+def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -> None:
     epochs = run.config.training.epochs
     with (
         phase("training", shown=False),
@@ -251,6 +302,8 @@ def _run_epochs(run: TrainingRun, label: str, *, progress: bool) -> None:
     ):
         while not run.finished:
             record = run.step()
+            ranks.got_on()
+            ranks.check()
             shown.update()
             shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
         if run.stopped_early:

@@ -134,7 +134,8 @@ app.command(
         "Examples:\n"
         "  se-gnn train digits --out model\n"
         "  se-gnn train cora --out cora --preset paper --seed 1\n"
-        "  se-gnn train digits --out model --set similarity.num_nearest=10"
+        "  se-gnn train digits --out model --set similarity.num_nearest=10\n"
+        "  torchrun --nproc-per-node 2 -m se_gnn train digits --out model"
     )
 )(train)
 app.command(epilog="\b\nExample:\n  se-gnn tune cora --out search --budget 10m")(tune)

@@ -93,7 +93,7 @@ def _write(
                 "max_memory": str(budget),
                 "device": device.type,
                 **settings,
-                **_versions(),
+                **versions(),
             },
         )
         manifest = write_shards(
@@ -106,7 +106,7 @@ def _write(
         typer.echo(f"Wrote the {told}.")
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """What the bits of a result depend on beside model, graph and settings."""
     from se_gnn import __version__
 
