@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph, RawTable, local_graphs
+from se_gnn.graph import AttributedGraph, EdgeValues, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
+from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.similarity.kernels.plan import MatchPlan
 
@@ -165,6 +166,31 @@ def continuous(seed: int, num_nodes: int, size: int) -> torch.Tensor:
 
 
 @st.composite
+def edge_values(draw: st.DrawFn, num_edges: int) -> EdgeValues:
+    """What so many edges carry: any of its parts, at least one."""
+    generator = np.random.default_rng(draw(seeds))
+    kept = draw(st.lists(st.sampled_from(["direction", "weight", "kind", "attributes", "time", "raw"]), min_size=1))
+    parts: dict[str, Any] = {
+        "direction": generator.integers(-1, 2, num_edges).astype(np.int8),
+        "weight": generator.choice([0.5, 1, 2], num_edges).astype(np.float32),
+        "kind": generator.integers(0, 2, num_edges).astype(np.int32),
+        "attributes": generator.integers(0, 2, (num_edges, 2)).astype(np.float32),
+        "time": generator.choice([NO_TIME, -5, 0, 1_300_000_000], num_edges).astype(np.int64),
+        "raw": RawTable.from_columns({"note": [["a", None, "b"][i] for i in generator.integers(0, 3, num_edges)]}),
+    }
+    chosen = {name: array for name, array in parts.items() if name in kept}
+    if "kind" in chosen:
+        chosen |= {"kind_names": ("owns", "pays"), "kind_verbs": draw(st.sampled_from([None, ("owns", "sends to")]))}
+    if "attributes" in chosen:
+        chosen["attribute_names"] = ("amount", "fee")
+        if draw(st.booleans()):
+            chosen["columns"] = tuple(
+                NumberColumn(name=name, first=i, size=1, offset=1.0, scale=2.0) for i, name in enumerate("ab")
+            )
+    return EdgeValues(**chosen, names=draw(st.sampled_from([(), (("weight", "eur"),)])))
+
+
+@st.composite
 def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
     """Graphs with everything that can be in one: names, columns, splits, ground truth, dense and sparse features."""
     num_nodes, num_numbers = draw(st.integers(2, 8)), draw(st.integers(1, 4))
@@ -193,6 +219,11 @@ def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
         details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
         details["edge_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=len(edges), max_size=len(edges))))
         details["node_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
+    if draw(st.booleans()):
+        details["edge_values"] = draw(edge_values(len(edges)))
+    if draw(st.booleans()):
+        details["node_kinds"] = draw(st.lists(st.integers(0, 1), min_size=num_nodes, max_size=num_nodes))
+        details["node_kind_names"] = ("person", "firm")
     return AttributedGraph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,

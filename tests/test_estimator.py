@@ -335,12 +335,13 @@ def test_labels_come_back_in_the_type_they_came_in(tmp_path):
     assert SEGNNClassifier(**SMALL).fit(GRAPH, names).predict().dtype.kind == "U"
 
 
-@pytest.mark.parametrize("field", ["edge_weight", "edge_attr"])
-def test_what_edges_of_a_pyg_data_carry_is_said_not_to_be_used(field):
+@pytest.mark.parametrize(("field", "part"), [("edge_weight", "weight"), ("edge_attr", "attributes")])
+def test_what_edges_of_a_pyg_data_carry_is_in_the_graph(field, part):
     data = pyg_data(GRAPH)
     data[field] = torch.ones(data.edge_index.shape[1])
-    with pytest.warns(UserWarning, match=f"{field} is not used"):
-        SEGNNClassifier(**SMALL).fit(data)
+    graph = SEGNNClassifier(**SMALL).fit(data).graph_
+    assert graph.edge_values.carried == (part,)
+    assert graph.edges.tolist() == GRAPH.edges.tolist()
 
 
 def test_names_of_classes_can_be_given_as_y(fitted):

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MeasureName, Scaling
+from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchKinds, MeasureName, Scaling
 from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, AttributedGraph, EdgeValues
 from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
 from se_gnn.memory import Audit, Certificates, Memory, audit, certify
@@ -91,6 +91,9 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         hidden_dropout: float | None = None,
         node_dropout: float | None = None,
         members: int | None = None,
+        attribute_share: float | None = None,
+        read_edges: bool | None = None,
+        weighted_steps: bool | None = None,
         num_nearest: int | None = None,
         node_weight: float | None = None,
         temperature: float | None = None,
@@ -98,6 +101,10 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         max_edges: int | Literal["none"] | None = None,
         measure: MeasureName | None = None,
         directions: Directions | None = None,
+        match_direction: bool | None = None,
+        match_kinds: MatchKinds | None = None,
+        match_attributes: bool | None = None,
+        weighted_mean: bool | None = None,
         node_loss_weight: float | None = None,
         edge_loss_weight: float | None = None,
         mask_rate: float | None = None,
@@ -250,7 +257,16 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         with phase("scoring", shown=self._shown):
             return unlike(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
 
-    def extend(self, nodes: Any, edges: Any = None, *, names: Sequence[str] | None = None, **reading: Any) -> Extension:
+    def extend(
+        self,
+        nodes: Any,
+        edges: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        edge_values: EdgeValues | None = None,
+        node_kinds: Any = None,
+        **reading: Any,
+    ) -> Extension:
         """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
 
         The same answer as if they had been in the graph from the start. ``extension.changed`` lists the known nodes
@@ -262,6 +278,8 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             edges: a table of edges by name; with features, pairs of names or of positions, where new nodes come after
                 the known ones. None: no edges.
             names: of nodes that are given as features.
+            edge_values: what each of the edges carries, where nodes are given as features and edges as pairs.
+            node_kinds: kind of each new node, where the graph has several kinds.
             reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
                 ``ignore``, ``decimal``, ``missing``, ``separator``, as
                 :func:`~se_gnn.datasets.tables.new_nodes.read_new_nodes` takes them.
@@ -270,12 +288,16 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(nodes, np.ndarray | list | tuple) or hasattr(nodes, "tocsr") or hasattr(nodes, "numpy"):
             if reading:
                 raise InputError(f"{next(iter(reading))} is for tables of new nodes, not for an array of features")
-            new = new_nodes_from_arrays(self.graph_, nodes, edges, names)
+            new = new_nodes_from_arrays(
+                self.graph_, nodes, edges, names, edge_values=edge_values, node_kinds=node_kinds
+            )
         else:
             from se_gnn.datasets.tables.new_nodes import read_new_nodes  # needs pyarrow
 
             if names is not None:
                 raise InputError("names are for features as an array; a table names its nodes in the column id")
+            if edge_values is not None:
+                raise InputError("edge_values are for edges as pairs; a table of edges has columns of its own")
             new = read_new_nodes(self.graph_, nodes, edges, **reading)
         with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
             return extend(self.trained_, new)

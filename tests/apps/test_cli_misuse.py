@@ -114,7 +114,7 @@ MISUSES: list[tuple[tuple[str, ...], str]] = [
     ((*SET, "similarity.a.b=1"), "unknown config key 'similarity.a.b'"),
     ((*SET, "similarity.num_nearest=" + "[" * 3000), "num_nearest must be a whole number"),
     # --- the nodes of a model
-    (("explain", "{model}"), "Missing option '--node'"),
+    (("explain", "{model}"), "--node must name the node to explain; --all explains every node"),
     (("explain", "{model}", "--node", "nobody"), "unknown node 'nobody'"),
     (("explain", "{model}", "--node", "3"), "unknown node '3'"),
     (("explain", "{model}", "--node", ""), "unknown node ''"),
@@ -138,7 +138,7 @@ MISUSES: list[tuple[tuple[str, ...], str]] = [
     (("evaluate", "{toy}"), "is not a model folder"),
     (("evaluate", "{model}", "--graph", "{folder}"), "is missing"),
     # --- files to write
-    (("predict", "{model}", "--out", "{folder}"), "--out must end in .csv, .jsonl, .parquet"),
+    (("predict", "{model}", "--out", "{folder}"), "holds other files (holiday.txt); name another folder"),
     (("predict", "{model}", "--out", "{out}.txt"), "--out must end in .csv, .jsonl, .parquet"),
     (("predict", "{model}", "--out", "{out}/deep/x.csv"), "does not exist"),
     (("predict", "{model}", "--out", "{file}"), "already exists; --overwrite replaces it"),

@@ -96,7 +96,8 @@ def test_unknown_node_is_named_and_nothing_is_written(run, model, tmp_path):
 
 
 def test_unknown_ending_is_refused_before_the_model_is_read(run, tmp_path):
-    refused(run("predict", "nowhere", "--out", tmp_path / "p.xlsx"), "must end in .csv, .jsonl, .parquet, got 'p.xlsx'")
+    text = "must end in .csv, .jsonl, .parquet or name a folder, got 'p.xlsx'"
+    refused(run("predict", "nowhere", "--out", tmp_path / "p.xlsx"), text)
 
 
 def test_existing_file_is_refused_without_overwrite(run, model, tmp_path):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from se_gnn.config import EncoderConfig
-from se_gnn.encoder import Committee, Dropout, Encoder, EncoderInputs
+from se_gnn.encoder import Committee, Dropout, Encoder, EncoderInputs, principal_layer
 from strategies import random_graph
 
 KINDS = [
@@ -32,6 +32,51 @@ def test_cosine_of_a_committee_is_the_mean_of_its_members_cosines(kind):
     assert torch.nn.functional.cosine_similarity(h[0], h[5], dim=0).item() == pytest.approx(
         torch.stack(cosines).mean().item(), abs=1e-6
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes_themselves_have_their_share_of_the_cosine(kind):
+    graph = random_graph(2)
+    config = EncoderConfig(hidden_size=8, members=2, attribute_share=0.3, **kind)
+    committee = Committee(graph.num_features, config, generator=torch.Generator().manual_seed(0))
+    inputs = EncoderInputs.from_graph(graph, config)
+    *learned, attributes = [
+        torch.nn.functional.cosine_similarity(h[0], h[5], dim=0).item() for h in (m(inputs) for m in committee.encoders)
+    ]
+    h = committee(inputs)
+    whole = torch.nn.functional.cosine_similarity(h[0], h[5], dim=0).item()
+    assert whole == pytest.approx(0.7 * np.mean(learned) + 0.3 * attributes, abs=1e-6)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_principal_layer_is_that_of_the_singular_value_decomposition(sparse):
+    generator = np.random.default_rng(0)
+    scales = np.where(np.arange(90) < 64, np.linspace(9, 3, 90), 0.1)
+    rows = (generator.standard_normal((300, 90)) * scales + 1).astype("f4")
+    weight, bias = principal_layer(sp.csr_array(rows) if sparse else rows)
+    centered = rows.astype("f8") - rows.mean(axis=0, dtype="f8")
+    exact = np.linalg.svd(centered, full_matrices=False)[2][:64]
+    assert np.allclose(np.linalg.svd(weight.double().numpy() @ exact.T)[1], 1, atol=1e-6)  # the same subspace
+    assert np.allclose(rows @ weight.numpy().T + bias.numpy(), centered @ weight.numpy().T, atol=1e-3)
+
+
+def test_all_of_few_attributes_are_kept():
+    rows = np.random.default_rng(0).standard_normal((20, 5)).astype("f4")
+    weight, bias = principal_layer(rows)
+    assert torch.equal(weight, torch.eye(5))
+    assert np.allclose(bias.numpy(), -rows.mean(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_principal_layer_has_the_same_bits_on_any_number_of_threads(sparse):
+    rows = np.random.default_rng(0).standard_normal((500, 200)).astype("f4")
+    layers = []
+    for threads in (1, 2):
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        layers.append(principal_layer(sp.csr_array(rows) if sparse else rows))
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*layers))
 
 
 def test_pagerank_is_that_of_the_closed_form():

@@ -14,6 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, save_graph
+from strategies import edge_values
 
 finite = st.floats(-1e6, 1e6, width=32)
 
@@ -38,6 +39,9 @@ def graphs(draw):
     if draw(st.booleans()):
         details["edge_roles"] = draw(st.lists(st.integers(0, 9), min_size=len(edges), max_size=len(edges)))
         details["node_roles"] = draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    if draw(st.booleans()):
+        details["edge_values"] = draw(edge_values(len(edges)))
+        details["node_kinds"], details["node_kind_names"] = np.arange(n) % 2, ("person", "firm")
     return AttributedGraph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,
@@ -133,7 +137,7 @@ def test_one_changed_byte_of_the_arrays_is_noticed(graph, tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"version": 2}, r"graph.json was written by a newer version \(2\), this one reads up to 1"),
+        ({"version": 3}, r"graph.json was written by a newer version \(3\), this one reads up to 2"),
         ({"version": "x"}, "has no version that can be read"),
         ({"format": "other"}, "was not written by se-gnn: format must be 'se-gnn-graph', got 'other'"),
         ({"node_names": ["a", "a", "b", "c"]}, "is not valid: node_names must be unique"),

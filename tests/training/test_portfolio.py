@@ -34,10 +34,11 @@ def trained(graph) -> TrainedModel:
 
 
 def test_what_was_decided_is_in_the_settings_with_the_rule(trained):
-    recipe, members, vote = trained.config.why
+    recipe, members, share, vote = trained.config.why
     assert recipe.startswith("recipe '")
     assert all(name in recipe for name in RECIPES)
     assert members.startswith("3 members")
+    assert share.startswith("attribute_share = ")
     assert vote.startswith("K = ")
     assert not trained.config.training.portfolio
     assert not trained.config.training.choose_vote
@@ -53,7 +54,8 @@ def test_model_goes_through_a_folder_with_its_committee(trained, tmp_path):
     loaded = load_model(tmp_path / "model")
     assert loaded.config == trained.config
     assert torch.equal(loaded.embeddings, trained.embeddings)
-    assert loaded.embeddings.shape[1] == 3 * 4
+    attributes = trained.graph.num_features if trained.config.encoder.attribute_share else 0
+    assert loaded.embeddings.shape[1] == 3 * 4 + attributes
 
 
 def test_recipe_is_the_best_on_validation_nodes(trained):
@@ -151,6 +153,38 @@ def test_committee_is_smaller_where_an_epoch_is_long():
 def test_members_have_seeds_of_their_own():
     seeds = {member_seed(seed, member) for seed in range(5) for member in range(1, 5)}
     assert len(seeds) == 20
+
+
+def misleading(graph) -> AttributedGraph:
+    """Attributes of which one tells the class, beside many louder ones that tell nothing."""
+    generator = np.random.default_rng(0)
+    told = np.eye(graph.num_classes, dtype="f4")[graph.labels] + generator.normal(0, 0.1, (graph.num_nodes, 3))
+    noise = 20 * generator.standard_normal((graph.num_nodes, 20))
+    return AttributedGraph.build(
+        features=np.hstack([told, noise]).astype("f4"), edges=np.empty((0, 2), np.int64), labels=graph.labels,
+        train=graph.train, val=graph.val, test=graph.test,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(graph, kept):
+    base = random_graph(3, num_nodes=200, num_edges=400, num_labeled=60, num_classes=3)
+    informative = AttributedGraph.build(
+        features=np.eye(3, dtype="f4")[base.labels], edges=base.edges, labels=base.labels, train=base.train,
+        val=base.val, test=base.test,
+    )  # fmt: skip
+    config = Config.preset("best").with_settings(
+        portfolio=False, members=1, epochs=60, hidden_size=16, output_size=8, attribute_dropout=0.0, weight_decay=0.0
+    )
+    trained = train(informative if kept else misleading(base), config)
+    assert (trained.config.encoder.attribute_share > 0) is kept
+    assert ("does not cost" in trained.config.why[0]) is kept
+
+
+def test_share_of_the_attributes_that_a_user_sets_stays(graph):
+    trained = train(graph, quick(members=2, portfolio=False, attribute_share=0.6))
+    assert trained.config.encoder.attribute_share == 0.6
+    assert not any("attribute_share" in reason for reason in trained.config.why)
 
 
 @pytest.mark.parametrize("compared", ["overall", "node"])

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from se_gnn.graph import AttributedGraph, Column, RawTable
+from se_gnn.graph import AttributedGraph, Column, EdgeValues, RawTable
 
 _EVERYWHERE = ("features", "edges", "labels", "train", "val", "test", "calibration", "node_names", "merged")
 _NAMES = tuple(field.name for field in dataclasses.fields(AttributedGraph) if field.name not in _EVERYWHERE)
-OF_EDGES = tuple(name for name in _NAMES if "edge" in name)
-OF_NODES = tuple(name for name in _NAMES if name.startswith("node_"))
+OF_EDGES = ("motif_edges", "edge_roles")
+OF_NODES = ("node_roles", "node_kinds")
 
 
 class GraphDetails(TypedDict, total=False):
@@ -28,6 +28,9 @@ class GraphDetails(TypedDict, total=False):
     captions: Sequence[str] | None
     raw: RawTable | None
     image_shape: tuple[int, int] | None
+    edge_values: EdgeValues | None
+    node_kinds: Any
+    node_kind_names: Sequence[str]
     motif_edges: Any
     node_roles: Any
     edge_roles: Any
@@ -39,4 +42,7 @@ def graph_details(graph: AttributedGraph) -> dict[str, Any]:
     Those in ``OF_EDGES`` have one entry per edge, in the order of ``graph.edges``, those in ``OF_NODES`` one per node.
     What was merged away when the graph was built (``merged``) is a report about where it came from, and stays behind.
     """
-    return {name: getattr(graph, name) for name in _NAMES if getattr(graph, name) is not None}
+    held = {name: getattr(graph, name) for name in _NAMES if getattr(graph, name) is not None}
+    if graph.node_kinds is None:
+        del held["node_kind_names"]
+    return held

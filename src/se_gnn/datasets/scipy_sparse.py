@@ -13,9 +13,13 @@ from se_gnn.graph import UNKNOWN, AttributedGraph
 
 
 def to_scipy(graph: AttributedGraph) -> dict[str, Any]:
-    """The arguments of :func:`from_scipy` that give the same graph: a symmetric CSR ``adjacency`` of ones first."""
+    """The arguments of :func:`from_scipy` that give the same graph: a symmetric CSR ``adjacency`` of ones first.
+
+    Where edges carry values, an entry is the number of parallel edges.
+    """
     adjacency = graph.adjacency.copy()
     adjacency.data = np.ones(len(adjacency.data), np.float32)
+    adjacency.sum_duplicates()
     own = {name: getattr(graph, name) for name in ("features", "labels", "node_names", "train", "val", "test")}
     return {"adjacency": adjacency, **own, **graph_details(graph)}
 
@@ -29,7 +33,8 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unp
         features: [N, F], sparse or dense.
         labels: class of each node, -1 where unknown; None: all unknown.
         details: what :meth:`AttributedGraph.build` takes besides: names, split and so on. What belongs to edges comes
-            in the order of the upper triangle, row by row.
+            in the order of the upper triangle, row by row. With ``edge_values``, an entry is the number of edges
+            between two nodes; direction +1 is from the lower node to the higher.
     """
     matrix = sp.csr_array(adjacency)
     num_nodes = np.shape(features)[0]
@@ -41,9 +46,12 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unp
         matrix = sp.csr_array(sp.triu(matrix))
     matrix.sort_indices()
     entries = matrix.tocoo()
+    edges = np.stack([entries.row, entries.col], axis=1)
+    if details.get("edge_values") is not None:
+        edges = np.repeat(edges, entries.data.astype(np.int64), axis=0)
     return AttributedGraph.build(
         features=features,
-        edges=np.stack([entries.row, entries.col], axis=1),
+        edges=edges,
         labels=np.full(num_nodes, UNKNOWN) if labels is None else labels,
         **details,
     )

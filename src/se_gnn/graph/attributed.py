@@ -32,12 +32,15 @@ from se_gnn.graph.arrays import (
 )
 from se_gnn.graph.columns import Column, check_columns
 from se_gnn.graph.edge_list import EdgeReport, as_pairs, canonical_edges, check_edge_ends, is_canonical
+from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.node_ids import position_of, positions_of
+from se_gnn.graph.parallel_edges import canonical_valued_edges, is_sorted
 from se_gnn.graph.raw import RawTable
+from se_gnn.graph.times import Date, as_seconds
 
 __all__ = [
-    "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "Features", "Float64Array", "FloatArray",
+    "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "EdgeValues", "Features", "Float64Array", "FloatArray",
     "Int32Array", "IntArray",
 ]  # fmt: skip
 
@@ -53,7 +56,7 @@ class AttributedGraph:
 
     Args:
         features: node attributes X, dense or sparse (CSR), float32.
-        edges: every undirected edge once, as ``u < v``, sorted.
+        edges: every undirected edge once, as ``u < v``, sorted; with ``edge_values`` the same ends may come again.
         labels: class of each node, -1 where unknown.
         class_names: what people see for each class.
         node_names: what each node is called, once each; people find a node by it.
@@ -67,6 +70,9 @@ class AttributedGraph:
         captions: what people see for each node where names are codes: any text, several nodes may share one.
         raw: the rows of the table as it was given, kept to be shown.
         image_shape: rows and columns, where the features of a node are the pixels of a picture.
+        edge_values: what each edge carries besides its ends: direction, weight, type, attributes, time; None: nothing.
+        node_kinds: what each node is where there are several kinds, a position in ``node_kind_names``; None: one kind.
+        node_kind_names: what people see for each kind of nodes.
         motif_edges: ground truth of an explanation: edges that belong to a planted motif.
         node_roles: ground truth of the nearest labeled nodes: copies of one node of a motif have the same number above
             0; 0 for nodes outside all motifs.
@@ -98,6 +104,9 @@ class AttributedGraph:
     captions: tuple[str, ...] | None = None
     raw: RawTable | None = None
     image_shape: tuple[int, int] | None = None
+    edge_values: EdgeValues | None = None
+    node_kinds: Int32Array | None = None
+    node_kind_names: tuple[str, ...] = ()
     motif_edges: BoolArray | None = None
     node_roles: IntArray | None = None
     edge_roles: IntArray | None = None
@@ -123,6 +132,9 @@ class AttributedGraph:
         captions: Sequence[str] | None = None,
         raw: RawTable | None = None,
         image_shape: tuple[int, int] | None = None,
+        edge_values: EdgeValues | None = None,
+        node_kinds: Any = None,
+        node_kind_names: Sequence[str] = (),
         motif_edges: Any = None,
         node_roles: Any = None,
         edge_roles: Any = None,
@@ -134,6 +146,9 @@ class AttributedGraph:
         label is labeled. ``motif_edges`` and ``edge_roles`` refer to the edges as given; of an edge given more than
         once the first counts. Without ``class_names`` a class is named by its number; labels that reach beyond the
         number of nodes are codes, not positions: then the classes are the codes that occur.
+
+        With ``edge_values``, one row per edge as given, direction +1 from its first end to its second, parallel edges
+        are all kept; only edges that agree in everything are merged.
 
         >>> edges = [[1, 0], [0, 1], [2, 2]]
         >>> graph = AttributedGraph.build(features=[[0.0], [1.0], [2.0]], edges=edges, labels=[0, 1, -1])
@@ -147,7 +162,11 @@ class AttributedGraph:
             label_array, class_names = _numbered_classes(label_array, num_nodes)
         pairs = as_pairs(edges)
         check_edge_ends(pairs, num_nodes)
-        canonical, first, report = canonical_edges(pairs, num_nodes)
+        if edge_values is None:
+            canonical, first, report = canonical_edges(pairs, num_nodes)
+        else:
+            check_edge_values(edge_values, len(pairs))
+            canonical, first, edge_values, report = canonical_valued_edges(pairs, edge_values, num_nodes)
         if motif_edges is not None:
             motif_edges = np.asarray(motif_edges, dtype=bool)
             check_length("motif_edges", motif_edges, "edge", len(pairs))
@@ -171,6 +190,9 @@ class AttributedGraph:
             captions=None if captions is None else tuple(captions),
             raw=raw,
             image_shape=image_shape,
+            edge_values=edge_values,
+            node_kinds=None if node_kinds is None else as_integers(node_kinds, "node_kinds").astype(np.int32),
+            node_kind_names=tuple(node_kind_names),
             motif_edges=motif_edges,
             node_roles=None if node_roles is None else as_integers(node_roles, "node_roles"),
             edge_roles=edge_roles,
@@ -187,7 +209,11 @@ class AttributedGraph:
             )
         _check_labels(self.labels, self.class_names)
         check_edge_ends(self.edges, n)
-        if not is_canonical(self.edges, n):
+        if self.edge_values is not None:
+            check_edge_values(self.edge_values, self.num_edges)
+            if not is_sorted(self.edges, n):
+                raise InputError("edges must be sorted pairs u < v; AttributedGraph.build makes them so")
+        elif not is_canonical(self.edges, n):
             raise InputError("edges must be sorted pairs u < v, each once; AttributedGraph.build makes them so")
         if len(self.node_names) != n:
             raise InputError(f"node_names must have one entry per node ({n}), got {len(self.node_names)}")
@@ -211,13 +237,27 @@ class AttributedGraph:
         for name, roles in (("node_roles", self.node_roles), ("edge_roles", self.edge_roles)):
             if roles is not None and roles.min(initial=0) < 0:
                 raise InputError(f"{name} must be 0 (not in a motif) or above, got {roles.min()}")
+        self._check_node_kinds()
         self._check_split()
-        truth = (self.motif_edges, self.node_roles, self.edge_roles)
+        truth = (self.motif_edges, self.node_roles, self.edge_roles, self.node_kinds)
         for array in (self.edges, self.labels, *(getattr(self, part) for part in PARTS), *truth):
             if array is not None:
                 array.setflags(write=False)
         stored = self.features if isinstance(self.features, np.ndarray) else self.features.data
         stored.setflags(write=False)
+
+    def _check_node_kinds(self) -> None:
+        kinds, names = self.node_kinds, self.node_kind_names
+        if (kinds is None) != (not names):
+            raise InputError("node_kinds and node_kind_names must be given together")
+        check_length("node_kinds", kinds, "node", self.num_nodes)
+        if len(set(names)) != len(names):
+            raise InputError(f"node_kind_names must be unique, got {_first_duplicate(names)!r} twice")
+        if kinds is not None and (kinds.dtype != np.int32 or kinds.min() < 0 or kinds.max() >= len(names)):
+            raise InputError(
+                f"node_kinds must be int32 from 0 to {len(names) - 1}, a position in node_kind_names, got {kinds.dtype}"
+                f" from {kinds.min()} to {kinds.max()}"
+            )
 
     def _check_split(self) -> None:
         for part in PARTS:
@@ -243,7 +283,7 @@ class AttributedGraph:
 
     @property
     def num_edges(self) -> int:
-        """E, each undirected edge counted once."""
+        """E, each undirected edge counted once, parallel edges with values of their own each."""
         return len(self.edges)
 
     @property
@@ -263,9 +303,14 @@ class AttributedGraph:
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
-        """Symmetric CSR matrix [N, N] whose stored values are edge ids, columns sorted."""
+        """Symmetric CSR matrix [N, N] whose stored values are edge ids, columns sorted; parallel edges side by side."""
         u, v = self.edges[:, 0], self.edges[:, 1]
         ids = np.arange(self.num_edges, dtype=np.int64)
+        if self.edge_values is not None:  # no sum of the ids of parallel edges
+            rows, others, both_ids = np.concatenate([u, v]), np.concatenate([v, u]), np.concatenate([ids, ids])
+            order = np.lexsort((both_ids, others, rows))
+            indptr = np.concatenate([[0], np.cumsum(self.degrees)])
+            return sp.csr_array((both_ids[order], others[order], indptr), shape=(self.num_nodes, self.num_nodes))
         both = (np.concatenate([ids, ids]), (np.concatenate([u, v]), np.concatenate([v, u])))
         matrix = sp.coo_array(both, shape=(self.num_nodes, self.num_nodes)).tocsr()
         matrix.sort_indices()
@@ -294,11 +339,46 @@ class AttributedGraph:
         return dataclasses.replace(self, **parts)
 
     def with_edges(self, edges: Any) -> AttributedGraph:
-        """A copy with other edges (a perturbed graph, say); ground truth on edges does not survive."""
+        """A copy with other edges (a perturbed graph, say); ground truth on edges does not survive.
+
+        Where edges carry values, a pair that was joined before keeps all its edges with their values, and a new pair
+        gets one edge of which nothing is known (:meth:`EdgeValues.neutral`).
+        """
         pairs = as_pairs(edges)
         check_edge_ends(pairs, self.num_nodes)
         canonical, _, report = canonical_edges(pairs, self.num_nodes)
-        return dataclasses.replace(self, edges=canonical, motif_edges=None, edge_roles=None, merged=report)
+        changed: dict[str, Any] = {"edges": canonical, "motif_edges": None, "edge_roles": None, "merged": report}
+        if self.edge_values is not None:
+            changed |= dict(zip(("edges", "edge_values"), self._valued(canonical, self.edge_values)))
+        return dataclasses.replace(self, **changed)
+
+    def _valued(self, pairs: IntArray, values: EdgeValues) -> tuple[IntArray, EdgeValues]:
+        """All edges that join some pairs, and their values; a pair without an edge gets one."""
+        known = self.edges[:, 0] * self.num_nodes + self.edges[:, 1]
+        wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
+        kept = np.flatnonzero(np.isin(known, wanted))
+        new = pairs[~np.isin(wanted, known)]
+        ends = np.concatenate([self.edges[kept], new])
+        order = np.lexsort((ends[:, 1], ends[:, 0]))
+        return ends[order], values.take(kept).joined(values.neutral(len(new))).take(order)
+
+    def until(self, date: Date) -> AttributedGraph:
+        """A copy without the edges after a date, so that nothing is seen that came later.
+
+        Args:
+            date: the last day, or the last moment; seconds since 1970 where it is an integer. An edge without a date
+                stays.
+        """
+        if self.edge_values is None or self.edge_values.time is None:
+            raise InputError(f"until needs edges with a date, those of {self.name} have none")
+        kept = np.flatnonzero(self.edge_values.time <= as_seconds(date))
+        return dataclasses.replace(
+            self,
+            edges=self.edges[kept],
+            edge_values=self.edge_values.take(kept),
+            motif_edges=None if self.motif_edges is None else self.motif_edges[kept],
+            edge_roles=None if self.edge_roles is None else self.edge_roles[kept],
+        )
 
     def check_trainable(self) -> None:
         """Refuse a graph that nothing can be learned from, before any work is done."""
@@ -316,6 +396,12 @@ class AttributedGraph:
             f"{self.num_features} {kind} features, {self.num_classes} classes, "
             f"{len(self.train)}/{len(self.val)}/{len(self.test)} train/val/test)"
         )
+
+
+def check_edge_values(values: EdgeValues, num_edges: int) -> None:
+    """Refuse values that are not one row per edge."""
+    if len(values) != num_edges:
+        raise InputError(f"edge_values must have one row per edge ({num_edges}), got {len(values)}")
 
 
 def _check_labels(labels: IntArray, class_names: tuple[str, ...]) -> None:

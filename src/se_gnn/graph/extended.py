@@ -10,10 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Features, IntArray
+from se_gnn.graph.arrays import Features, Int32Array, IntArray
 from se_gnn.graph.attributed import AttributedGraph
-from se_gnn.graph.edge_list import canonical_edges, check_edge_ends
+from se_gnn.graph.edge_list import EdgeReport, canonical_edges, check_edge_ends
+from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.labels import UNKNOWN
+from se_gnn.graph.parallel_edges import canonical_valued_edges
 from se_gnn.graph.raw import RawTable
 
 
@@ -28,6 +30,8 @@ class NewNodes:
         known_features: attributes of the known nodes where new edges change them; None: they stay.
         captions: what people see for each; None: none has one.
         raw: rows of the table as it was given; None: there is none.
+        edge_values: what each of ``pairs`` carries, in the layout of the graph's; None: nothing is known of them.
+        node_kinds: kind of each new node where the graph has several, positions in its ``node_kind_names``.
         notes: what people should know, such as categories that the model has not seen.
 
     Shapes:
@@ -40,13 +44,16 @@ class NewNodes:
     known_features: Features | None = None
     captions: tuple[str, ...] | None = None
     raw: RawTable | None = None
+    edge_values: EdgeValues | None = None
+    node_kinds: Int32Array | None = None
     notes: tuple[str, ...] = ()
 
 
 def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
     """The graph with new nodes after its own; labels and split stay, ground truth on edges and roles does not survive.
 
-    An edge that is there already, or given twice, is merged as everywhere.
+    An edge that is there already, or given twice, is merged as everywhere. Where edges carry values, new edges come
+    beside those that are there, and an edge of which nothing is known gets :meth:`EdgeValues.neutral` values.
     """
     total = graph.num_nodes + len(new.names)
     if new.features.shape != (len(new.names), graph.num_features):
@@ -59,12 +66,14 @@ def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
     if twice is not None:
         raise InputError(f"node {twice!r} is in {graph.name} already: new nodes have new names")
     check_edge_ends(new.pairs, total)
-    edges, _, merged = canonical_edges(np.concatenate([graph.edges, new.pairs]), total)
+    edges, values, merged = _edges(graph, new, total)
     labels = np.concatenate([graph.labels, np.full(len(new.names), UNKNOWN, np.int64)])
     return dataclasses.replace(
         graph,
         features=_stacked(graph.features if new.known_features is None else new.known_features, new.features),
         edges=edges,
+        edge_values=values,
+        node_kinds=_kinds(graph, new),
         labels=labels,
         node_names=(*graph.node_names, *new.names),
         captions=_captions(graph, new),
@@ -74,6 +83,29 @@ def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
         edge_roles=None,
         merged=merged,
     )
+
+
+def _edges(graph: AttributedGraph, new: NewNodes, total: int) -> tuple[IntArray, EdgeValues | None, EdgeReport]:
+    pairs, known = np.concatenate([graph.edges, new.pairs]), graph.edge_values
+    if known is None:
+        if new.edge_values is not None:
+            raise InputError(f"new edges carry {', '.join(new.edge_values.carried)}, but those of {graph.name} do not")
+        edges, _, merged = canonical_edges(pairs, total)
+        return edges, None, merged
+    values = known.joined(known.neutral(len(new.pairs)) if new.edge_values is None else new.edge_values)
+    edges, _, values, merged = canonical_valued_edges(pairs, values, total)
+    return edges, values, merged
+
+
+def _kinds(graph: AttributedGraph, new: NewNodes) -> Int32Array | None:
+    if graph.node_kinds is None:
+        return None
+    if new.node_kinds is None or len(new.node_kinds) != len(new.names):
+        raise InputError(
+            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_kind_names)}): node_kinds must say what "
+            "each new node is"
+        )
+    return np.concatenate([graph.node_kinds, new.node_kinds]).astype(np.int32)
 
 
 def _stacked(known: Features, new: Features) -> Features:

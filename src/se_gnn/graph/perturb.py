@@ -23,20 +23,36 @@ class PerturbedEdges:
     Shapes:
         - **edges:** :math:`(E, 2)`, canonical: ``u < v``, sorted
         - **kept:** :math:`(E - R,)`, ids in the edges given, ascending
+        - **new:** :math:`(R,)`, ids of the new edges in ``edges``, ascending
     """
 
     edges: IntArray
     kept: IntArray
+    new: IntArray
+
+    @property
+    def origin(self) -> IntArray:
+        """The edge given whose values each edge has: itself, or the one it replaced, [E]; each of them once.
+
+        The values of edges after the change are ``graph.edge_values.take(noisy.origin)``.
+        """
+        count = len(self.edges)
+        is_new, is_kept = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        is_new[self.new], is_kept[self.kept] = True, True
+        origin = np.empty(count, np.int64)
+        origin[~is_new], origin[is_new] = self.kept, np.flatnonzero(~is_kept)
+        return origin
 
 
 def replace_edges(edges: IntArray, num_nodes: int, share: float, *, generator: np.random.Generator) -> PerturbedEdges:
     """Replace a share of the edges by as many random pairs that are not edges of the graph.
 
     ``round(share * E)`` edges are replaced, or as many as there are pairs without an edge where those are fewer; the
-    number of edges stays. No new pair is a self-loop, a duplicate or one of the edges that were taken out.
+    number of edges stays. No new pair is a self-loop, a duplicate or one of the edges that were taken out. Of parallel
+    edges each is kept or replaced for itself.
 
     Args:
-        edges: canonical edges, as in `AttributedGraph.edges`.
+        edges: canonical edges, as in `AttributedGraph.edges`, parallel ones too.
         num_nodes: N.
         share: part of the edges to replace, between 0 and 1.
         generator: source of randomness.
@@ -49,13 +65,16 @@ def replace_edges(edges: IntArray, num_nodes: int, share: float, *, generator: n
     if not 0 <= share <= 1:
         raise InputError(f"share must be between 0 and 1, got {share!r}")
     taken = _pair_numbers(edges, num_nodes)  # [E]
-    count = min(round(share * len(edges)), _num_pairs(num_nodes) - len(edges))
+    joined = _distinct(taken)
+    count = min(round(share * len(edges)), _num_pairs(num_nodes) - len(joined))
     keep = np.ones(len(edges), dtype=bool)
     keep[generator.choice(len(edges), count, replace=False, shuffle=False)] = False
-    added = _sample_free(taken, num_nodes, count, generator)  # [R]
+    added = _sample_free(joined, num_nodes, count, generator)  # [R]
     # two sorted runs: the stable sort of NumPy merges them in one pass
     numbers = np.sort(np.concatenate([taken[keep], added]), kind="stable")
-    return PerturbedEdges(edges=_pairs(numbers, num_nodes), kept=np.flatnonzero(keep))
+    return PerturbedEdges(
+        edges=_pairs(numbers, num_nodes), kept=np.flatnonzero(keep), new=np.searchsorted(numbers, added)
+    )
 
 
 def num_changes(rate: float, num_edges: int) -> int:
@@ -77,7 +96,7 @@ def add_random_edges(edges: IntArray, num_nodes: int, rate: float, *, generator:
     [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     """
     count = num_changes(rate, len(edges))
-    free = _num_pairs(num_nodes) - len(edges)
+    free = _num_pairs(num_nodes) - len(_distinct(_pair_numbers(edges, num_nodes)))
     if count > free:
         raise InputError(f"rate {rate:g} would add {count} edges, but only {free} pairs of nodes have none")
     return flip_pairs(edges, num_nodes, sample_non_edges(edges, num_nodes, count, generator=generator))
@@ -86,11 +105,15 @@ def add_random_edges(edges: IntArray, num_nodes: int, rate: float, *, generator:
 def flip_pairs(edges: IntArray, num_nodes: int, pairs: IntArray) -> IntArray:
     """Canonical edges after each of some distinct pairs u < v was flipped: added, or taken out where it was an edge.
 
+    Parallel edges are one pair: all of them are taken out, or the pair is in the answer once. `with_edges` of a graph
+    gives a pair all its edges back.
+
     >>> flip_pairs(np.array([[0, 1], [1, 2]]), 3, np.array([[0, 2], [0, 1]])).tolist()
     [[0, 2], [1, 2]]
     """
     numbers = _pair_numbers(pairs, num_nodes)
-    return _pairs(np.setxor1d(_pair_numbers(edges, num_nodes), numbers, assume_unique=True), num_nodes)
+    joined = _distinct(_pair_numbers(edges, num_nodes))
+    return _pairs(np.setxor1d(joined, numbers, assume_unique=True), num_nodes)
 
 
 def sample_non_edges(edges: IntArray, num_nodes: int, count: int, *, generator: np.random.Generator) -> IntArray:
@@ -99,10 +122,17 @@ def sample_non_edges(edges: IntArray, num_nodes: int, count: int, *, generator: 
     >>> sample_non_edges(np.array([[0, 1], [1, 2]]), 3, 1, generator=np.random.default_rng(0)).tolist()
     [[0, 2]]
     """
-    free = _num_pairs(num_nodes) - len(edges)
+    joined = _distinct(_pair_numbers(edges, num_nodes))
+    free = _num_pairs(num_nodes) - len(joined)
     if not 0 <= count <= free:
         raise InputError(f"count must be between 0 and the {free} pairs of nodes without an edge, got {count}")
-    return _pairs(_sample_free(_pair_numbers(edges, num_nodes), num_nodes, count, generator), num_nodes)
+    return _pairs(_sample_free(joined, num_nodes, count, generator), num_nodes)
+
+
+def _distinct(numbers: IntArray) -> IntArray:
+    """Ascending numbers, each once: parallel edges take one pair."""
+    repeated = numbers[1:] == numbers[:-1]
+    return numbers[np.append(True, ~repeated)] if repeated.any() else numbers
 
 
 def _num_pairs(num_nodes: int) -> int:

@@ -1,13 +1,15 @@
-"""The rows of a table as it was given, kept to be shown: one text per node and column.
+"""The rows of a table as it was given, kept to be shown: one text per row and column.
 
-Every different text is stored once, whichever column it is in, so that a million rows stay small. Shapes: N nodes,
-C columns, T different texts, B bytes of all texts together.
+A row is a node, or an edge. Every different text is stored once, whichever column it is in, so that a million rows
+stay small. Shapes: N rows, C columns, T different texts, B bytes of all texts together.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,7 @@ NO_TEXT = -1  # code of a cell without a value
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RawTable:
-    """The cells of a node table as text; :meth:`from_columns` makes one.
+    """The cells of a node table or an edge table as text; :meth:`from_columns` makes one.
 
     Args:
         columns: names of the columns, in the order of the table.
@@ -101,6 +103,14 @@ class RawTable:
             offsets=np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]]),
             text=np.concatenate([self.text, later.text]),
         )
+
+    def take(self, rows: npt.NDArray[Any]) -> RawTable:
+        """Some rows, in their order, by position or mask; all texts are kept.
+
+        >>> RawTable.from_columns({"a": ["x", "y"]}).take(np.array([1])).row(0)
+        {'a': 'y'}
+        """
+        return dataclasses.replace(self, codes=self.codes[rows])
 
     def row(self, node: int) -> dict[str, str | None]:
         """The cells of one node by column; None where there is no value."""

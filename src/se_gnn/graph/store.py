@@ -31,11 +31,13 @@ from se_gnn.files.tensors import TensorInfo, load_arrays, read_header
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
 from se_gnn.graph.columns import column_from_dict
 from se_gnn.graph.raw import RawTable
+from se_gnn.graph.stored_values import KINDS as EDGE_KINDS
+from se_gnn.graph.stored_values import about_values, value_arrays, values_from
 
 ARRAYS = "graph.safetensors"
 NAMES = "graph.json"
 FORMAT = "se-gnn-graph"
-VERSION = 1
+VERSION = 2  # of a graph with edge values or several kinds of nodes; others are version 1, as they always were
 MOST_NAMES = 1 << 30  # bytes of `graph.json`
 
 _PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
@@ -51,6 +53,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions that 
     "edges": (_IDS, 2),
     **dict.fromkeys(("labels", "train", "val", "test", "node_roles", "edge_roles"), (_IDS, 1)),
     "motif_edges": (("BOOL",), 1),
+    "node_kinds": (("I32",), 1),
+    **EDGE_KINDS,
 }
 
 
@@ -76,6 +80,11 @@ def holds_graph(folder: str | Path) -> bool:
     return current_path(Path(folder), NAMES).is_file()
 
 
+def graph_digest(folder: str | Path) -> str:
+    """A digest of a stored graph: of its names, which hold the digest of its arrays."""
+    return sha256(read_current(Path(folder), NAMES, limit=MOST_NAMES))
+
+
 def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
@@ -84,6 +93,10 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         arrays[_CALIBRATION] = graph.calibration
     if graph.raw is not None:
         arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
+    if graph.node_kinds is not None:
+        arrays["node_kinds"] = graph.node_kinds
+    if graph.edge_values is not None:
+        arrays |= value_arrays(graph.edge_values)
     if isinstance(graph.features, np.ndarray):
         arrays["features"] = graph.features
     else:
@@ -93,7 +106,7 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     about = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1,
         "name": graph.name,
         "dataset": graph.dataset,
         "shape": list(graph.features.shape),
@@ -107,6 +120,12 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         "raw_columns": None if graph.raw is None else graph.raw.columns,
         "arrays_sha256": sha256(content),
     }
+    if graph.edge_values is not None or graph.node_kinds is not None:
+        about |= {
+            "version": VERSION,
+            "node_kind_names": graph.node_kind_names,
+            "edge_values": None if graph.edge_values is None else about_values(graph.edge_values),
+        }
     return {ARRAYS: content, NAMES: json.dumps(about, indent=1).encode()}
 
 
@@ -118,7 +137,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         raise InputError(f"{where / ARRAYS} is truncated or was changed: it does not have the digest in {NAMES}")
     try:
         _check_kinds(read_header(files[ARRAYS], where / ARRAYS).tensors)
-        arrays = load_arrays(files[ARRAYS], where / ARRAYS)
+        arrays: dict[str, Any] = load_arrays(files[ARRAYS], where / ARRAYS)
         names, columns, captions = about["feature_names"], about.get("columns"), about.get("captions")
         return AttributedGraph(
             features=_features(arrays, about["shape"]),
@@ -136,6 +155,9 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
             captions=None if captions is None else tuple(captions),
             raw=_raw(arrays, about.get("raw_columns")),
             image_shape=None if about["image_shape"] is None else tuple(about["image_shape"]),
+            node_kinds=arrays.get("node_kinds"),
+            node_kind_names=tuple(about.get("node_kind_names", ())),
+            edge_values=values_from(arrays, about.get("edge_values")),
             merged=EdgeReport(**about["merged"]),
         )
     except InputError as error:

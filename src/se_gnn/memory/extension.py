@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
-from se_gnn.graph.arrays import as_features
+from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph.arrays import Int32Array, as_features
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.edge_list import as_pairs
 from se_gnn.graph.extended import NewNodes, extended_graph
@@ -56,7 +56,13 @@ class Extension:
 
 
 def new_nodes_from_arrays(
-    graph: AttributedGraph, features: Any, edges: Any = None, names: Sequence[str] | None = None
+    graph: AttributedGraph,
+    features: Any,
+    edges: Any = None,
+    names: Sequence[str] | None = None,
+    *,
+    edge_values: EdgeValues | None = None,
+    node_kinds: Any = None,
 ) -> NewNodes:
     """New nodes given as arrays.
 
@@ -65,12 +71,30 @@ def new_nodes_from_arrays(
         features: attributes, [M, F].
         edges: pairs of positions, [E', 2], where the new nodes are N, N + 1, and so on; or pairs of names.
         names: what the new nodes are called; None: ``new 0``, ``new 1``, ...
+        edge_values: what each of ``edges`` carries, direction +1 from its first end to its second.
+        node_kinds: kind of each new node where the graph has several, by position or by name.
     """
     matrix = as_features(features)
     called = tuple(names) if names is not None else _free_names(graph, matrix.shape[0])
     if len(called) != matrix.shape[0]:
         raise InputError(f"names must have one entry per new node ({matrix.shape[0]}), got {len(called)}")
-    return NewNodes(names=called, features=matrix, pairs=_pairs(graph, edges, called))
+    return NewNodes(
+        names=called,
+        features=matrix,
+        pairs=_pairs(graph, edges, called),
+        edge_values=edge_values,
+        node_kinds=_kinds(graph, node_kinds),
+    )
+
+
+def _kinds(graph: AttributedGraph, kinds: Any) -> Int32Array | None:
+    if kinds is None or graph.node_kinds is None:
+        return None
+    place = {name: i for i, name in enumerate(graph.node_kind_names)}
+    unknown = next((kind for kind in kinds if isinstance(kind, str) and kind not in place), None)
+    if unknown is not None:
+        raise InputError(f"node_kinds must be among {', '.join(place)}, got {unknown!r}")
+    return np.array([place[kind] if isinstance(kind, str) else int(kind) for kind in kinds], np.int32)
 
 
 def extend(trained: TrainedModel, new: NewNodes) -> Extension:

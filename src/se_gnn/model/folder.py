@@ -8,6 +8,7 @@ has bytes.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import torch
@@ -108,17 +109,35 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     metrics = parse_json(files[METRICS], path / METRICS)
     _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, config, path)
     parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
-    model = SEGNN(graph.num_features, config)
+    model = SEGNN.for_graph(graph, config)
     model.load_state_dict(parameters)
     model.to(device).eval()
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
     return TrainedModel(model, graph, metrics, history=history)
 
 
-def load_model_on(folder: str | Path, graph: str | Path | None) -> TrainedModel:
-    """A model on the graph that was stored in another folder, or on its own (None)."""
-    trained = load_model(folder)
+def load_model_on(
+    folder: str | Path,
+    graph: str | Path | None,
+    *,
+    device: torch.device | str = "cpu",
+    max_memory: int | str | None = None,
+) -> TrainedModel:
+    """A model on the graph that was stored in another folder, or on its own (None).
+
+    Args:
+        folder: of the model.
+        graph: another graph's folder.
+        device: where to compute.
+        max_memory: what a comparison may take at a time; None: a quarter of what is free.
+    """
+    trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
     return trained if graph is None else trained.on(store.load_graph(graph))
+
+
+def model_digest(folder: str | Path) -> str:
+    """A digest of all files of a model: of the manifest, which holds those of the others."""
+    return sha256(read_current(Path(folder), MANIFEST, limit=SMALL))
 
 
 def is_model_folder(folder: str | Path) -> bool:
@@ -162,7 +181,7 @@ def _check_parameters(found: dict[str, TensorInfo], graph: AttributedGraph, conf
         raise InputError(f"{where}: num_layers is {config.encoder.num_layers}, but there are {len(found)} tensors")
     try:
         with torch.device("meta"):  # shapes without memory
-            expected = SEGNN(graph.num_features, config).state_dict()
+            expected = SEGNN.for_graph(graph, config).state_dict()
     except (RuntimeError, OverflowError, TypeError) as error:
         raise InputError(f"{where}: hidden_size {config.encoder.hidden_size} is too large") from error
     if found.keys() != expected.keys():

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import EncoderSteps
+from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import Features, IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
@@ -48,9 +48,15 @@ class TrainedModel:
             return self.model.encoder.steps(self.model.inputs(self.graph))
 
     @cached_property
+    def read_features(self) -> Features:
+        """What the encoder reads of all nodes, before it is scaled."""
+        return encoder_features(self.graph, self.config.encoder)
+
+    @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        return Voter(self.graph, self.config, max_memory=self.max_memory)
+        terms = self.model.edge_terms(self.graph)
+        return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.
@@ -63,6 +69,7 @@ class TrainedModel:
                 f"{graph.name} has other columns, or another encoding of them, {told}: import its tables with --like "
                 "and the model's folder"
             )
+        _check_edge_values(self.graph, graph, told)
         for what in ("num_features", "class_names"):
             known, given = getattr(self.graph, what), getattr(graph, what)
             if known != given:
@@ -87,3 +94,20 @@ class TrainedModel:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
+
+
+def _check_edge_values(known: AttributedGraph, given: AttributedGraph, told: str) -> None:
+    """Edges must carry the same things; what is shown of them may differ."""
+    one, other = known.edge_values, given.edge_values
+    had, has = ("nothing" if values is None else ", ".join(values.carried_words.values()) for values in (one, other))
+    if (one is None) != (other is None) or (one is not None and other is not None and one.carried != other.carried):
+        raise InputError(f"{given.name} has edges that carry other values {told}: {has}, not {had}")
+    if one is None or other is None:
+        return
+    if one.kind_names != other.kind_names:
+        raise InputError(f"{given.name} has other types of edges {told}: {other.kind_names}, not {one.kind_names}")
+    if one.columns != other.columns or one.num_attributes != other.num_attributes:
+        raise InputError(
+            f"{given.name} has other edge columns, or another encoding of them, {told}: import its tables with --like "
+            "and the model's folder"
+        )

@@ -169,6 +169,9 @@ def _training(config: Config, metrics: dict[str, Any]) -> list[Fact]:
     ]
     if encoder.members > 1:
         facts.append(Fact("members", str(encoder.members), "encoders trained from different seeds, side by side"))
+    if encoder.attribute_share:
+        shown = f"{encoder.attribute_share:.0%}"
+        facts.append(Fact("share of the attributes", shown, "of the similarity: attributes as they are, not learned"))
     if training.references == "all":
         facts += [
             Fact("loss", "the vote of all others", "for every labeled node; nothing is sampled"),

@@ -50,7 +50,9 @@ def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
     digest = hashlib.sha256(json.dumps([config.to_dict(), seed, graph.class_names], sort_keys=True).encode())
     matrix: Any = graph.features
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
-    for array in [*features, graph.edges, graph.labels, graph.train, graph.val, graph.test]:
+    values = graph.edge_values
+    carried = [] if values is None else [getattr(values, part) for part in values.carried]
+    for array in [*features, graph.edges, graph.labels, graph.train, graph.val, graph.test, *carried]:
         digest.update(f"{array.dtype}{array.shape}".encode())  # where one ends: a node moved to the next part counts
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

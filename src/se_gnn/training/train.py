@@ -2,7 +2,7 @@
 
 1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
 2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand
-   side by side.
+   side by side. The attributes themselves stand beside them, unless validation nodes are better off without.
 3. K, lambda and tau are chosen on validation nodes: the vote is cheap, nothing is trained again.
 
 What was decided, and by which rule, is in the model's settings as `why`. Test nodes are not looked at.
@@ -13,27 +13,32 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import json
 import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
+from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.progress import bar, compilation_said, phase
+from se_gnn.ranks import Ranks, alone
 from se_gnn.recipes import RECIPES
 from se_gnn.training.estimate import estimate
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
 LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
@@ -49,6 +54,7 @@ def train(
     progress: bool = False,
     folder: Path | None = None,
     max_memory: int | str | None = None,
+    ranks: Ranks | None = None,
 ) -> TrainedModel:
     """Train a model; on the CPU the same seed gives the same bits, on any number of threads.
 
@@ -61,6 +67,8 @@ def train(
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         folder: where to write ``metrics.jsonl`` and checkpoints; a run that was interrupted there goes on. One run
             at a time may write to it.
+        ranks: processes that share the runs of a portfolio and its committee, each a whole run at a time: the same bits
+            as one process. All call this with the same arguments, and each gets the model; None: one process.
 
     Returns:
         The model of the best epoch by ``training.best_by`` on validation nodes, ties by validation loss (the last epoch
@@ -73,12 +81,21 @@ def train(
     where = resolve_device(device)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
+    together = alone() if ranks is None else ranks
     with (
-        contextlib.nullcontext() if folder is None else locked(folder),
+        locked(folder) if folder is not None and together.first else contextlib.nullcontext(),
         compilation_said(shown=progress),
         phase("comparing", shown=progress),
     ):
-        return _Training(graph, config, seed, where, folder, max_memory, progress).run()
+        return _Training(graph, config, seed, where, folder, max_memory, progress, together).run()
+
+
+class _Planned(NamedTuple):
+    """A run to be made."""
+
+    name: str
+    config: Config
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +111,20 @@ class _Finished:
     stopped_early: bool
     standing: tuple[float, float]
 
+    def to_bytes(self) -> bytes:
+        """For another rank, which knows the settings."""
+        about = {name: getattr(self, name) for name in ("history", "best_epoch", "stopped_early", "standing")}
+        return sealed_tensors(self.parameters, {"about": json.dumps(about)})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, plan: _Planned) -> _Finished:
+        """What :meth:`to_bytes` made of a planned run, bit for bit."""
+        parameters, texts = load_sealed(content, Path(plan.name))
+        about = json.loads(texts["about"])
+        return cls(
+            *plan, parameters, about["history"], about["best_epoch"], about["stopped_early"], tuple(about["standing"])
+        )
+
 
 class _Training:
     def __init__(
@@ -105,12 +136,14 @@ class _Training:
         folder: Path | None,
         max_memory: int | str | None,
         progress: bool,
+        ranks: Ranks,
     ) -> None:
         self.fixed = set_by_user(config)
         self.graph, self.config, self.seed, self.device = graph, self._with_fitting_vote(graph, config), seed, device
         self.folder, self.max_memory, self.progress = folder, max_memory, progress
         self.members = num_members(graph, config)
         self.finished: list[_Finished] = []
+        self.ranks = ranks
 
     def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
         """Where K is chosen anyway, it is never more than the labeled nodes there are."""
@@ -126,40 +159,77 @@ class _Training:
             recipes = portfolio(self.config)
             variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
-        for name, config in variants.items():
-            self._train(name, config.with_settings(members=1), self.seed)
+        self._train_all([_Planned(name, config, self.seed) for name, config in variants.items()])
         best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
         why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
-        chosen = [best]
-        for i in range(1, self.members):
-            chosen.append(self._train(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)))
+        others = range(1, self.members)
+        chosen = [
+            best,
+            *self._train_all(
+                [_Planned(f"{best.name}-{i + 1}", best.config, member_seed(self.seed, i)) for i in others]
+            ),
+        ]
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
-        model = self._assembled(chosen, tuple(why))
-        voter = Voter(self.graph, model.config, max_memory=self.max_memory)
-        if self.config.training.choose_vote:
-            model.config = choose_vote(model, self.graph, voter, self.fixed).applied(model.config)
+        unused = unused_values(self.graph, best.config)
+        model = self._voting(chosen, (*why, *([unused] if unused else [])))
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
 
-    def _train(self, name: str, config: Config, seed: int) -> _Finished:
+    def _voting(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
+        """The members as one model whose vote was chosen; attributes keep their share where that costs little."""
+        share = self.config.encoder.attribute_share
+        model = self._assembled(chosen, share, why)
+        if not self.config.training.choose_vote:
+            return model
+        choice = choose_vote(model, self.graph, self._voter(model), self.fixed)
+        if share and choice.right is not None and "attribute_share" not in self.fixed:
+            learned = self._assembled(chosen, 0.0, why)
+            other = choose_vote(learned, self.graph, self._voter(learned), self.fixed)
+            assert other.right is not None
+            kept = other.right - choice.right <= len(self.graph.val) // 100
+            reason = _why_share(share, kept=kept, with_it=choice.right, without_it=other.right)
+            if not kept:
+                model, choice = learned, other
+            model.config = dataclasses.replace(model.config, why=(*model.config.why, reason))
+        model.config = choice.applied(model.config)
+        return model
+
+    def _voter(self, model: SEGNN) -> Voter:
+        terms = model.edge_terms(self.graph)
+        return Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
+
+    def _train_all(self, plans: list[_Planned]) -> list[_Finished]:
+        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans."""
+        place, own = len(self.finished), {}
+        while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
+            own[number] = self._train(plans[number], place + number)
+            if self.ranks.several:
+                self.ranks.tell(f"run/{plans[number].name}", own[number].to_bytes())
+        found = [
+            own[number] if number in own else _Finished.from_bytes(self.ranks.receive(f"run/{plan.name}"), plan)
+            for number, plan in enumerate(plans)
+        ]
+        self.finished += found
+        if self.folder is not None and self.planned > 1 and self.ranks.first:
+            self._write_epochs(self.folder)
+        return found
+
+    def _train(self, plan: _Planned, number: int) -> _Finished:
         """One run to its end, or from where it was interrupted."""
+        name, config, seed = plan
         alone = self.planned == 1
         folder = self.folder if self.folder is None or alone else self.folder / name
         if folder is not None:
             folder.mkdir(exist_ok=True)
         run = TrainingRun(self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory)
-        if self.progress and not self.finished:
+        if self.progress and not number:
             print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
-        label = "training" if alone else f"{name} ({len(self.finished) + 1} of {self.planned})"
-        _run_epochs(run, label, progress=self.progress)
-        finished = _Finished(
+        label = "training" if alone else f"{name} ({number + 1} of {self.planned})"
+        _run_epochs(run, label, self.ranks, progress=self.progress)
+        return _Finished(
             name, config, seed, run.best_parameters, run.history, run.best_epoch, run.stopped_early,
             run.standing(run.best_epoch),
         )  # fmt: skip
-        self.finished.append(finished)
-        if self.folder is not None and not alone:
-            self._write_epochs(self.folder)
-        return finished
 
     def _write_epochs(self, folder: Path) -> None:
         """The epochs of all runs so far, each with the name of its run."""
@@ -170,26 +240,30 @@ class _Training:
         ]
         replace_file(folder / EPOCHS, b"".join(lines))
 
-    def _assembled(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
+    def _assembled(self, chosen: list[_Finished], attribute_share: float, why: tuple[str, ...]) -> SEGNN:
         """The members of the committee as one model, its settings as they were decided."""
         decided = chosen[0].config
         config = dataclasses.replace(
             decided,
-            encoder=dataclasses.replace(decided.encoder, members=len(chosen)),
+            encoder=dataclasses.replace(decided.encoder, members=len(chosen), attribute_share=attribute_share),
             training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
             why=(*self.config.why, *why),
         )
-        model = SEGNN(self.graph.num_features, config)
-        if len(chosen) == 1:
+        model = SEGNN.for_graph(self.graph, config)
+        if isinstance(model.encoder, Encoder):
             model.load_state_dict(chosen[0].parameters)
         else:
-            model.load_state_dict(
-                {
-                    name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
-                    for i, run in enumerate(chosen)
-                    for name, tensor in run.parameters.items()
-                }
-            )
+            parameters = {
+                name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
+                for i, run in enumerate(chosen)
+                for name, tensor in run.parameters.items()
+            }
+            if attribute_share:
+                read = encoder_features(self.graph, config.encoder)
+                scaled = scaled_attributes(read, config.encoder.attribute_scaling)
+                names = ("encoder.attributes.layers.0.weight", "encoder.attributes.layers.0.bias")
+                parameters.update(zip(names, principal_layer(scaled)))
+            model.load_state_dict(parameters)
         return model.to(self.device).eval()
 
     def _with_metrics(self, trained: TrainedModel, chosen: list[_Finished]) -> TrainedModel:
@@ -222,7 +296,7 @@ class _Training:
         return trained
 
 
-def _run_epochs(run: TrainingRun, label: str, *, progress: bool) -> None:
+def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -> None:
     epochs = run.config.training.epochs
     with (
         phase("training", shown=False),
@@ -230,6 +304,8 @@ def _run_epochs(run: TrainingRun, label: str, *, progress: bool) -> None:
     ):
         while not run.finished:
             record = run.step()
+            ranks.got_on()
+            ranks.check()
             shown.update()
             shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
         if run.stopped_early:
@@ -268,10 +344,13 @@ def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Fin
 
 
 def set_by_user(config: Config) -> frozenset[str]:
-    """Of K, lambda and tau those that differ from `best`: the user set them, and they are not chosen."""
-    base = Config.preset("best").similarity
+    """Of what is chosen after training that which differs from `best`: the user set it, and it is not chosen."""
+    base = Config.preset("best")
     names = ("num_nearest", "node_weight", "temperature")
-    return frozenset(name for name in names if getattr(config.similarity, name) != getattr(base, name))
+    found = {name for name in names if getattr(config.similarity, name) != getattr(base.similarity, name)}
+    if config.encoder.attribute_share != base.encoder.attribute_share:
+        found.add("attribute_share")
+    return frozenset(found)
 
 
 def member_seed(seed: int, member: int) -> int:
@@ -309,6 +388,13 @@ def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
 def _figure(run: _Finished, by: str) -> str:
     value = run.history[run.best_epoch][f"val_{by}"]
     return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
+
+
+def _why_share(share: float, *, kept: bool, with_it: int, without_it: int) -> str:
+    figures = f"more than one validation node in a hundred ({with_it} right with it, {without_it} without)"
+    if kept:
+        return f"attribute_share = {share:g}: it does not cost {figures}"
+    return f"attribute_share = 0: a share of {share:g} costs {figures}"
 
 
 def _why_members(graph: AttributedGraph, config: Config, members: int) -> str:

@@ -117,7 +117,7 @@ class Tuning:
     def best_config(self) -> Config:
         """The settings of the best trial as a preset of their own: no portfolio, the committee and vote of `best`."""
         best = self.ranking()[0]
-        found = self._config(best.settings).with_settings(members=self.base.encoder.members, choose_vote=True)
+        found = self._config(best.settings).with_settings(choose_vote=True)
         figure = self.base.training.best_by.replace("_", " ")
         tried = f"the best {figure} on validation nodes ({best.value:.4f}) of {len(self.trials)} trials"
         why = f"settings of trial {best.number}: {tried}"
@@ -126,7 +126,7 @@ class Tuning:
     def _config(self, settings: Mapping[str, Any]) -> Config:
         values = {name: value for name, value in settings.items() if name in SECTION_OF}
         return self.recipes[settings["recipe"]].with_settings(
-            **values, portfolio=False, members=1, choose_vote=False, num_nearest=min(40, len(self.graph.train))
+            **values, portfolio=False, choose_vote=False, num_nearest=min(40, len(self.graph.train))
         )
 
     def _try(self, deadline: float) -> Trial | None:

@@ -34,6 +34,7 @@ class VoteChoice:
     node_weight: float
     temperature: float
     why: str
+    right: int | None = None  # validation nodes; None where they were too few to choose by
 
     def applied(self, config: Config) -> Config:
         """The settings with this vote."""
@@ -91,7 +92,7 @@ def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter, fixed: froze
         f"votes tried on {len(labels)} validation nodes the one with the lowest log loss ({best.loss:.3f}) among those "
         f"with the most right answers ({best.right}, at most {most})"
     )
-    return VoteChoice(best.num_nearest, best.node_weight, best.temperature, why)
+    return VoteChoice(best.num_nearest, best.node_weight, best.temperature, why, best.right)
 
 
 def _try(

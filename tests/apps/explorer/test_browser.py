@@ -232,6 +232,27 @@ def test_a_report_is_made_of_the_chosen_nodes(page):
     assert re.findall(r'<article class="case" id="node-(\d+)"', download.value.path().read_text()) == ["36", "37"]
 
 
+@pytest.fixture
+def far(store):
+    """Some nodes that have no answer, for as long as the test runs."""
+    table, nodes = store.snapshot.table, np.array([3, NODE])
+    table.judge(np.isin(np.arange(len(table)), nodes))
+    yield nodes
+    table.judge(np.zeros(len(table), bool))
+
+
+def test_a_node_unlike_anything_known_is_found_and_says_so(page, far):
+    page.goto("/")
+    page.get_by_role("link", name="No answer").click()
+    page.wait_for_url("**answered=no**")
+    until(page, "document.querySelectorAll('tbody tr').length === 2")
+    page.locator("tbody th a").first.click()
+    page.wait_for_url(f"**/nodes/{far[0]}")
+    assert "No answer: this node is unlike anything known" in page.locator(".far").inner_text()
+    page.goto(f"/nodes/{HUB}")
+    assert page.locator(".far").count() == 0
+
+
 def test_filters_and_order_are_part_of_the_address(page):
     page.goto("/")
     page.get_by_label("part of the split").select_option("test")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from se_gnn.apps.service.node_table import NodeQuery, NodeTable, Outcome, Part, Sort
+from se_gnn.apps.service.node_table import Answered, NodeQuery, NodeTable, Outcome, Part, Sort
 from se_gnn.apps.service.node_text import NodeText
 from se_gnn.model import Prediction
 
@@ -29,6 +29,8 @@ def test_every_filter_keeps_exactly_the_nodes_it_names(client, hub):
         "part=none": ~np.isin(np.arange(60), np.concatenate([graph.train, graph.val, graph.test])),
         "outcome=wrong": (graph.labels >= 0) & (graph.labels != prediction.classes),
         "outcome=unknown": graph.labels < 0,
+        "answered=no": np.zeros(60, bool),  # too few validation nodes to tell
+        "answered=yes": np.ones(60, bool),
         "least=0.5": chances >= 0.5,
         "most=0.5": chances <= 0.5,
     }
@@ -39,6 +41,15 @@ def test_every_filter_keeps_exactly_the_nodes_it_names(client, hub):
     assert [row["id"] for row in both["rows"]] == [
         node for node in graph.test if graph.labels[node] != prediction.classes[node]
     ]
+
+
+def test_nodes_without_an_answer_are_told_from_the_others(hub):
+    table = NodeTable(hub.graph, hub.predict())
+    asked = [NodeQuery(answered=Answered.no), NodeQuery(answered=Answered.yes)]
+    assert all(len(table.find(query)) == 60 for query in asked)  # not judged yet: nobody is left out
+    table.judge(np.arange(60) % 7 == 0)
+    assert table.find(asked[0]).tolist() == list(range(0, 60, 7))
+    assert len(table.find(asked[1])) == 60 - 9
 
 
 @pytest.mark.parametrize("sort", list(Sort))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import threading
 
 import httpx
@@ -10,6 +12,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from se_gnn.apps.web import Assets, Pages, ProblemError, WebSettings, WorkPool, new_application
+from se_gnn.apps.web.server import _listening
 from se_gnn.apps.web.settings import read_token, settings_for
 from se_gnn.errors import InputError
 from web_client import Client
@@ -187,3 +190,14 @@ def test_work_that_takes_too_long_is_answered_and_keeps_its_place():
         pool.close()
 
     asyncio.run(scenario())
+
+
+def test_answers_are_not_held_back_for_the_readers_acknowledgment():
+    with (
+        contextlib.closing(_listening("127.0.0.1", 0)) as listening,
+        contextlib.closing(socket.create_connection(listening.getsockname())),
+    ):
+        listening.setblocking(True)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

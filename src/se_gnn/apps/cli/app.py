@@ -34,6 +34,7 @@ from se_gnn.apps.cli.streams import open_standard_streams
 from se_gnn.apps.cli.suggest import suggest
 from se_gnn.apps.cli.train import train
 from se_gnn.apps.cli.tune import tune
+from se_gnn.apps.cli.verify import verify
 from se_gnn.errors import InputError, shortened
 
 MISTAKE, INTERRUPTED = 2, 130
@@ -133,7 +134,8 @@ app.command(
         "Examples:\n"
         "  se-gnn train digits --out model\n"
         "  se-gnn train cora --out cora --preset paper --seed 1\n"
-        "  se-gnn train digits --out model --set similarity.num_nearest=10"
+        "  se-gnn train digits --out model --set similarity.num_nearest=10\n"
+        "  torchrun --nproc-per-node 2 -m se_gnn train digits --out model"
     )
 )(train)
 app.command(epilog="\b\nExample:\n  se-gnn tune cora --out search --budget 10m")(tune)
@@ -143,7 +145,8 @@ app.command(
         "\b\n"
         "Examples:\n"
         "  se-gnn predict model --out predictions.csv\n"
-        "  se-gnn predict model --out two.jsonl --nodes digit-0003,digit-0005"
+        "  se-gnn predict model --out two.jsonl --nodes digit-0003,digit-0005\n"
+        "  torchrun --nproc-per-node 2 -m se_gnn predict model --out predictions"
     )
 )(predict)
 app.command(
@@ -151,9 +154,11 @@ app.command(
         "\b\n"
         "Examples:\n"
         "  se-gnn explain model --node digit-0003\n"
-        "  se-gnn explain model --node digit-0003 --k 20 --json > why.json"
+        "  se-gnn explain model --node digit-0003 --k 20 --json > why.json\n"
+        "  torchrun --nproc-per-node 2 -m se_gnn explain model --all --out explanations"
     )
 )(explain)
+app.command(epilog="\b\nExample:\n  se-gnn verify predictions")(verify)
 app.command(
     epilog=(
         "\b\n"

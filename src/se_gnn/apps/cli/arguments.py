@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
     from se_gnn.graph.attributed import IntArray
 
+
+class Device(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 GraphName = Annotated[
     str, typer.Argument(metavar="DATA", help="A data set by name (see `se-gnn datasets`), or a stored graph's folder.")
 ]
@@ -24,6 +34,7 @@ OtherGraph = Annotated[
     typer.Option("--graph", metavar="DIR", help="Another graph, imported with --like; its labeled nodes vote."),
 ]
 OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what PATH holds.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 Progress = Annotated[
     bool, typer.Option("--progress", help="Show bars and the time left on stderr, even if it is no terminal.")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent
-from se_gnn.apps.cli.train import Device, dataset_name
+from se_gnn.apps.cli.train import dataset_name
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, node_id, shows_progress
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Overwrite, Progress, Quiet, node_id, shows_progress
 from se_gnn.apps.cli.output import say
+from se_gnn.apps.cli.shard_options import (
+    PATIENCE,
+    SHARD_NODES,
+    Device,
+    MaxMemory,
+    OnDevice,
+    ShardNodes,
+    ShardOptions,
+    Wait,
+    is_shard_folder,
+)
+from se_gnn.apps.cli.sharded import explain_in_shards
 from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.display.terminal import printable_name
+from se_gnn.errors import InputError
 from se_gnn.figures import number
 from se_gnn.progress import compilation_said
 
@@ -25,8 +39,9 @@ MOST_COLUMNS = 12
 def explain(
     folder: ModelFolder,
     node: Annotated[
-        str, typer.Option(metavar="NAME", help="The node to explain: its name, or #POSITION.", show_default=False)
-    ],
+        str | None,
+        typer.Option(metavar="NAME", help="The node to explain: its name, or #POSITION.", show_default=False),
+    ] = None,
     graph: OtherGraph = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
@@ -35,17 +50,43 @@ def explain(
         int, typer.Option("--edges", min=0, metavar="N", help="How many of the most important edges to show.")
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; it has a schema.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Explain every node, into the folder --out.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Of --all: folder for Parquet files of --shard nodes.")
+    ] = None,
+    shard: ShardNodes = SHARD_NODES,
+    max_memory: MaxMemory = None,
+    device: OnDevice = Device.cpu,
+    wait: Wait = PATIENCE,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     progress: Progress = False,
 ) -> None:
     """Show why a node is predicted as it is.
 
     In sentences first; then the nearest labeled nodes and what each of them counts, the table rows of the node and the
     closest of them side by side, the edges of the two that match, and the node's own edges that matter most.
+    With --all the same of every node, as tables, with the matched edges of the --k nearest; torchrun can start several
+    processes that share the work.
     """
     from se_gnn.explain import Explainer
     from se_gnn.model.folder import load_model_on
+    from se_gnn.training import resolve_device
 
-    trained = load_model_on(folder, graph)
+    if everything:
+        if node is not None or as_json or out is None:
+            raise InputError("--all explains every node into a folder: give --out FOLDER with it, no --node or --json")
+        if not is_shard_folder(out):
+            raise InputError(f"--out of --all must name a folder, without an ending, got {out.name!r}")
+        explain_in_shards(
+            folder, graph, k, ShardOptions(out, shard, max_memory, device, wait, overwrite, quiet, progress)
+        )
+        return
+    if node is None:
+        raise InputError("--node must name the node to explain; --all explains every node")
+    if out is not None:
+        raise InputError("--out belongs to --all; one node is printed")
+    trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
     with compilation_said(shown=shows_progress(progress)):
         explanation = Explainer(trained).explain(node_id(trained.graph, node), k)
     say(explanation.to_json() if as_json else _show(explanation, k, edges))
@@ -192,7 +233,14 @@ def _crucial(explanation: Explanation, edges: int) -> list[str]:
 
 
 def _edge(explanation: Explanation, edge: int) -> str:
-    return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
+    if edge < 0:
+        return "none of its direction and type"
+    if explanation.graph.edge_values is None:
+        return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
+    from se_gnn.explain.edge_text import edge_text
+
+    text = edge_text(explanation.graph, edge)
+    return printable_name(text.joined(explanation.caption(text.start), explanation.caption(text.end)))
 
 
 def _caption(explanation: Explanation, node: int) -> str:

@@ -13,7 +13,7 @@ from se_gnn.apps.cli.arguments import (
     ModelFolder,
     Nodes,
     OtherGraph,
-    OverwriteFile,
+    Overwrite,
     Progress,
     Quiet,
     check_file,
@@ -21,6 +21,20 @@ from se_gnn.apps.cli.arguments import (
     shows_progress,
 )
 from se_gnn.apps.cli.output import say
+from se_gnn.apps.cli.shard_options import (
+    PATIENCE,
+    SHARD_NODES,
+    Device,
+    MaxMemory,
+    OnDevice,
+    ShardNodes,
+    ShardOptions,
+    Wait,
+    is_shard_folder,
+    refuse_in_folder,
+    refuse_several_ranks,
+)
+from se_gnn.apps.cli.sharded import predict_in_shards
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
 from se_gnn.progress import compilation_said, phase
@@ -55,7 +69,9 @@ def predict(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="File to write; it must end in .csv, .jsonl or .parquet.", show_default=False
+            metavar="PATH",
+            help="File to write, ending in .csv, .jsonl or .parquet; or a folder, for Parquet files of --shard nodes.",
+            show_default=False,
         ),
     ],
     nodes: Nodes = None,
@@ -98,16 +114,21 @@ def predict(
         float,
         typer.Option(metavar="SHARE", help="Of --abstain: validation nodes that would have no answer."),
     ] = 0.05,
-    overwrite: OverwriteFile = False,
+    shard: ShardNodes = SHARD_NODES,
+    max_memory: MaxMemory = None,
+    device: OnDevice = Device.cpu,
+    wait: Wait = PATIENCE,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     progress: Progress = False,
 ) -> None:
-    """Predict the class of every node and write it to a file.
+    """Predict the class of every node and write it to a file, or to a folder of Parquet files.
 
     One row per node: its name, the predicted class, the probability of each class, and the nearest labeled nodes with
     their weights. A labeled node is predicted by the others. With --coverage also the classes of its set, each with the
     nearest labeled node of that class. With --new-nodes the graph grows first; nothing is trained.
     With --abstain a node unlike anything known has no answer; its nearest cases are written all the same.
+    A folder can be written by several processes, which torchrun starts, and goes on where it stopped.
     """
     from se_gnn.apps.cli.new_nodes import Arriving
     from se_gnn.apps.cli.prediction_extras import AnswerCells, SetCells
@@ -115,14 +136,26 @@ def predict(
     from se_gnn.memory.sets import prediction_sets
     from se_gnn.memory.unlike import unlike
     from se_gnn.model.folder import load_model_on
+    from se_gnn.training import resolve_device
 
+    if is_shard_folder(out):
+        refuse_in_folder(
+            {
+                "--new-nodes": new_nodes, "--new-edges": new_edges, "--changes": changes, "--keep-graph": keep_graph,
+                "--coverage": coverage, "--abstain": abstain,
+            }
+        )  # fmt: skip
+        options = ShardOptions(out, shard, max_memory, device, wait, overwrite, quiet, progress)
+        predict_in_shards(folder, graph, nodes, options)
+        return
     writer = _writer(out)
+    refuse_several_ranks(out)
     check_file(out, overwrite=overwrite)
     arriving = Arriving.checked(
         new_nodes, new_edges, changes, keep_graph, id=id, source=source, target=target, ignore=ignore,
         overwrite=overwrite,
     )  # fmt: skip
-    trained = load_model_on(folder, graph)
+    trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
     extension = None
     if arriving is not None:
         with compilation_said(shown=shows_progress(progress, quiet)):
@@ -192,7 +225,7 @@ def _writer(out: Path) -> Writer:
     }
     writer = writers.get(out.suffix.lower())
     if writer is None:
-        raise InputError(f"--out must end in {', '.join(writers)}, got {out.name!r}")
+        raise InputError(f"--out must end in {', '.join(writers)} or name a folder, got {out.name!r}")
     if writer is prediction_files.as_parquet:
         require("pyarrow", extra="tables", feature="Parquet files")
     return writer

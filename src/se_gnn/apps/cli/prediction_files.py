@@ -81,23 +81,55 @@ def as_json_lines(prediction: Prediction, graph: AttributedGraph, extras: Sequen
 def as_parquet(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
     """Columns `node`, `caption` where there is one, `class`, `probability_<class>`; `nearest`, a list of structs."""
     pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
-    parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
-    rows = list(_rows(prediction, graph))
-    vote = pa.struct([("node", pa.string()), ("label", pa.string()), ("weight", pa.float32())])
-    columns = {"node": pa.array([row.node for row in rows], pa.string())}
-    if graph.captions:
-        columns["caption"] = pa.array([row.caption for row in rows], pa.string())
-    columns["class"] = pa.array([row.predicted for row in rows], pa.string())
-    for column, values in zip(_probability_columns(graph), _at_most_one(prediction).T):
-        columns[column] = pa.array(values, pa.float32())
-    columns["nearest"] = pa.array([[vote._asdict() for vote in row.nearest] for row in rows], pa.list_(vote))
+    columns = prediction_columns(pa, prediction, graph)
+    columns["nearest"] = votes_column(pa, prediction, graph, {"weight": prediction.weights})
     for extra in extras:
-        values = [extra.values(i) for i in range(len(rows))]
+        values = [extra.values(i) for i in range(len(prediction.nodes))]
         for name, kind in extra.arrow_types(pa).items():
             columns[name] = pa.array([value[name] for value in values], kind)
+    return parquet_bytes(pa, columns)
+
+
+def parquet_bytes(pa: Any, columns: dict[str, Any]) -> bytes:
+    """Columns of Arrow as a Parquet file; the same columns give the same bytes."""
+    parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
     sink = io.BytesIO()
     parquet.write_table(pa.table(columns), sink)
     return sink.getvalue()
+
+
+def prediction_columns(pa: Any, prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+    """`node`, `caption` where there is one, `class` and `probability_<class>` of each node, as columns of Arrow."""
+    columns = {"node": pa.array([graph.node_names[node] for node in prediction.nodes], pa.string())}
+    if graph.captions:
+        columns["caption"] = pa.array([graph.captions[node] for node in prediction.nodes], pa.string())
+    columns["class"] = pa.array(graph.class_names, pa.string()).take(pa.array(prediction.classes))
+    for column, values in zip(_probability_columns(graph), _at_most_one(prediction).T):
+        columns[column] = pa.array(values, pa.float32())
+    return columns
+
+
+def votes_column(pa: Any, prediction: Prediction, graph: AttributedGraph, figures: dict[str, FloatArray]) -> Any:
+    """The nearest labeled nodes of each node, nearest first: a list of structs with `node`, `label` and ``figures``.
+
+    Args:
+        pa: the module.
+        prediction: whose votes.
+        graph: names of nodes and classes.
+        figures: further fields of each vote, :math:`(T, K)`; what is not finite there is empty in the file.
+    """
+    voting = np.isfinite(prediction.overall)  # a node that is compared with itself has no vote
+    voters, positions = np.unique(prediction.neighbors[voting], return_inverse=True)
+    names = pa.array([graph.node_names[node] for node in voters], pa.string()).take(pa.array(positions))
+    labels = pa.array(graph.class_names, pa.string()).take(pa.array(graph.labels[prediction.neighbors[voting]]))
+    values = [pa.array(figure[voting], pa.float32(), mask=~np.isfinite(figure[voting])) for figure in figures.values()]
+    votes = pa.StructArray.from_arrays([names, labels, *values], ["node", "label", *figures])
+    return pa.ListArray.from_arrays(offsets(pa, voting.sum(axis=1)), votes)
+
+
+def offsets(pa: Any, sizes: Any) -> Any:
+    """Where each list of a column begins, and where the last one ends."""
+    return pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
 
 
 def _merged(extras: Sequence[Extra], i: int) -> dict[str, Any]:

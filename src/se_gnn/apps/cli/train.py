@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from se_gnn.config import Config
     from se_gnn.graph import AttributedGraph
     from se_gnn.model import TrainedModel
+    from se_gnn.ranks import Ranks
 
 
 class Preset(StrEnum):
@@ -28,14 +31,6 @@ class Preset(StrEnum):
     best = "best"
     paper = "paper"
     authors = "authors"
-
-
-class Device(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
 
 
 def train(
@@ -80,39 +75,50 @@ def train(
     """Train a model on a graph and save it.
 
     DIR then holds the parameters, the settings, the metrics and the graph: all that evaluating, predicting and
-    explaining need.
+    explaining need. Several processes, which torchrun starts, share the runs of the default, to the same bits.
     """
-    from se_gnn.apps.cli.output_folder import check_model_folder
+    from se_gnn.apps.cli.output_folder import TRAINING, check_model_folder
+    from se_gnn.apps.cli.sharded import rank_device, versions
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
     from se_gnn.memory.calibration import with_calibration
     from se_gnn.model import check_model_size, check_num_nearest
+    from se_gnn.ranks import divided_threads, joined
     from se_gnn.similarity.memory import memory_budget
-    from se_gnn.training import resolve_device
+    from se_gnn.training.checkpoint import fingerprint
     from se_gnn.training.train import set_by_user
 
-    # from the quickest check to the slowest; nothing is written before all of them have passed
     shown = shows_progress(progress, quiet)
-    check_model_folder(out, overwrite=overwrite, resume=resume)
-    dataset = dataset_name(data)
-    chosen = _configure(preset, config, settings, dataset=dataset)
-    where = resolve_device(device.value)
-    memory_budget(max_memory)
-    if dataset is None:
-        graph = load_graph(data)
-        chosen = _configure(preset, config, settings, dataset=graph.dataset)  # an attacked data set is one still
-    else:
-        graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
-    graph.check_trainable()
-    graph = with_calibration(graph, calibration, seed=seed)
-    if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
-        check_num_nearest(graph, chosen)
-    check_model_size(graph, chosen)
-    if not quiet:
-        say(_describe(graph, chosen, seed, str(where)))
-    trained = _train_and_save(
-        graph, chosen, out, resume=resume, seed=seed, device=device.value, max_memory=max_memory, progress=shown
-    )
+    with joined() as ranks:
+        divided_threads(ranks.local_size)
+        shown, quiet = shown and ranks.first, quiet or not ranks.first
+        if ranks.restarted and (out / TRAINING).is_dir():  # by torchrun, which gives the same command again
+            overwrite, resume = False, True
+        # from the quickest check to the slowest; nothing is written before all of them have passed
+        if ranks.first:
+            check_model_folder(out, overwrite=overwrite, resume=resume)
+        dataset = dataset_name(data)
+        chosen = _configure(preset, config, settings, dataset=dataset)
+        where = rank_device(device.value)
+        memory_budget(max_memory)
+        if dataset is None:
+            graph = load_graph(data)
+            chosen = _configure(preset, config, settings, dataset=graph.dataset)  # an attacked data set is one still
+        else:
+            graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
+        graph.check_trainable()
+        graph = with_calibration(graph, calibration, seed=seed)
+        if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
+            check_num_nearest(graph, chosen)
+        check_model_size(graph, chosen)
+        if not quiet:
+            say(_describe(graph, chosen, seed, str(where), ranks.size))
+        if ranks.several:
+            ranks.check_same({"data, settings and seed": fingerprint(graph, chosen, seed), **versions()})
+        trained = _train_and_save(
+            graph, chosen, out, ranks, resume=resume, seed=seed, device=str(where), max_memory=max_memory,
+            progress=shown,
+        )  # fmt: skip
     if not quiet:
         say(_report(trained, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
@@ -151,22 +157,24 @@ def _configure(preset: Preset | None, file: Path | None, settings: list[str] | N
 
 
 def _train_and_save(
-    graph: AttributedGraph, config: Config, out: Path, *, resume: bool, progress: bool, **options: Any
+    graph: AttributedGraph, config: Config, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
 ) -> TrainedModel:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
-    from se_gnn.apps.cli.output_folder import TRAINING, output_folder
+    from se_gnn.apps.cli.output_folder import TRAINING
     from se_gnn.files import read_file
     from se_gnn.model.evaluate import evaluate_nodes
     from se_gnn.model.folder import EPOCHS, save_model
     from se_gnn.training.checkpoint import NAME as CHECKPOINT
 
     try:
-        with output_folder(out, TRAINING, resume=resume) as work:
-            trained = training.train(graph, config, progress=progress, folder=work, **options)
-            with phase("scoring", shown=progress):
-                trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
-            save_model(trained, out, epochs=read_file(work / EPOCHS))
+        with _work_folder(out, ranks, resume=resume) as work:
+            trained = training.train(graph, config, progress=progress, folder=work, ranks=ranks, **options)
+            if ranks.first:
+                with phase("scoring", shown=progress):
+                    trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
+                save_model(trained, out, epochs=read_file(work / EPOCHS))
+            ranks.meet("saved")
     except KeyboardInterrupt as interrupt:
         kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
@@ -175,7 +183,26 @@ def _train_and_save(
     return trained
 
 
-def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) -> str:
+@contextmanager
+def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
+    """The folder for work in progress: the first rank makes it and removes it, the others come after and leave before.
+
+    Where the machines share no folder, each keeps its own checkpoints.
+    """
+    from se_gnn.apps.cli.output_folder import TRAINING, output_folder
+    from se_gnn.files import writing_to
+
+    if ranks.first:
+        with output_folder(out, TRAINING, resume=resume) as work:
+            ranks.meet("folder")
+            yield work
+        return
+    ranks.meet("folder")
+    with writing_to(out / TRAINING) as work:
+        yield work
+
+
+def _describe(graph: AttributedGraph, config: Config, seed: int, device: str, ranks: int) -> str:
     """What was understood, before the work begins."""
     kind = "dense" if not hasattr(graph.features, "indptr") else "sparse"
     alone = int((graph.degrees == 0).sum())
@@ -192,6 +219,10 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str) ->
         lines += _wrapped("merged", str(graph.merged))
     if alone:
         lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
+    if ranks > 1:
+        several = config.training.portfolio or config.encoder.members > 1
+        told = "each trains whole runs" if several else "one of them trains: a single run is not shared"
+        lines += _wrapped("processes", f"{ranks}, {told}")
     lines += _wrapped("preset", _taken(config, graph))
     if config.training.portfolio:
         told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"

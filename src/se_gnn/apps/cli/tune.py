@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, GraphName, Quiet
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Quiet
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import table
-from se_gnn.apps.cli.train import Device, dataset_name
+from se_gnn.apps.cli.train import dataset_name
 
 if TYPE_CHECKING:
     from se_gnn.training.tuning import Trial

@@ -11,7 +11,7 @@ from se_gnn.apps.explorer.views import Views
 from se_gnn.apps.service.api import LONGEST_SEARCH
 from se_gnn.apps.service.application import service
 from se_gnn.apps.service.models import LARGEST_ID, MOST_NEAREST, MOST_NODES
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort, part_of_map
+from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part, Sort, part_of_map
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import ProblemError, WebSettings
 from se_gnn.explain import CRUCIAL_EDGES, WhatIf
@@ -69,6 +69,7 @@ def _query(
     label: Text = "",
     part: Text = "",
     outcome: Text = "",
+    answered: Text = "",
     least: Share = 0.0,
     most: Share = 1.0,
     left: Share = 0.0,
@@ -83,6 +84,7 @@ def _query(
         search=search, predicted=_number(predicted), label=_number(label), least=least, most=most,
         part=Part(part) if part in list(Part) else None,
         outcome=Outcome(outcome) if outcome in list(Outcome) else None,
+        answered=Answered(answered) if answered in list(Answered) else None,
         region=part_of_map(left, bottom, right, top), sort=sort, descending=descending,
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ class TableState:
 
     def _items(self, query: NodeQuery, page: int) -> Iterable[tuple[str, object]]:
         usual = NodeQuery()
-        for name in ("search", "predicted", "label", "part", "outcome", "least", "most", "sort"):
+        for name in ("search", "predicted", "label", "part", "outcome", "answered", "least", "most", "sort"):
             value = getattr(query, name)
             if value is not None and value != getattr(usual, name):
                 yield name, value

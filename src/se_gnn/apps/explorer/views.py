@@ -122,6 +122,7 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
         "last": last,
         "parts": list(Part),
         "outcomes": list(Outcome),
+        "answered": table.answered,
     }
 
 
@@ -140,12 +141,19 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
     return {
         "state": state,
         "part": part,
+        "far": _is_far(snapshot, state.node),
         "own": own,
         "beside": part.shown[0].node,
         "vote_actions": _actions(explanation, part.shown[0].node),
         "most_nearest": min(MOST_NEAREST, labeled - int(explanation.left_out)) or 1,
         "most_crucial": min(MOST_CRUCIAL, max(1, len(explanation.edge_ids))),
     }
+
+
+def _is_far(snapshot: Snapshot, node: int) -> bool:
+    """Whether a node is too unlike anything known for an answer."""
+    table = snapshot.table
+    return table is not None and table.answered is not None and not table.answered[node]
 
 
 def _actions(explanation: Explanation, beside: int) -> Any:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.models import LARGEST_ID, MOST_EDGES, MOST_EXPLAINED, MOST_NEAREST, MOST_NODES, MOST_ROWS
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort, part_of_map
+from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part, Sort, part_of_map
 from se_gnn.apps.service.openapi import EXPLANATION
 from se_gnn.apps.service.store import Store
 from se_gnn.apps.web import PROBLEMS, WorkPool
@@ -36,6 +36,7 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
         label: Annotated[int | None, Query(ge=0, le=LARGEST_ID, description="number of a class")] = None,
         part: Part | None = None,
         outcome: Outcome | None = None,
+        answered: Answered | None = None,
         least: Share = 0.0,
         most: Share = 1.0,
         left: Share = 0.0,
@@ -49,8 +50,8 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     ) -> models.NodePage:
         """All nodes: searched, filtered (by a region of the map, too), sorted, in pages."""
         query = NodeQuery(
-            search=search, predicted=predicted, label=label, part=part, outcome=outcome, least=least, most=most,
-            region=part_of_map(left, bottom, right, top), sort=sort, descending=descending,
+            search=search, predicted=predicted, label=label, part=part, outcome=outcome, answered=answered,
+            least=least, most=most, region=part_of_map(left, bottom, right, top), sort=sort, descending=descending,
         )  # fmt: skip
         return await pool.run(answers.node_page, store.snapshot, query, offset, limit)
 

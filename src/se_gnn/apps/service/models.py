@@ -45,6 +45,9 @@ class NodeRow(Node):
     predicted: str
     probability: Probability = Field(description="of the predicted class")
     outcome: Outcome
+    answered: bool | None = Field(
+        description="whether anything known is near enough for an answer; null where it is not judged"
+    )
     closest: NodeId = Field(description="the most similar labeled node")
     weight: Probability = Field(description="its weight in the vote")
 

@@ -38,6 +38,13 @@ class Outcome(StrEnum):
     unknown = "unknown"
 
 
+class Answered(StrEnum):
+    """Whether anything known is near enough to a node for an answer."""
+
+    yes = "yes"
+    no = "no"
+
+
 class Sort(StrEnum):
     """Columns to sort by."""
 
@@ -70,6 +77,7 @@ class NodeQuery:
     label: int | None = None
     part: Part | None = None
     outcome: Outcome | None = None
+    answered: Answered | None = None
     least: float = 0.0  # probability of the predicted class
     most: float = 1.0
     region: Region | None = None
@@ -88,6 +96,7 @@ class NodeTable:
         self.weight: FloatArray = prediction.weights[:, 0]
         self.part: IntArray = parts_of(graph)  # 0 for none, then the order of PARTS
         self.outcome: IntArray = np.where(graph.labels == UNKNOWN, 0, 1 + (graph.labels == self.predicted))
+        self.answered: BoolArray | None = None  # None until it is judged
         self._text = NodeText(graph)
         self._points: FloatArray | None = None
         self._orders: dict[tuple[Sort, bool], IntArray] = {}
@@ -100,6 +109,12 @@ class NodeTable:
     def place(self, points: FloatArray) -> None:
         """Say where the nodes are on the map, [N, 2] from 0 to 1: regions are asked for by it."""
         self._points = points
+
+    def judge(self, no_answer: BoolArray) -> None:
+        """Say which nodes are too unlike anything known for an answer, [N]."""
+        with self._lock:
+            self.answered = ~no_answer
+            self._views.clear()
 
     def find(self, query: NodeQuery) -> IntArray:
         """Ids of the nodes that a query asks for, in its order."""
@@ -133,6 +148,8 @@ class NodeTable:
             passing &= self.part == [Part.none, *PARTS.values()].index(query.part)
         if query.outcome is not None:
             passing &= self.outcome == (Outcome.unknown, Outcome.wrong, Outcome.right).index(query.outcome)
+        if query.answered is not None and self.answered is not None:
+            passing &= self.answered == (query.answered is Answered.yes)
         if query.least > 0:
             passing &= self.probability >= query.least
         if query.most < 1:

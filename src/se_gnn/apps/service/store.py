@@ -22,6 +22,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.files import SMALL, read_current, sha256
 from se_gnn.graph import AttributedGraph
+from se_gnn.memory.unlike import unlike_of_all
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.folder import MANIFEST, load_model
 
@@ -69,6 +70,9 @@ class Snapshot:
         table = NodeTable(self.graph, self.prediction)
         table.place(placed.points)
         self.table, self.map = table, placed
+        judged = unlike_of_all(self.trained)
+        if judged is not None:
+            table.judge(judged.no_answer)
 
 
 class Store:

@@ -22,6 +22,7 @@ class Edges:
     """Edges between nodes of the node table, as given but for dangling ones."""
 
     pairs: IntArray  # [E, 2]
+    rows: IntArray  # [E], of the edge table
     given: int
     dangling: int  # left out
 
@@ -38,7 +39,7 @@ def read_edges(
     pairs = np.stack(rows, axis=1).astype(np.int64)
     lost = np.flatnonzero((pairs < 0).any(axis=1))
     if not len(lost):
-        return Edges(pairs, len(pairs), 0)
+        return Edges(pairs, np.arange(len(pairs)), len(pairs), 0)
     if len(lost) == len(pairs):
         known, seen = ids[0].as_py(), ends[source][0].as_py()
         raise InputError(
@@ -48,7 +49,7 @@ def read_edges(
     if not drop_dangling:
         raise InputError(_listing(table, ends, pairs, lost, nodes, hint))
     kept = np.setdiff1d(np.arange(len(pairs)), lost)
-    return Edges(pairs[kept], len(pairs), len(lost))
+    return Edges(pairs[kept], kept, len(pairs), len(lost))
 
 
 def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: IntArray, nodes: str, hint: str) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from se_gnn.datasets.structure import structure_numbers
 from se_gnn.datasets.tables.columns import encode_like
+from se_gnn.datasets.tables.edge_columns import EdgeSettings, encode_edge_values
 from se_gnn.datasets.tables.edges import read_edges
 from se_gnn.datasets.tables.nodes import read_captions, read_ids
 from se_gnn.datasets.tables.raw import raw_table
@@ -53,6 +54,11 @@ def read_new_nodes(
         missing: words that mean "no value".
         separator: between the columns of a CSV file; None: found out.
     """
+    if graph.node_kinds is not None:
+        raise InputError(
+            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_kind_names)}): give new nodes as arrays, "
+            "SEGNNClassifier.extend(features, edges, node_kinds=...) in Python"
+        )
     if graph.columns is None:
         raise InputError(
             f"{graph.name} was not imported from tables, so that rows of a table cannot be encoded: give the features "
@@ -65,15 +71,18 @@ def read_new_nodes(
     _check_columns(table, (*shown, id, *ignore, *([caption] if caption else [])))
     names = read_ids(table, id)
     _check_new(table, id, names.to_pylist(), graph)
-    pairs = NO_EDGES
+    reading = Reading(decimal=decimal, missing=frozenset(missing))
+    pairs, values = NO_EDGES, None
     if edges is not None:
-        edge_table = read_table(edges, what="new edges", separator=separator, only=(source, target))
+        edge_table = read_table(edges, what="new edges", separator=separator, of_edges=True)
         ids = pa.concat_arrays([pa.array(graph.node_names, pa.string()), names.cast(pa.string())])
         told = "New edges join known nodes and the rows of the new table."
         pairs = read_edges(
             edge_table, source, target, ids, nodes=f"neither {graph.name} nor {table.name}", hint=told
         ).pairs
-    reading = Reading(decimal=decimal, missing=frozenset(missing))
+        if graph.edge_values is not None:
+            of_edges = EdgeSettings(reading=reading)
+            values = encode_edge_values(edge_table, of_edges, (source, target), graph.edge_values).values
     structural = isinstance(graph.columns[0], StructureColumn)
     if structural:
         features = _structure(graph.columns, np.concatenate([graph.edges, pairs]), graph.num_nodes + len(table))
@@ -89,6 +98,7 @@ def read_new_nodes(
         names=tuple(names.to_pylist()),
         features=new,
         pairs=pairs,
+        edge_values=values,
         known_features=known,
         captions=None if caption is None else read_captions(table, caption),
         raw=None if graph.raw is None else _raw(table, shown),

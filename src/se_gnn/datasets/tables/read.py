@@ -6,6 +6,7 @@ The columns of a CSV file stay text: what they mean is found out later, where an
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ class Table:
     columns: tuple[str, ...]  # all that are there; `data` may hold some of them
     separator: str | None = None
     likely_separator: str | None = None
+    of_edges: bool = False  # the options that errors name are those of edge columns
+
+    def option(self, name: str) -> str:
+        """An option of the command line for the columns of this table: `--ignore`, or `--edge-ignore`."""
+        return f"--edge-{name}" if self.of_edges else f"--{name}"
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -56,7 +62,14 @@ class Table:
         return InputError(f"{self.name}, column {column!r}, row {row + 1} (the header not counted): {text}")
 
 
-def read_table(source: Any, *, what: str, separator: str | None = None, only: Collection[str] | None = None) -> Table:
+def read_table(
+    source: Any,
+    *,
+    what: str,
+    separator: str | None = None,
+    only: Collection[str] | None = None,
+    of_edges: bool = False,
+) -> Table:
     """Read a table.
 
     Args:
@@ -64,6 +77,7 @@ def read_table(source: Any, *, what: str, separator: str | None = None, only: Co
         what: what to call a table that has no file name, as "nodes".
         separator: between the columns of a CSV file; None: found out.
         only: the columns that are needed; None: all.
+        of_edges: it is a table of edges.
     """
     if isinstance(source, str | os.PathLike):
         table = _read_file(Path(source), separator, only)
@@ -76,7 +90,7 @@ def read_table(source: Any, *, what: str, separator: str | None = None, only: Co
         table.check_has(name)
     if not len(table):
         raise InputError(f"{table.name} has no rows")
-    return table
+    return dataclasses.replace(table, of_edges=of_edges)
 
 
 def _read_file(path: Path, separator: str | None, only: Collection[str] | None) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from se_gnn.datasets.tables.edge_columns import EdgeSettings
 from se_gnn.datasets.tables.values import Reading
 from se_gnn.errors import InputError
 
@@ -22,6 +23,11 @@ class Roles:
     target: str
     split: str | None = None
     caption: str | None = None
+    directed: bool = False
+    edge_weight: str | None = None
+    edge_type: str | None = None
+    edge_time: str | None = None
+    edge_ignore: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +40,8 @@ class ImportSettings:
         source: column of the edge table with one end.
         target: column of the edge table with the other end.
         split: column of the node table that says train, val, test or nothing; None: the split is drawn.
+        split_by_time: column of the node table with a date, by which the earliest labeled nodes train, the next ones
+            validate and the latest test; or ``edges``: the date of a node is that of its first edge.
         caption: column of the node table with what people see for a node; None: they see its id.
         train_share: share of the labeled nodes of each class that a drawn split gives to training.
         val_share: the same for validation.
@@ -51,6 +59,13 @@ class ImportSettings:
         decimal: decimal point in CSV files, ``.`` or ``,``.
         missing: words that mean "no value" in every column, besides the empty one.
         name: of the graph; None: that of the file.
+        directed: an edge leads from its source to its target; else it has no direction.
+        edge_weight: column of the edge table that says how much an edge counts, numbers above 0.
+        edge_type: column of the edge table with the type of an edge.
+        edge_time: column of the edge table with its date, or seconds since 1970.
+        edge_ignore: columns of the edge table to leave out; all others are attributes of the edges.
+        edge_kinds: what a column of the edge table is, where it is not understood right.
+        until: leave out edges after this date, the last day included; needs ``edge_time``.
     """
 
     id: str
@@ -58,6 +73,7 @@ class ImportSettings:
     source: str = "source"
     target: str = "target"
     split: str | None = None
+    split_by_time: str | None = None
     caption: str | None = None
     train_share: float = 0.6
     val_share: float = 0.2
@@ -73,6 +89,13 @@ class ImportSettings:
     decimal: str = "."
     missing: Sequence[str] = ()
     name: str | None = None
+    directed: bool = False
+    edge_weight: str | None = None
+    edge_type: str | None = None
+    edge_time: str | None = None
+    edge_ignore: Sequence[str] = ()
+    edge_kinds: Mapping[str, str] = field(default_factory=dict)
+    until: str | None = None
 
     def __post_init__(self) -> None:
         train, val = self.train_share, self.val_share
@@ -88,6 +111,10 @@ class ImportSettings:
             raise InputError(f"id, label and split must be different columns, got {', '.join(map(repr, self.taken))}")
         if self.source == self.target:
             raise InputError(f"source and target must be different columns, got {self.source!r} twice")
+        if self.split is not None and self.split_by_time is not None:
+            raise InputError("split and split_by_time are two ways to split: give one of them")
+        if self.until is not None and self.edge_time is None:
+            raise InputError(f"until {self.until!r} needs edge_time, the column of the edge table with the dates")
         both = next((name for name in self.keep if name in (*self.taken, *self.ignore)), None)
         if both is not None:
             raise InputError(f"keep must name attributes, but {both!r} is the id, the label, the split, or ignored")
@@ -107,6 +134,24 @@ class ImportSettings:
             target=self.target,
             split=self.split,
             caption=self.caption,
+            directed=self.directed,
+            edge_weight=self.edge_weight,
+            edge_type=self.edge_type,
+            edge_time=self.edge_time,
+            edge_ignore=tuple(self.edge_ignore),
+        )
+
+    @property
+    def of_edges(self) -> EdgeSettings:
+        """Which columns of the edge table are what."""
+        return EdgeSettings(
+            directed=self.directed,
+            weight=self.edge_weight,
+            type=self.edge_type,
+            time=self.edge_time,
+            ignore=self.edge_ignore,
+            kinds=self.edge_kinds,
+            reading=self.reading,
         )
 
     @property

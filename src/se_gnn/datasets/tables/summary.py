@@ -61,6 +61,11 @@ class Summary:
     homophily_by_chance: float | None
     num_features: int
     warnings: tuple[str, ...]
+    directed: bool = False
+    edge_columns: tuple[ColumnSummary, ...] = ()
+    parallel: int = 0  # edges that have the same ends as one before them
+    edges_later: int = 0  # left out: after the last date
+    node_kinds: dict[str, int] | None = None  # where there are several
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -73,6 +78,8 @@ class Summary:
     def __str__(self) -> str:
         lines = [f"{self.nodes_table}: {self.num_nodes:,} nodes, {self.num_features:,} features from these columns:"]
         lines += _column_lines(self.columns)
+        if self.node_kinds is not None:
+            lines += _item("kinds", ", ".join(f"{kind}: {count:,}" for kind, count in self.node_kinds.items()))
         labeled = sum(self.classes.values())
         lines += _item("classes", _classes(self.classes, labeled))
         if self.unlabeled:
@@ -81,12 +88,19 @@ class Summary:
         spare = labeled - self.num_train - self.num_val - self.num_test
         parts += f"; {spare:,} labeled nodes are in no part" if spare else ""
         lines += _item("split", parts)
-        lines += ["", f"{self.edges_table}: {self.edges_given:,} edges given, {self.num_edges:,} kept"]
+        kind = "directed edges" if self.directed else "edges"
+        lines += ["", f"{self.edges_table}: {self.edges_given:,} {kind} given, {self.num_edges:,} kept"]
+        if self.edge_columns:
+            lines += _column_lines(self.edge_columns)
         merged = (
             f"{self.edges_reciprocal:,} given in both directions, {self.edges_duplicate:,} given again; "
             f"{self.self_loops:,} self-loops removed"
         )
         lines += _item("merged", merged)
+        if self.parallel:
+            lines += _item("parallel", f"{self.parallel:,} have the same ends as another; all are kept")
+        if self.edges_later:
+            lines += _item("later", f"{self.edges_later:,} left out: after the last date")
         lines += _item("dangling", f"{self.edges_dangling:,} left out" if self.edges_dangling else "none")
         degree = f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {self.isolated:,} isolated nodes"
         lines += _item("degree", degree)

@@ -108,7 +108,7 @@ def parse_column(
     else:
         raise InputError(
             f"{table.name}, column {name!r} holds values of type {data_type}, which cannot become features; "
-            f"leave it out: --ignore {name}"
+            f"leave it out: {table.option('ignore')} {name}"
         )
     if kind not in (None, parsed.kind):
         raise InputError(f"{table.name}, column {name!r} holds values of type {data_type}, not a {kind}")
@@ -220,7 +220,8 @@ class _Text:
             good = total - int(self.counts[wrong].sum())
             text = (
                 f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
-                f"or say what the column is: --kind {self.name}=category, or --ignore {self.name}"
+                f"or say what the column is: {self.table.option('kind')} {self.name}=category, or "
+                f"{self.table.option('ignore')} {self.name}"
             )
             raise self.table.error(self.name, row, text)
         numbers = values[self.codes]
@@ -355,4 +356,5 @@ def check_kinds(table: Table, kinds: Mapping[str, str], used: Sequence[str]) -> 
         if kind not in TABLE_KINDS:
             raise InputError(f"the kind of column {name!r} must be one of {', '.join(TABLE_KINDS)}, got {kind!r}")
         if name not in used:
-            raise InputError(f"column {name!r} has a kind, but is the id, the label, the split, or ignored")
+            roles = "an end, the weight, the type, the time" if table.of_edges else "the id, the label, the split"
+            raise InputError(f"column {name!r} has a kind, but is {roles}, or ignored")

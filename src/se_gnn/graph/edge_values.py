@@ -1,0 +1,259 @@
+"""What the edges of a graph carry besides their ends: direction, weight, type, attributes and time.
+
+Every part may be missing. Row e belongs to edge e of `AttributedGraph.edges`. A graph with edge values keeps parallel
+edges: same ends, different values, each with an id of its own. Shapes: E edges, A attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from se_gnn.errors import InputError
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.columns import MISSING, Column, check_columns
+from se_gnn.graph.raw import NO_TEXT, RawTable
+
+NO_TIME = int(np.iinfo(np.int64).min)  # of an edge without a date: it has always been there
+ARRAYS = {  # of one entry per edge, with the type that each has
+    "direction": np.int8,
+    "weight": np.float32,
+    "kind": np.int32,
+    "attributes": np.float32,
+    "time": np.int64,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EdgeValues:
+    """What each edge carries; checked on construction and read-only after.
+
+    Args:
+        direction: +1 where the edge leads from its first end to its second, -1 the other way, 0 both ways or none.
+            None: no edge has a direction.
+        weight: how much the edge counts, above 0. None: all count the same.
+        kind: type of each edge, a position in ``kind_names``. None: all are of one type.
+        kind_names: what people see for each type.
+        kind_verbs: what an edge of each type does, for sentences ("pays"). None: the name is the verb.
+        attributes: further columns, encoded as those of nodes are. None: there are none.
+        attribute_names: what people see for each attribute. None: they are called by their number.
+        columns: the columns of a table that the attributes were, each with its encoding.
+        time: seconds since 1970, UTC; :data:`NO_TIME` where an edge has no date. None: no edge has one.
+        raw: the rows of the edge table as it was given, kept to be shown.
+        names: what the table calls its direction, weight, type and time: pairs of part and column.
+
+    Shapes:
+        - **direction**, **weight**, **kind**, **time:** :math:`(E,)`
+        - **attributes:** :math:`(E, A)`
+
+    >>> values = EdgeValues(direction=np.array([1, -1], np.int8), weight=np.array([2, 0.5], np.float32))
+    >>> len(values), values.carried
+    (2, ('direction', 'weight'))
+    """
+
+    direction: npt.NDArray[np.int8] | None = None
+    weight: FloatArray | None = None
+    kind: Int32Array | None = None
+    kind_names: tuple[str, ...] = ()
+    kind_verbs: tuple[str, ...] | None = None
+    attributes: FloatArray | None = None
+    attribute_names: tuple[str, ...] | None = None
+    columns: tuple[Column, ...] | None = None
+    time: IntArray | None = None
+    raw: RawTable | None = None
+    names: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        present = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        if not present and self.raw is None:
+            raise InputError(f"edge values must hold at least one of {', '.join(ARRAYS)} and raw, got none")
+        count = len(self)
+        for name, array in present.items():
+            shape = array.shape
+            if array.dtype != ARRAYS[name]:
+                raise InputError(f"edge {name} must be {np.dtype(ARRAYS[name])}, got {array.dtype}")
+            if shape[:1] != (count,) or len(shape) != (2 if name == "attributes" else 1):
+                raise InputError(f"edge {name} must have one entry per edge ({count}), got shape {shape}")
+            array.setflags(write=False)
+        if self.raw is not None and len(self.raw) != count:
+            raise InputError(f"edge raw must have one row per edge ({count}), got {len(self.raw)}")
+        self._check_direction_and_weight()
+        self._check_kinds()
+        self._check_attributes()
+
+    def _check_direction_and_weight(self) -> None:
+        if self.direction is not None:
+            wrong = np.flatnonzero((self.direction < -1) | (self.direction > 1))
+            if len(wrong):
+                raise InputError(
+                    f"edge direction must be 1, -1 or 0, got {self.direction[wrong[0]]} for edge {wrong[0]}"
+                )
+        if self.weight is not None:
+            wrong = np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0)))
+            if len(wrong):
+                raise InputError(
+                    f"edge weight must be a finite number above 0, got {self.weight[wrong[0]]} for edge {wrong[0]}"
+                    f" ({len(wrong)} such edges)"
+                )
+
+    def _check_kinds(self) -> None:
+        names = self.kind_names
+        if (self.kind is None) != (not names):
+            raise InputError("edge kind and kind_names must be given together")
+        if len(set(names)) != len(names):
+            raise InputError(f"kind_names must be unique, got {', '.join(map(repr, names))}")
+        if self.kind_verbs is not None and len(self.kind_verbs) != len(names):
+            raise InputError(f"kind_verbs must have one entry per type ({len(names)}), got {len(self.kind_verbs)}")
+        if self.kind is not None and len(self.kind):
+            low, high = int(self.kind.min()), int(self.kind.max())
+            if low < 0 or high >= len(names):
+                raise InputError(
+                    f"edge kind must be from 0 to {len(names) - 1}, a position in kind_names, got "
+                    f"{low if low < 0 else high}"
+                )
+
+    def _check_attributes(self) -> None:
+        size = 0 if self.attributes is None else self.attributes.shape[1]
+        if self.attributes is None and (self.attribute_names is not None or self.columns is not None):
+            raise InputError("attribute_names and columns of edges must come with attributes")
+        if self.attributes is None:
+            return
+        if size == 0:
+            raise InputError("edge attributes must have at least one column; None where there are none")
+        bad = np.argwhere(~np.isfinite(self.attributes))
+        if len(bad):
+            row, column = bad[0]
+            raise InputError(
+                f"edge attributes must be finite: {len(bad)} values are not, the first is "
+                f"{self.attributes[row, column]} of edge {row}, column {column}"
+            )
+        if self.attribute_names is not None and len(self.attribute_names) != size:
+            raise InputError(f"attribute_names must have {size} entries, got {len(self.attribute_names)}")
+        if self.columns is not None:
+            check_columns(self.columns, size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgeValues):
+            return NotImplemented
+        fields = [field.name for field in dataclasses.fields(self)]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        held = next((getattr(self, name) for name in ARRAYS if getattr(self, name) is not None), None)
+        return len(held) if held is not None else len(self.raw) if self.raw is not None else 0
+
+    @property
+    def num_attributes(self) -> int:
+        """A."""
+        return 0 if self.attributes is None else int(self.attributes.shape[1])
+
+    @property
+    def num_kinds(self) -> int:
+        """Number of types; 0 where edges have none."""
+        return len(self.kind_names)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The parts that are there: of direction, weight, kind, attributes and time."""
+        return tuple(name for name in ARRAYS if getattr(self, name) is not None)
+
+    @property
+    def carried_words(self) -> dict[str, str]:
+        """What people call each part that is there, with the columns it was.
+
+        >>> EdgeValues(weight=np.ones(1, np.float32), names=(("weight", "amount"),)).carried_words
+        {'weight': "weight (column 'amount')"}
+        """
+        called = dict(self.names)
+        words = {part: "type" if part == "kind" else part for part in self.carried}
+        found = {part: word + (f" (column {called[part]!r})" if part in called else "") for part, word in words.items()}
+        if "attributes" in found:
+            listed = [column.name for column in self.columns] if self.columns else self.names_of_attributes
+            found["attributes"] = f"attributes ({', '.join(map(repr, listed))})"
+        return found
+
+    @property
+    def names_of_attributes(self) -> tuple[str, ...]:
+        """What people see for each attribute."""
+        return self.attribute_names or tuple(f"attribute {i}" for i in range(self.num_attributes))
+
+    def verb(self, kind: int) -> str:
+        """What an edge of a type does."""
+        return (self.kind_verbs or self.kind_names)[kind]
+
+    def take(self, edges: Any) -> EdgeValues:
+        """The values of some edges, in their order: ids, or a mask."""
+        rows = np.asarray(edges)
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.carried}
+        return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.take(rows))
+
+    def turned(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
+        """The same with the ends of some edges swapped, [E]: their direction is the other one."""
+        if self.direction is None or not flipped.any():
+            return self
+        direction = np.where(flipped, -self.direction, self.direction).astype(np.int8)
+        return dataclasses.replace(self, direction=direction)
+
+    def neutral(self, count: int) -> EdgeValues:
+        """Values for ``count`` edges of which nothing is known.
+
+        No direction, the median weight, the most frequent type, each attribute at its mean, no date, empty cells.
+        """
+        arrays: dict[str, Any] = {}
+        if self.direction is not None:
+            arrays["direction"] = np.zeros(count, np.int8)
+        if self.weight is not None:
+            arrays["weight"] = np.full(count, np.median(self.weight) if len(self) else 1, np.float32)
+        if self.kind is not None:
+            arrays["kind"] = np.full(count, np.bincount(self.kind, minlength=1).argmax(), np.int32)
+        if self.attributes is not None:
+            mean = self.attributes.mean(axis=0) if len(self) else np.zeros(self.num_attributes, np.float32)
+            arrays["attributes"] = np.tile(mean, (count, 1)).astype(np.float32)
+        if self.time is not None:
+            arrays["time"] = np.full(count, NO_TIME, np.int64)
+        raw = self.raw
+        if raw is not None:
+            raw = dataclasses.replace(raw, codes=np.full((count, len(raw.columns)), NO_TEXT, np.int32))
+        return dataclasses.replace(self, **arrays, raw=raw)
+
+    def joined(self, later: EdgeValues) -> EdgeValues:
+        """These edges, then those of other values with the same parts, types and columns."""
+        if self.layout != later.layout:
+            raise InputError(f"edge values must have the same parts to be joined: {self.layout} and {later.layout}")
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.carried
+        }
+        raw = None if self.raw is None or later.raw is None else self.raw.joined(later.raw)
+        return dataclasses.replace(self, **arrays, raw=raw)
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """What two sets of edge values share that speak of the same things: parts, types, columns."""
+        raw = None if self.raw is None else self.raw.columns
+        return (self.carried, self.kind_names, self.num_attributes, self.columns, raw)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and bool(one == other)
+
+
+def encoded_kinds(kinds: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
+    """Type of each edge as a number, and the names of the types, sorted; an edge without one is `(missing)`.
+
+    >>> kinds, names = encoded_kinds(["pays", "owns", "pays"])
+    >>> kinds.tolist(), names
+    ([1, 0, 1], ('owns', 'pays'))
+    """
+    texts = [MISSING if kind is None else kind for kind in kinds]
+    names = tuple(sorted(set(texts)))
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[text] for text in texts], np.int32), names

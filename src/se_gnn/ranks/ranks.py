@@ -1,0 +1,257 @@
+"""The ranks of a run: what they say to each other goes through the key-value store that `torchrun` starts.
+
+No wait is without end. A wait is over when what is waited for is there; when another rank has said that it stopped;
+when an awaited rank has given no sign of life for `SILENCE` seconds; or when no awaited rank has got on with its work
+for `patience` seconds. In the last three cases it is an error that says which rank, on every rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from se_gnn.errors import InputError, shortened
+from se_gnn.ranks.joining import connect, started_by_torchrun
+
+SILENCE = 60.0  # seconds without a sign of life after which a rank counts as gone
+PATIENCE = 3600.0  # seconds without progress of a rank that is alive
+BEAT = 1.0  # seconds between signs of life
+STEP = 0.05  # seconds between two looks at the store
+PIECE = 4 << 20  # bytes of a value in the store, which takes 8 MB at most
+FAREWELL = 30.0  # seconds that a rank that stops leaves the others to notice
+
+_STOPPED, _NOTICED, _ALIVE, _DONE = "stopped", "noticed", "alive", "done"
+
+
+class RankStopped(InputError):
+    """Another rank ended, or cannot be reached: this one stops, too."""
+
+
+class Ranks:
+    """One process among ``size``, and how it talks to the others.
+
+    Args:
+        rank: number of this process, from 0.
+        size: how many there are.
+        local_size: how many there are on this machine.
+        restarted: whether a supervisor has started the ranks again after one of them had ended.
+        store: key-value store of `torch.distributed`; None where there is one process.
+        patience: longest wait for a rank that is alive but does not get on, in seconds.
+        silence: longest wait for a sign of life, in seconds.
+    """
+
+    def __init__(
+        self,
+        rank: int = 0,
+        size: int = 1,
+        local_size: int = 1,
+        store: Any = None,
+        *,
+        restarted: bool = False,
+        patience: float = PATIENCE,
+        silence: float = SILENCE,
+    ) -> None:
+        self.rank, self.size, self.local_size, self.store = rank, size, local_size, store
+        self.restarted, self.patience, self.silence = restarted, patience, silence
+        self._ended = threading.Event()
+        self._claims: dict[str, int] = {}
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the rank that speaks to the user and writes what exists once."""
+        return self.rank == 0
+
+    @property
+    def several(self) -> bool:
+        """Whether there is anybody to talk to."""
+        return self.size > 1
+
+    def check_same(self, values: Mapping[str, str]) -> None:
+        """Refuse to work with ranks that have other values; the error, on every rank, says which of them differ."""
+        if not self.several:
+            return
+        self.tell(f"values/{self.rank}", json.dumps(dict(values)).encode())
+        given = [json.loads(self.receive(f"values/{rank}", [rank])) for rank in range(self.size)]
+        for rank, theirs in enumerate(given):
+            for name in [name for name in {**given[0], **theirs} if theirs.get(name) != given[0].get(name)]:
+                raise InputError(
+                    f"all ranks must have the same {name}: rank 0 has {shortened(given[0].get(name))}, rank {rank} has "
+                    f"{shortened(theirs.get(name))}"
+                )
+
+    def claim(self, name: str) -> int:
+        """The next number that no rank has had yet, from 0."""
+        if not self.several:
+            self._claims[name] = self._claims.get(name, -1) + 1
+            return self._claims[name]
+        self.check()
+        with _connected():
+            return int(self.store.add(f"claim/{name}", 1)) - 1
+
+    def tell(self, name: str, content: bytes) -> None:
+        """Let the others know something, under a name that is used once; the store takes some megabytes at a time."""
+        with _connected():
+            for number, low in enumerate(range(0, len(content), PIECE)):
+                self.store.set(f"{name}/piece/{number}", content[low : low + PIECE])
+            self.store.set(name, str(-(-len(content) // PIECE)))
+
+    def receive(self, name: str, awaited: list[int] | None = None) -> bytes:
+        """What a rank told under a name; ``awaited`` are the ranks that may be the one, None: any other."""
+        others = [rank for rank in range(self.size) if rank != self.rank] if awaited is None else awaited
+        self._wait(name, others)
+        with _connected():
+            pieces = range(int(self.store.get(name)))
+            return b"".join(bytes(self.store.get(f"{name}/piece/{number}")) for number in pieces)
+
+    def got_on(self) -> None:
+        """A sign that this rank's work goes on."""
+        if self.several:
+            with _connected():
+                self.store.add(f"{_DONE}/{self.rank}", 1)
+
+    def meet(self, name: str) -> None:
+        """Wait until every rank has come to this place."""
+        if not self.several:
+            return
+        self.tell(f"meet/{name}/{self.rank}", b"here")
+        for rank in range(self.size):
+            self._wait(f"meet/{name}/{rank}", [rank])
+
+    def check(self) -> None:
+        """Stop where another rank has stopped."""
+        if not self.several:
+            return
+        with _connected():
+            stopped = self.store.check([_STOPPED])
+        if stopped:
+            with _connected():
+                text = bytes(self.store.get(_STOPPED)).decode(errors="replace")
+                self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
+            raise RankStopped(text)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Within it this rank gives signs of life, and an error in it stops all ranks, each with its text."""
+        if not self.several:
+            yield
+            return
+        beating = threading.Thread(target=self._beat, daemon=True)
+        beating.start()
+        try:
+            yield
+            self._leave()
+        except RankStopped:
+            raise
+        except BaseException as error:
+            self._farewell(error)
+            raise
+        finally:
+            self._ended.set()
+            beating.join(2 * BEAT)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT):
+            try:
+                self.store.add(f"{_ALIVE}/{self.rank}", 1)
+            except Exception:  # the store is gone: whoever waits next will say so
+                return
+
+    def _leave(self) -> None:
+        """The first rank goes last: where no `torchrun` keeps the store, it is the one that does."""
+        if not self.first:
+            self.tell(f"left/{self.rank}", b"yes")
+            return
+        limit, others = time.monotonic() + FAREWELL, [f"left/{rank}" for rank in range(1, self.size)]
+        with contextlib.suppress(Exception):  # the work is done
+            while time.monotonic() < limit and not self.store.check(others):
+                time.sleep(STEP)
+
+    def _farewell(self, error: BaseException) -> None:
+        """Tell the others why this rank stops, and give them time to say so, before a supervisor ends them."""
+        text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        with contextlib.suppress(Exception):  # the error itself is what has to be reported
+            self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
+            if self.store.add(f"first-{_STOPPED}", 1) > 1:
+                return  # another one stopped before, and waits for us
+            self.store.set(_STOPPED, f"rank {self.rank} stopped: {text}".encode())
+            limit = time.monotonic() + FAREWELL
+            others = [f"{_NOTICED}/{rank}" for rank in range(self.size) if rank != self.rank]
+            while time.monotonic() < limit and not self.store.check(others):
+                time.sleep(STEP)
+
+    def _wait(self, name: str, awaited: list[int]) -> None:
+        """Until the name is in the store; see the head of this file."""
+        counts: dict[str, int] = {}
+        looked, moved = -BEAT, dict.fromkeys((_ALIVE, _DONE), time.monotonic())
+        while True:
+            with _connected():
+                if self.store.check([name]):
+                    return
+            self.check()
+            now = time.monotonic()
+            if now - looked >= BEAT:
+                looked = now
+                for kind, count in self._counts(awaited).items():
+                    if counts.get(kind) != count:
+                        counts[kind], moved[kind.partition("/")[0]] = count, now
+                self._check_moved(awaited, {kind: now - then for kind, then in moved.items()})
+            time.sleep(STEP)
+
+    def _counts(self, awaited: list[int]) -> dict[str, int]:
+        """Signs of life, and of progress, of each awaited rank so far."""
+        with _connected():
+            return {
+                f"{kind}/{rank}": int(self.store.add(f"{kind}/{rank}", 0))
+                for rank in awaited
+                for kind in (_ALIVE, _DONE)
+            }
+
+    def _check_moved(self, awaited: list[int], seconds: Mapping[str, float]) -> None:
+        who = "rank " + " or ".join(map(str, awaited))
+        if seconds[_ALIVE] > self.silence:
+            raise InputError(
+                f"{who} has given no sign of life for {self.silence:g} s: it has ended, or is out of reach"
+            )
+        if seconds[_DONE] > self.patience:
+            raise InputError(f"{who} has not got on for {self.patience:g} s: --wait allows more")
+
+
+@contextlib.contextmanager
+def _connected() -> Iterator[None]:
+    """The store is reached through the network: what goes wrong there is one clear error."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:  # torch's DistError is a RuntimeError
+        told = shortened(str(error).partition("\n")[0], 200, quoted=False)
+        raise RankStopped(f"the connection to the other ranks is lost: {told}") from error
+
+
+def alone() -> Ranks:
+    """One process."""
+    return Ranks()
+
+
+@contextlib.contextmanager
+def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[Ranks]:
+    """The ranks that `torchrun` started, or one process; within it an error of one rank stops all.
+
+    Args:
+        patience: longest wait for a rank that is alive but does not get on, in seconds.
+        silence: longest wait for a sign of life, in seconds.
+    """
+    if not started_by_torchrun():
+        yield alone()
+        return
+    connection = connect()
+    ranks = Ranks(
+        connection.rank, connection.size, connection.local_size, connection.store,
+        restarted=connection.restarted, patience=patience, silence=silence,
+    )  # fmt: skip
+    with ranks.together():
+        yield ranks

@@ -1,0 +1,157 @@
+"""A folder of shards while it is written.
+
+The shards of a run lie in `.parts-DIGEST`, by the digest of all that their bytes depend on; beside each there is a
+record with its own digest, written first. A shard counts as done when it has the digest of its record: then it is kept,
+whoever asks for it again. When all are done the first rank renames the folder to `parts-DIGEST` and writes the
+manifest. A finished result of another run stays as it is until then.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+from se_gnn.errors import InputError
+from se_gnn.files import json_bytes, parse_json, read_file, remove_tree, replace_file, sha256, visible_names
+from se_gnn.files.writing import sync_folder
+from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, parts_name, read_manifest, shard_name
+from se_gnn.shards.run import ShardRun
+
+RUN = ".run.json"  # what the shards in a folder are the result of
+
+
+class ShardFolder:
+    """Where the shards of one run are written to."""
+
+    def __init__(self, path: Path, run: ShardRun) -> None:
+        self.path, self.run = path, run
+        self.parts = path / parts_name(run.digest)
+        self.work = path / f".{self.parts.name}"
+        self.known: tuple[Shard, ...] = ()  # of a manifest of the same run
+
+    def prepare(self, *, overwrite: bool) -> bool:
+        """Refuse a folder whose files would be lost, and make the place for the shards; whether all is done already."""
+        foreign = [name for name in visible_names(self.path) if not _ours(name)]
+        if foreign:
+            raise InputError(
+                f"{self.path} exists and holds other files ({', '.join(foreign[:3])}); name another folder"
+            )
+        if self._holds_this_run(overwrite=overwrite):
+            return True
+        others = [path for path in self.path.glob(".parts-*") if path != self.work]
+        if others and not overwrite:
+            raise InputError(
+                f"{self.path} holds the unfinished result of another model, graph, version or setting; --overwrite "
+                "removes it, the same command as before goes on with it"
+            )
+        for path in others:
+            remove_tree(path)
+        if not self.parts.is_dir():
+            self.work.mkdir(exist_ok=True)
+        replace_file(self.place / RUN, json_bytes(self.run.to_dict()))
+        return False
+
+    def check_seen(self) -> None:
+        """Refuse to go on where this rank does not see what the first one wrote."""
+        path = self.place / RUN
+        if not path.is_file() or parse_json(read_file(path), path) != self.run.to_dict():
+            raise InputError(
+                f"{self.path} is not the same folder on every rank: name one that all machines share (a network folder)"
+            )
+        if os.path.lexists(self.path / MANIFEST):
+            self._read_known()
+
+    @property
+    def place(self) -> Path:
+        """Where the shards are now; a run that was ended right before its manifest has them in place already."""
+        return self.parts if self.parts.is_dir() else self.work
+
+    def is_done(self, shard: int) -> bool:
+        """Whether the shard is there and has the digest of its record."""
+        expected, path = self._record(shard), self.place / shard_name(shard)
+        if expected is None or not path.is_file():
+            return False
+        content = read_file(path)
+        return len(content) == expected.bytes and sha256(content) == expected.sha256
+
+    def write(self, shard: int, content: bytes) -> None:
+        """Write a shard beside and rename it, after the record that it is known by."""
+        rows = self.run.rows(shard)
+        record = Shard(shard_name(shard), rows.start, rows.stop - rows.start, len(content), sha256(content))
+        replace_file(self._record_path(shard), json_bytes(asdict(record)))
+        replace_file(self.place / record.file, content)
+
+    def finish(self) -> Manifest:
+        """Put the shards in place and write the manifest; then what was there before it goes."""
+        shards = []
+        for number in range(len(self.run)):
+            record, path = self._record(number), self.place / shard_name(number)
+            if record is None or not path.is_file() or path.stat().st_size != record.bytes:
+                raise InputError(
+                    f"{path} is missing or was cut short while the other shards were written; run it again"
+                )
+            shards.append(record)
+        if not self.parts.is_dir():
+            self.work.rename(self.parts)
+            sync_folder(self.path)
+        manifest = Manifest(self.run.kind, self.run.digest, self.run.to_dict(), self.parts.name, tuple(shards))
+        replace_file(self.path / MANIFEST, manifest.to_bytes())
+        for number in range(len(self.run)):
+            self._record_path(number).unlink(missing_ok=True)
+        for path in [*self.path.glob("parts-*"), *self.path.glob(".parts-*")]:
+            if path != self.parts:
+                remove_tree(path)
+        return manifest
+
+    def _holds_this_run(self, *, overwrite: bool) -> bool:
+        """Whether the folder holds the finished result of this run; one of another run is an error, or to be lost."""
+        if not os.path.lexists(self.path / MANIFEST):
+            return False
+        try:
+            same = self._read_known()
+        except InputError:
+            if not overwrite:
+                raise
+            return False
+        if not same:
+            if not overwrite:
+                raise InputError(
+                    f"{self.path} already holds a result, of another model, graph, version or setting; --overwrite "
+                    "replaces it"
+                )
+            return False
+        changed = [shard.file for number, shard in enumerate(self.known) if not self.is_done(number)]
+        if changed and not overwrite:
+            raise InputError(
+                f"{self.parts / changed[0]} is missing or was changed ({len(changed)} such shards); --overwrite writes "
+                "them again"
+            )
+        if changed:
+            warnings.warn(f"{len(changed)} shards of {self.path} were missing or changed", stacklevel=3)
+        return not changed
+
+    def _read_known(self) -> bool:
+        """Take over the digests of a manifest; whether it is one of this run."""
+        manifest = read_manifest(self.path)
+        same = manifest.run == self.run.digest
+        self.known = manifest.shards if same else ()
+        return same
+
+    def _record_path(self, shard: int) -> Path:
+        return self.place / f".{shard_name(shard)}.json"
+
+    def _record(self, shard: int) -> Shard | None:
+        """What the shard must be; None where nobody has made it yet."""
+        path = self._record_path(shard)
+        if not path.is_file():
+            return self.known[shard] if shard < len(self.known) else None
+        try:
+            return Shard(**parse_json(read_file(path), path))
+        except (InputError, TypeError):  # damaged: the shard is made again
+            return None
+
+
+def _ours(name: str) -> bool:
+    return name == MANIFEST or name.startswith(("parts-", ".parts-"))

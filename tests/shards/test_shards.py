@@ -1,0 +1,218 @@
+"""Folders of shards, with ranks as threads: nothing is lost, repeated or believed that was changed."""
+
+import errno
+import io
+import threading
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import se_gnn.ranks.ranks as ranks_module
+from rank_threads import in_ranks
+from se_gnn.errors import InputError
+from se_gnn.ranks import alone
+from se_gnn.shards import ShardRun, read_manifest, read_shards, verify_shards, write_shards
+from se_gnn.shards.folder import ShardFolder
+from se_gnn.shards.manifest import MANIFEST
+
+RUN = ShardRun(kind="predictions", num_nodes=23, shard_nodes=5, values={"graph": "a"})
+OTHER = ShardRun(kind="predictions", num_nodes=23, shard_nodes=5, values={"graph": "b"})
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(ranks_module, "BEAT", 0.05)
+    monkeypatch.setattr(ranks_module, "FAREWELL", 2.0)
+
+
+def make(rows):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"node": list(range(rows.start, rows.stop))}), sink)
+    return sink.getvalue()
+
+
+class Counting:
+    """Makes shards and remembers which; from the one at ``stop`` on it ends."""
+
+    def __init__(self, stop=None, error=KeyboardInterrupt):
+        self.made, self.stop, self.error, self.guard = [], stop, error, threading.Lock()
+
+    def __call__(self, rows):
+        with self.guard:
+            if len(self.made) == self.stop:
+                raise self.error
+            self.made.append(rows.start // 5)
+        return make(rows)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def nodes(folder):
+    return [node for table in read_shards(folder) for node in table["node"].to_pylist()]
+
+
+def test_shards_hold_every_node_once_and_in_order(tmp_path):
+    manifest = write_shards(alone(), tmp_path / "out", RUN, make)
+    assert [shard.nodes for shard in manifest.shards] == [5, 5, 5, 5, 3]
+    assert nodes(tmp_path / "out") == list(range(23))
+    assert verify_shards(tmp_path / "out") == manifest
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_several_ranks_write_what_one_process_writes(tmp_path, size):
+    write_shards(alone(), tmp_path / "one", RUN, make)
+    counting = Counting()
+    in_ranks(size, lambda ranks: write_shards(ranks, tmp_path / "several", RUN, counting))
+    assert contents(tmp_path / "one") == contents(tmp_path / "several")
+    assert sorted(counting.made) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("stop", range(5))
+def test_an_interrupted_run_goes_on_and_makes_no_shard_again(tmp_path, stop):
+    first, second = Counting(stop), Counting()
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(alone(), tmp_path / "out", RUN, first)
+    with pytest.raises(InputError, match="not finished"):
+        read_manifest(tmp_path / "out")
+    write_shards(alone(), tmp_path / "out", RUN, second)
+    assert sorted(first.made + second.made) == [0, 1, 2, 3, 4]
+    write_shards(alone(), tmp_path / "one", RUN, make)
+    assert contents(tmp_path / "one") == contents(tmp_path / "out")
+
+
+def test_a_run_that_ended_between_the_rename_and_the_manifest_makes_nothing_again(tmp_path, monkeypatch):
+    real = ShardFolder.finish
+
+    def ended(self):
+        self.work.rename(self.parts)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ShardFolder, "finish", ended)
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(alone(), tmp_path / "out", RUN, make)
+    monkeypatch.setattr(ShardFolder, "finish", real)
+    again = Counting()
+    write_shards(alone(), tmp_path / "out", RUN, again)
+    assert not again.made
+    assert nodes(tmp_path / "out") == list(range(23))
+
+
+def test_a_finished_shard_that_was_changed_before_the_restart_is_made_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(alone(), tmp_path / "out", RUN, Counting(3))
+    (done,) = (tmp_path / "out").glob(".parts-*")
+    (done / "part-00001.parquet").write_bytes(b"changed")
+    again = Counting()
+    write_shards(alone(), tmp_path / "out", RUN, again)
+    assert again.made == [1, 3, 4]
+    assert nodes(tmp_path / "out") == list(range(23))
+
+
+def test_the_same_command_on_a_finished_folder_changes_nothing(tmp_path):
+    write_shards(alone(), tmp_path / "out", RUN, make)
+    before, again = contents(tmp_path / "out"), Counting()
+    results = in_ranks(2, lambda ranks: write_shards(ranks, tmp_path / "out", RUN, again))
+    assert [manifest.num_nodes for manifest in results] == [23, 23]
+    assert not again.made
+    assert contents(tmp_path / "out") == before
+
+
+def test_the_result_of_another_run_stays_until_the_new_one_is_whole(tmp_path):
+    out = tmp_path / "out"
+    write_shards(alone(), out, RUN, make)
+    with pytest.raises(InputError, match="already holds a result, of another model, graph"):
+        write_shards(alone(), out, OTHER, make)
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(alone(), out, OTHER, Counting(2), overwrite=True)
+    assert verify_shards(out).run == RUN.digest
+    write_shards(alone(), out, OTHER, make, overwrite=True)
+    assert verify_shards(out).run == OTHER.digest
+    assert len(list(out.glob("*parts-*"))) == 1
+
+
+def test_unfinished_work_of_another_run_is_not_mixed_in(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(alone(), tmp_path / "out", RUN, Counting(2))
+    with pytest.raises(InputError, match="unfinished result of another model"):
+        write_shards(alone(), tmp_path / "out", OTHER, make)
+    write_shards(alone(), tmp_path / "out", OTHER, make, overwrite=True)
+    assert verify_shards(tmp_path / "out").run == OTHER.digest
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"holds other files \(thesis.tex\)"):
+        write_shards(alone(), tmp_path, RUN, make, overwrite=True)
+    assert list(contents(tmp_path)) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut", "changed"])
+def test_a_shard_that_is_missing_or_changed_is_an_error_that_names_it(tmp_path, harm):
+    out = tmp_path / "out"
+    parts = out / write_shards(alone(), out, RUN, make).parts
+    path = parts / "part-00002.parquet"
+    content = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-1] if harm == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
+    for read in (verify_shards, lambda folder: list(read_shards(folder))):
+        with pytest.raises(InputError, match=r"part-00002.parquet is (missing|truncated or was changed)"):
+            read(out)
+    with pytest.raises(InputError, match=r"part-00002.parquet is missing or was changed .*--overwrite"):
+        write_shards(alone(), out, RUN, make)
+    again = Counting()
+    with pytest.warns(UserWarning, match="1 shards of .* were missing or changed"):
+        write_shards(alone(), out, RUN, again, overwrite=True)
+    assert again.made == [2]
+    verify_shards(out)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "se-gnn-shards", "version": 1}'])
+def test_a_damaged_manifest_is_an_error(tmp_path, text):
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(InputError, match=MANIFEST):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_cannot_name_a_file_outside_its_folder(tmp_path):
+    out = tmp_path / "out"
+    write_shards(alone(), out, RUN, make)
+    manifest = (out / MANIFEST).read_text()
+    (out / MANIFEST).write_text(manifest.replace("parts-", "../parts-"))
+    with pytest.raises(InputError, match="damaged"):
+        read_manifest(out)
+    (out / MANIFEST).write_text(manifest.replace("part-00001", "../part-00001"))
+    with pytest.raises(InputError, match="damaged"):
+        read_manifest(out)
+
+
+def test_ranks_with_different_data_write_nothing(tmp_path):
+    results = in_ranks(2, lambda ranks: write_shards(ranks, tmp_path / "out", (RUN, OTHER)[ranks.rank], make))
+    assert all("all ranks must have the same graph" in str(error) for error in results)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_in_one_rank_is_an_error_on_every_rank_and_leaves_nothing_that_looks_whole(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def slowly(rows):
+        time.sleep(0.1)  # so that the other rank gets a shard
+        return make(rows)
+
+    def work(ranks):
+        return write_shards(ranks, tmp_path / "out", RUN, Counting(0, full) if ranks.rank == 1 else slowly)
+
+    results = in_ranks(2, work)
+    assert "No space left on device" in str(results[0])
+    assert "No space left on device" in str(results[1])
+    assert not (tmp_path / "out" / MANIFEST).exists()
+
+
+def test_a_rank_that_sees_another_folder_is_an_error_on_every_rank(tmp_path):
+    results = in_ranks(2, lambda ranks: write_shards(ranks, tmp_path / str(ranks.rank), RUN, make))
+    assert all("is not the same folder on every rank" in str(error) for error in results)

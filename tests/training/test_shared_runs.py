@@ -1,0 +1,94 @@
+"""Whole runs shared between ranks: the same bits as one process."""
+
+import numpy as np
+import pytest
+import torch
+
+import se_gnn.ranks.ranks as ranks_module
+from rank_threads import in_ranks
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.training import train
+from se_gnn.training.train import _Finished, _Planned
+
+pytestmark = pytest.mark.filterwarnings("default")  # filters are not per thread
+
+CONFIG = Config.preset("best").with_settings(
+    epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(ranks_module, "BEAT", 0.05)
+    monkeypatch.setattr(ranks_module, "FAREWELL", 2.0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # one setting for all threads of a process, which here are the ranks
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    generator = np.random.default_rng(0)
+    labels = np.arange(40) % 2
+    return AttributedGraph.build(
+        features=labels[:, None] + generator.normal(scale=0.5, size=(40, 3)),
+        edges=[(i, (i + step) % 40) for i in range(40) for step in (2, 3)],
+        labels=labels,
+        train=np.arange(10),
+        val=np.arange(10, 20),
+        test=np.arange(20, 40),
+    )
+
+
+@pytest.fixture(scope="module")
+def alone(graph):
+    return train(graph, CONFIG, seed=3)
+
+
+def same(one, other):
+    assert not isinstance(one, BaseException), repr(one)
+    mine, theirs = one.model.state_dict(), other.model.state_dict()
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_every_rank_has_the_model_of_one_process_bit_for_bit(graph, alone, size):
+    for found in in_ranks(size, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks)):
+        assert same(found, alone)
+        assert found.config == alone.config
+        assert [run["name"] for run in found.metrics["runs"]] == [run["name"] for run in alone.metrics["runs"]]
+        assert [run["val_loss"] for run in found.metrics["runs"]] == [run["val_loss"] for run in alone.metrics["runs"]]
+
+
+def test_a_rank_that_ends_leaves_runs_that_the_next_start_goes_on_with(graph, alone, tmp_path, monkeypatch):
+    def ending(ranks):
+        if ranks.rank == 1:
+            monkeypatch.setattr(ranks_module.Ranks, "got_on", lambda self: self.rank == 1 and 1 / 0)
+        return train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)
+
+    errors = in_ranks(2, ending)
+    assert any(isinstance(error, Exception) for error in errors)
+    monkeypatch.undo()
+    for found in in_ranks(2, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)):
+        assert same(found, alone)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == alone.metrics["epochs"]
+
+
+def test_a_single_run_is_trained_by_one_rank_and_had_by_all(graph):
+    config = CONFIG.with_settings(portfolio=False, members=1)
+    expected = train(graph, config, seed=1)
+    for found in in_ranks(2, lambda ranks: train(graph, config, seed=1, ranks=ranks)):
+        assert same(found, expected)
+
+
+def test_a_run_travels_between_ranks_without_losing_a_bit():
+    plan = _Planned("near", CONFIG, 7)
+    history = [{"epoch": 0, "loss": 0.1 + 0.2, "val_accuracy": float("nan"), "val_loss": 1e-300, "seconds": 1 / 3}]
+    run = _Finished(*plan, {"w": torch.tensor([0.1, -0.0])}, history, 0, True, (-float("inf"), -0.25))
+    back = _Finished.from_bytes(run.to_bytes(), plan)
+    assert repr(back.history) == repr(run.history)
+    assert (back.standing, back.stopped_early, back.best_epoch) == (run.standing, True, 0)
+    assert back.parameters["w"].numpy().tobytes() == run.parameters["w"].numpy().tobytes()
