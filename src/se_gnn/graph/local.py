@@ -169,7 +169,7 @@ def _sink(values: IntArray, parent: int, end: int) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _first_above(values: IntArray, low: int, high: int, limit: int) -> int:
-    """The first place from ``low`` on, of ascending values, that is not below the limit; ``high`` where there is none."""
+    """The first place from ``low`` on, of ascending values, that is not below the limit; else ``high``."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < limit:

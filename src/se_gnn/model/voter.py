@@ -87,8 +87,8 @@ class Voter:
             return _Nearest(found.positions, found.overall, found.node, found.structure)
         nearest: _Nearest | None = None
         for positions, similarities in compare_in_blocks(h, plan, max_memory=self.max_memory):
-            found = _Nearest.of(similarities, plan, positions)
-            nearest = (found if nearest is None else nearest.joined(found)).cut(count)
+            some = _Nearest.of(similarities, plan, positions)
+            nearest = (some if nearest is None else nearest.joined(some)).cut(count)
         assert nearest is not None
         return nearest
 

@@ -1,8 +1,8 @@
-"""The K nearest among many labeled nodes, exactly, without comparing all. Shapes: T targets, L labeled nodes, K nearest.
+"""The K nearest among many labeled nodes, exactly, without comparing all.
 
 Bounds (:mod:`se_gnn.similarity.short`, `kernels/bounds_cpu.py`) prove of most labeled nodes that they are not among the
-K nearest; the rest are compared as always (`kernels/pairs_cpu.py`). So the K nearest, their order and every bit of their
-similarities are those of a comparison with all labeled nodes.
+K nearest; the rest are compared as always (`kernels/pairs_cpu.py`). So the K nearest, their order and every bit of
+their similarities are those of a comparison with all labeled nodes. Shapes: T targets, L labeled nodes, K nearest.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Likely
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
+from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
 from se_gnn.similarity.short import Directions, rounding
-
 
 BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
@@ -51,10 +51,16 @@ def nearest_by_bounds(
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
-    if not (many and few_wanted and known and bool(torch.isfinite(h).all())):
+    if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
         return None
     search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
     return search.nearest() if search.pays() else None
+
+
+def _plain(plan: ComparisonPlan) -> bool:
+    """Whether all edges match all, count alike, and have no vectors but those of their ends."""
+    ways = [way for way in (plan.forward, plan.backward) if way is not None]
+    return plan.own is None and all(isinstance(way, OneWay) and way.weights is None for way in ways)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +79,9 @@ class Search:
     def __init__(self, h: Tensor, plan: ComparisonPlan, num_nearest: int, *, budget: int = BLOCK_BYTES) -> None:
         self.h, self.plan, self.budget = h.detach(), plan, budget
         self.vectors = Vectors.of(self.h, plan.measure)
-        self.forward = Matcher(self.vectors, plan.forward.matching)
-        self.backward = None if plan.backward is None else Matcher(self.vectors, plan.backward.matching)
-        way, matching = plan.forward, plan.forward.matching
+        self.ways = [way for way in (plan.forward, plan.backward) if isinstance(way, OneWay)]  # there, and back
+        self.matchers = [Matcher(self.vectors, way.matching) for way in self.ways]
+        way, matching = self.ways[0], self.ways[0].matching
         targets, labeled = (self._points(local.nodes) for local in (plan.targets, plan.labeled))
         self.points = targets, labeled
         directions = Directions.of(labeled, unit=plan.measure.unit)
@@ -106,8 +112,8 @@ class Search:
     ) -> BoundedSide:
         """Nodes and edges made short, with how much rounding may add for each node.
 
-        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges. ``far``: edges far
-        from 0 are rounded before their difference is taken. Where lengths do not count, neither is needed.
+        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges. ``far``: edges
+        far from 0 are rounded before their difference is taken. Where lengths do not count, neither is needed.
         """
         moved, h = self.vectors.moved, self.vectors.h
         noise = far = np.zeros(len(ends), np.float32)
@@ -136,15 +142,14 @@ class Search:
             near = first.looked.near
             matched = (edges[low:high, None] * keys[near]).sum()
             matched += (np.repeat(edges[low:high], np.diff(ptr)) * keys[others]).sum()
-            ways = 2 if plan.both else 1
-            work += BOUND * (first.looked.work + looked) + EXACT * self.h.shape[1] * ways * float(matched)
+            exact = EXACT * self.h.shape[1] * len(self.ways)
+            work += BOUND * (first.looked.work + looked) + exact * float(matched)
             tried += high - low
         full = 0.0
-        for way in (plan.forward, plan.backward):
-            if way is not None:
-                cover = way.matching.cover
-                steps = len(cover.at_hub) + len(cover.hubs) + len(cover.others)
-                full += MATCH * way.matching.num_queries * steps
+        for way in self.ways:
+            cover = way.matching.cover
+            steps = len(cover.at_hub) + len(cover.hubs) + len(cover.others)
+            full += MATCH * way.matching.num_queries * steps
         full = full / num_targets + PAIR * len(keys)
         return work / tried < MARGIN * full
 
@@ -174,12 +179,12 @@ class Search:
         """Each target from ``low`` on compared with the labeled nodes at ``positions[ptr[t]:ptr[t + 1]]``."""
         plan, high = self.plan, low + len(ptr) - 1
         owners = np.repeat(np.arange(low, high), np.diff(ptr))
-        structure = torch.from_numpy(pair_means(self.forward, plan.forward, low, ptr, positions))
-        if plan.backward is not None and self.backward is not None:
+        structure = torch.from_numpy(pair_means(self.matchers[0], self.ways[0], low, ptr, positions))
+        if plan.both:
             order = np.lexsort((owners, positions))
             back_ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=len(plan.labeled)))])
             back = np.empty(len(positions), np.float32)
-            back[order] = pair_means(self.backward, plan.backward, 0, back_ptr, owners[order])
+            back[order] = pair_means(self.matchers[1], self.ways[1], 0, back_ptr, owners[order])
             structure = (structure + torch.from_numpy(back)) / 2
         defined = (plan.targets.sizes[owners] > 0) & (plan.labeled.sizes[positions] > 0)
         structure = structure.masked_fill(torch.from_numpy(~defined), -torch.inf)

@@ -51,7 +51,7 @@ class Directions:
         if unit:
             sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), EPS)
         _, axes = np.linalg.eigh(sample.T @ sample)
-        return cls(np.ascontiguousarray(axes[:, : -WIDTH : -1].astype(np.float32)), unit)
+        return cls(np.ascontiguousarray(axes[:, :-WIDTH:-1].astype(np.float32)), unit)
 
     def nodes(self, vectors: FloatArray) -> ShortVectors:
         """Vectors of nodes, [n, D], made short."""

@@ -67,7 +67,8 @@ class Bounds:
     def likely(self, low: int, products: FloatArray) -> Likely:
         """Labeled nodes that are likely near the targets from ``low`` on, a few more than K.
 
-        Those with the largest bounds, of some that have the largest by node similarity alone, which is read from ``products`` of the vectors of nodes, [T, L].
+        Those with the largest bounds, of some that have the largest by node similarity alone; that is read from
+        ``products`` of the vectors of nodes, [T, L].
         """
         tried = min(max(LOOKED_AT * self.num_nearest, FEWEST), products.shape[1])
         num_near = min(self.num_nearest + self.num_nearest // SPARE + 1, tried - 1)
@@ -92,7 +93,7 @@ class Bounds:
         for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
             row, one = np.empty((1, counts[i]), np.int32), slice(i, i + 1)
             again = np.zeros(1, np.int64), np.zeros(1, np.int64)
-            self._run(low + i, products[one], least[one], looked.part(one), row, *again)
+            self._run(low + int(i), products[one], least[one], looked.part(one), row, *again)
             positions[ptr[i] : ptr[i + 1]] = row[0]
         return ptr, positions, int(work.sum())
 
@@ -146,7 +147,7 @@ def _similarity(score: np.float32, square: np.float32, spare: np.float32, apart:
     """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
     if unit:
         return min(score, np.float32(1)) + spare
-    distance = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
+    distance: np.float32 = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
     return -max(distance - apart, np.float32(0))
 
 
@@ -225,14 +226,14 @@ def _about_largest(values: FloatArray, slots: IntArray, places: Int32Array) -> N
     for b in range(len(slots)):
         slots[b] = 0
     for value in values:
-        slots[min(np.int64((high - value) * step), BUCKETS)] += 1
+        slots[min(int((high - value) * step), BUCKETS)] += 1
     last, above = 0, 0  # the bucket in which the room ends, and how many come before it
     while above + slots[last] < len(places):
         above += slots[last]
         last += 1
     count, spare = 0, len(places) - above
     for i in range(len(values)):
-        bucket = min(np.int64((high - values[i]) * step), BUCKETS)
+        bucket = min(int((high - values[i]) * step), BUCKETS)
         if bucket < last or (bucket == last and spare > 0):
             spare -= bucket == last
             places[count] = i
@@ -338,7 +339,8 @@ def _bounded(
                     if both:
                         _fill_lanes(key_short, members, key_start, key_end, key_lanes)
                         back = _structure_bound(
-                            key_lanes, key_squares, members, key_start, key_end, edge_short, offset, columns, start, end,
+                            key_lanes, key_squares, members, key_start, key_end,
+                            edge_short, offset, columns, start, end,
                             spare, apart, unit, np.float32(2) * needed - above, out,
                         )  # fmt: skip
                         above = (above + back) / np.float32(2)

@@ -211,8 +211,8 @@ class Matcher:
             _to_cosines(self.vectors.h, *ends, *lengths, stretch, key_stretch, rows.ptr, winners, best)
         else:
             limits = reach * CLOSE, self.key_reach * CLOSE
-            local = (plan.ptr, plan.members, rows.ptr, rows.first, rows.listed)
-            _to_distances(self.vectors.h, *ends, *local, squares, *limits, winners, best)
+            listed = (rows.ptr, rows.first, rows.listed)
+            _to_distances(self.vectors.h, *ends, plan.ptr, plan.members, *listed, squares, *limits, winners, best)
 
     def _products(self, low: int, high: int) -> Iterator[tuple[slice, _NodeProducts]]:
         """Products for some of the queries at a time, with where they stand."""

@@ -7,6 +7,8 @@ Shapes: A nodes that ask, Q their distinct edges, K key edges, D dimensions, n p
 
 from __future__ import annotations
 
+import itertools
+
 import numba
 import numpy as np
 
@@ -43,7 +45,7 @@ def pair_means(matcher: Matcher, way: OneWay, low: int, ptr: IntArray, answers: 
     sizes = np.diff(edge_ptr) * np.diff(ptr)  # best matches of each node that asks
     marks = np.searchsorted(np.cumsum(sizes), np.arange(MATCHES_AT_A_TIME, sizes.sum(), MATCHES_AT_A_TIME))
     bounds = np.unique(np.concatenate([[0], marks, [len(sizes)]])).tolist()
-    for start, end in zip(bounds[:-1], bounds[1:]):
+    for start, end in itertools.pairwise(bounds):
         own = slice(start, end + 1)
         _some_means(matcher, way, edge_ptr[own], ptr[own], answers, means)
     return means
@@ -68,9 +70,7 @@ def _some_means(
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: sums in the order of the edges
-def _means(
-    best: FloatArray, row_ptr: IntArray, edge_ptr: IntArray, ptr: IntArray, means: FloatArray
-) -> None:
+def _means(best: FloatArray, row_ptr: IntArray, edge_ptr: IntArray, ptr: IntArray, means: FloatArray) -> None:
     for a in numba.prange(len(ptr) - 1):
         total = means[ptr[a] : ptr[a + 1]]
         for row in range(edge_ptr[a] - edge_ptr[0], edge_ptr[a + 1] - edge_ptr[0]):
