@@ -46,6 +46,7 @@ from se_gnn.similarity.memory import items_within
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
 GRAM_BYTES = 1 << 25  # products of nodes held at a time: what the third-level cache keeps
+HELD_BYTES = 1 << 29  # the same where memory allows: to read them from there is less work than to form them again
 WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns
 ROW_GROUP = 32 * ROWS  # rows of a product that one thread takes at a time
 
@@ -71,10 +72,13 @@ class CpuKernel(Kernel):
         vectors = Vectors.of(h, measure)
         shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
         there, back = (None, None) if shared is None else shared
-        way_there = _streamed(Matcher(vectors, forward.matching, there), forward, budget)
-        if backward is None:
-            return way_there, None
-        return way_there, _streamed(Matcher(vectors, backward.matching, back), backward, budget)
+        held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
+        way_there = _streamed(Matcher(vectors, forward.matching, there, held), forward, budget)
+        way_back = None
+        if backward is not None:
+            way_back = _streamed(Matcher(vectors, backward.matching, back, held), backward, budget)
+        _ROOM.give_back()
+        return way_there, way_back
 
 
 def _streamed(matcher: Matcher, way: OneWay, budget: int) -> Tensor:
@@ -128,6 +132,10 @@ class _Room(threading.local):
             held = self.kept[name] = np.empty(rows * columns, np.float32)
         return held[: rows * columns].reshape(rows, columns)
 
+    def give_back(self) -> None:
+        """Keep no more than what is quick to read."""
+        self.kept = {name: held for name, held in self.kept.items() if held.nbytes <= 2 * GRAM_BYTES}
+
 
 _ROOM = _Room()
 
@@ -177,8 +185,11 @@ class ListedRows:
 class Matcher:
     """Matches the queries of a plan, some at a time; what the keys alone decide is made once."""
 
-    def __init__(self, vectors: Vectors, plan: MatchPlan, products: _NodeProducts | None = None) -> None:
+    def __init__(
+        self, vectors: Vectors, plan: MatchPlan, products: _NodeProducts | None = None, held: int | None = None
+    ) -> None:
         self.vectors, self.plan, self.products = vectors, plan, products
+        self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
         self.key_ends = plan.key_node_ends
         self.key_squares, self.key_reach = edge_squares(vectors.moved, self.key_ends)  # [K]
         scale, offset = vectors.measure.scoring(torch.from_numpy(self.key_squares))
@@ -222,7 +233,7 @@ class Matcher:
         moved, start = self.vectors.moved, low
         if self.right is None:
             self.right = packed(moved, self.plan.key_nodes)
-        most_nodes = GRAM_BYTES // (4 * COLUMNS * len(self.right))
+        most_nodes = self.held // (4 * COLUMNS * len(self.right))
         while low < high:
             least = 4 * LANES * numba.get_num_threads()
             nodes, ends = _take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
