@@ -19,6 +19,7 @@ from se_gnn.graph import AttributedGraph, EdgeValues
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
+from se_gnn.report import report_html
 from se_gnn.report.node import node_part
 from se_gnn.similarity.edge import edge_vectors
 
@@ -154,6 +155,28 @@ def test_edges_without_attributes_have_none_to_share(graph):
     trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), dataclasses.replace(graph, edge_values=bare))
     with pytest.raises(InputError, match="edges must carry attributes"):
         shared_carried_attributes(trained, 0, 1)
+
+
+def test_networkx_keeps_every_parallel_edge_with_what_it_carries(explained):
+    found = explained.to_networkx()
+    assert found.number_of_edges() == len(explained.edge_ids)
+    texts = [about["text"] for _, _, about in found.edges(data=True)]
+    assert {"a pays b (weight 1, amount 118)", "a pays b (weight 2, amount 50)"} <= set(texts)
+
+
+def test_a_notebook_names_edges_with_the_verb_of_their_type(explained):
+    assert "<bdi>a</bdi> pays <bdi>b</bdi> (weight" in explained._repr_html_()
+
+
+def test_a_hostile_type_is_only_text_on_every_page(graph):
+    hostile = "<script>alert(1)</script>"
+    values = dataclasses.replace(graph.edge_values, kind_names=(hostile, "refund"), kind_verbs=None)
+    rich = dataclasses.replace(graph, edge_values=values)
+    trained = TrainedModel(SEGNN.for_graph(rich, SETTINGS), rich)
+    found = Explainer(trained).explain(0)
+    for page in (found._repr_html_(), report_html(trained, [0], k=2)):
+        assert hostile not in page
+        assert "&lt;script&gt;alert(1)" in page
 
 
 def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explained):
