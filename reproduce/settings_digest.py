@@ -21,6 +21,7 @@ EARLIER: dict[str, Any] = {
     "encoder.hidden_dropout": 0.0,
     "encoder.node_dropout": 0.0,
     "encoder.members": 1,
+    "encoder.attribute_share": 0.0,
     "training.compare": "overall",
     "training.memory_dropout": 0.0,
     "training.label_smoothing": 0.0,
