@@ -11,6 +11,7 @@ from reproduce import (
     agreement,
     audit,
     authors_settings,
+    bitcoin_otc,
     coverage,
     default,
     edge_signal,
@@ -59,6 +60,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         left_out,
         suggest,
         edge_signal,
+        bitcoin_otc,
     )
 }
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from docs.generate.blocks import ROOT, replaced
-from reproduce.markdown import table
+from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import audit, coverage, edge_signal, labels, left_out, recipes, suggest
+from reproduce import audit, bitcoin_otc, coverage, edge_signal, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -113,5 +113,6 @@ def tried_recipes() -> str:
 
 
 def rich_edges() -> str:
-    """Accuracy where only what edges carry tells the classes apart."""
-    return edge_signal.render(Store(), DOCS)
+    """Accuracy where only what edges carry tells the classes apart, and ROC-AUC on who trusts whom."""
+    store = Store()
+    return paragraphs(edge_signal.render(store, DOCS), "### Who trusts whom", bitcoin_otc.render(store, DOCS))

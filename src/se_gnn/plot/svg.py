@@ -168,8 +168,12 @@ def _draw_edges(
         rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
         for part, piece in enumerate(pieces(rough * _DOWN, parts)):
             color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
+            passed = 0.0  # of the path: the dashes of one line go on where those of the last one ended
             for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
                 place = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
+                if style.dash and passed:
+                    place["stroke-dashoffset"] = _at(passed)
+                passed += math.hypot(x2 - x1, y2 - y1)
                 ElementTree.SubElement(group, "line", place | color)
         head = arrow_head(view, path, ends, style.leads)
         if head is not None:

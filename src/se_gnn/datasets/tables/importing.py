@@ -173,7 +173,7 @@ def import_tables(
         test=parts.test,
     )
     graph = _with_calibration_of(like, graph if merged is None else dataclasses.replace(graph, merged=merged))
-    warnings = [*labels.warnings, *_label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
+    warnings = [*labels.warnings, *label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
     summary = _summary(graph, node_table, edge_table, given, fitted, found, _how_split(given, like), tuple(warnings))
@@ -236,7 +236,8 @@ def _how_split(settings: ImportSettings, like: AttributedGraph | None) -> str:
     return f"drawn by class with seed {settings.seed}{most}"
 
 
-def _label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
+def label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
+    """Classes with so few labeled nodes that a vote for them rests on chance."""
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     if like is not None and not len(graph.train):
         return ["no node is labeled: nobody can vote; a table for prediction holds the labeled nodes, too"]
@@ -264,25 +265,33 @@ def _summary(
     columns = [by_name.get(name) or ColumnSummary(name=name, kind=known[name]) for name in nodes.columns]
     columns = [_with_caption(column) if column.name == settings.caption else column for column in columns]
     columns += [column for column in fitted.summaries if column.kind == StructureColumn.kind]
+    return graph_summary(
+        graph,
+        nodes_table=nodes.name,
+        edges_table=edges.name,
+        columns=tuple(columns),
+        unused_edge_columns=_unused(graph, edges, settings),
+        split=how,
+        edges_given=found.given,
+        edges_dangling=found.dangling,
+        warnings=warnings,
+    )
+
+
+def graph_summary(graph: AttributedGraph, **known: Any) -> Summary:
+    """What can be counted in a graph, besides what is known of its tables."""
     counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
     share, chance = homophily(graph)
     return Summary(
-        nodes_table=nodes.name,
-        edges_table=edges.name,
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
-        columns=tuple(columns),
-        unused_edge_columns=_unused(graph, edges, settings),
         directed=graph.edge_values is not None and graph.edge_values.direction is not None,
         parallel=graph.num_edges - len(np.unique(graph.edges, axis=0)) if graph.edge_values is not None else 0,
         classes=dict(zip(graph.class_names, counts.tolist())),
         unlabeled=int((graph.labels == UNKNOWN).sum()),
-        split=how,
         num_train=len(graph.train),
         num_val=len(graph.val),
         num_test=len(graph.test),
-        edges_given=found.given,
-        edges_dangling=found.dangling,
         edges_duplicate=graph.merged.duplicates,
         edges_reciprocal=graph.merged.reciprocal,
         self_loops=graph.merged.self_loops,
@@ -292,7 +301,7 @@ def _summary(
         degree_max=int(graph.degrees.max()),
         homophily=share,
         homophily_by_chance=chance,
-        warnings=warnings,
+        **known,
     )
 
 
