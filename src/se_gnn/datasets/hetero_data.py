@@ -30,10 +30,10 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> At
     """Take over a ``torch_geometric.data.HeteroData``.
 
     Every node type is a kind with a block of features (:mod:`se_gnn.datasets.kinds`); one without ``x`` is told apart
-    by its position. One node type has ``y``, and masks where there is a split. The relation of an edge type is the type
-    of its edges; edges that ``ToUndirected`` added (``rev_...``) are left out. ``edge_weight``, ``edge_time`` and
-    ``edge_attr`` are carried: a type without them has weight 1, no date and zeros. What :func:`to_hetero` wrote besides
-    comes back, too.
+    by its position. One node type has ``y``, and masks where there is a split. The middle word of an edge type is the
+    type of its edges; edges that ``ToUndirected`` added (``rev_...``) are left out. ``edge_weight``, ``edge_time`` and
+    ``edge_attr`` are carried: a type without them has weight 1, no date and zeros. What :func:`to_hetero` wrote
+    besides comes back, too.
 
     Args:
         data: the graph.

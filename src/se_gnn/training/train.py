@@ -38,6 +38,7 @@ from se_gnn.ranks import Ranks, alone
 from se_gnn.recipes import RECIPES
 from se_gnn.training.estimate import estimate
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
 LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
@@ -170,7 +171,8 @@ class _Training:
         ]
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
-        model = self._voting(chosen, tuple(why))
+        unused = unused_values(self.graph, best.config)
+        model = self._voting(chosen, (*why, *([unused] if unused else [])))
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
 
     def _voting(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:

@@ -72,6 +72,10 @@ def import_tables(
         str | None,
         typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
     ] = None,
+    split_by_time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Date by which the latest nodes test; edges: that of their first edge."),
+    ] = None,
     caption: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column with what people see for a node.  [default: the id]"),
@@ -146,6 +150,7 @@ def import_tables(
         source=source,
         target=target,
         split=split,
+        split_by_time=split_by_time,
         caption=caption,
         train_share=train_share,
         val_share=val_share,

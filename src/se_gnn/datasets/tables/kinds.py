@@ -157,6 +157,8 @@ def _check_given(nodes: Mapping[str, Any], edges: Sequence[EdgesOfType], setting
     wrong = next((kind for kind in nodes if not kind or ":" in kind), None)
     if wrong is not None:
         raise InputError(f"the name of a kind of nodes must not be empty or hold a colon, got {wrong!r}")
+    if settings.split_by_time is not None:
+        raise InputError("split_by_time is for one kind of nodes; give the split of several kinds as a column")
     if settings.edge_type is not None:
         raise InputError("edge_type: with several kinds of nodes each type of edge has a table of its own")
 
