@@ -78,7 +78,7 @@ def cases(draw):
 
 
 @given(case=cases())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_nearest_and_their_bits_are_those_of_a_comparison_with_all(case):
     h, plan, count = case
     assert_same(Search(h, plan, count).nearest(), by_comparing_all(h, plan, count))
