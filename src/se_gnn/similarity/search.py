@@ -30,14 +30,16 @@ BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
 SHARE = 8  # K is at most one in so many labeled nodes
-PROBES, IN_A_PROBE = 4, 4  # targets that are tried first, so many in a row
+PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
 
 # What things cost, in nanoseconds on one core; only their ratios count.
-BOUND = 0.6  # a pair of edges, by short vectors
-EXACT = 0.03  # a pair of edges of two nodes that are compared alone, per dimension
+FIRST = 12.0  # a pair of nodes, by node similarity alone
+BOUND = 0.4  # a pair of edges, by short vectors
+EXACT = 0.02  # a pair of edges of two nodes that are compared alone, per dimension
 MATCH = 0.45  # a pair of edges, where all are compared with all
-PAIR = 60.0  # a pair of nodes there, besides its edges
-MARGIN = 0.7  # share of the full cost up to which the search is worth it: what is estimated is not known
+PRODUCT = 0.025  # a product of two nodes there, per dimension
+PAIR = 55.0  # a pair of nodes there, besides its edges
+MARGIN = 0.8  # share of the full cost up to which the search is worth it: what is estimated is not known
 
 
 def nearest_by_bounds(
@@ -135,6 +137,7 @@ class Search:
         plan, num_targets = self.plan, len(self.plan.targets)
         edges, keys = plan.targets.sizes, plan.labeled.sizes
         step, work, tried = max(1, num_targets // PROBES), 0.0, 0
+        depth = self.h.shape[1]
         for low in range(0, num_targets, step):
             high = min(low + IN_A_PROBE, num_targets)
             first = self._first(low, high)
@@ -142,14 +145,15 @@ class Search:
             near = first.looked.near
             matched = (edges[low:high, None] * keys[near]).sum()
             matched += (np.repeat(edges[low:high], np.diff(ptr)) * keys[others]).sum()
-            exact = EXACT * self.h.shape[1] * len(self.ways)
-            work += BOUND * (first.looked.work + looked) + exact * float(matched)
+            exact = EXACT * depth * len(self.ways)
+            work += FIRST * len(keys) * (high - low) + BOUND * (first.looked.work + looked) + exact * float(matched)
             tried += high - low
         full = 0.0
         for way in self.ways:
             cover = way.matching.cover
             steps = len(cover.at_hub) + len(cover.hubs) + len(cover.others)
             full += MATCH * way.matching.num_queries * steps
+            full += PRODUCT * depth * len(np.unique(way.matching.query_ends)) * len(way.matching.key_nodes)
         full = full / num_targets + PAIR * len(keys)
         return work / tried < MARGIN * full
 
