@@ -59,12 +59,16 @@ class SEGNN(nn.Module):
         """Where the parameters are."""
         return next(self.parameters()).device
 
-    @torch.no_grad()
-    def embed(self, graph: AttributedGraph) -> Tensor:
-        """Embeddings of all nodes, [N, D]."""
+    def check_features(self, graph: AttributedGraph) -> None:
+        """Refuse a graph with another number of features."""
         if graph.num_features != self.encoder.num_features:
             expected = self.encoder.num_features
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {graph.num_features}")
+
+    @torch.no_grad()
+    def embed(self, graph: AttributedGraph) -> Tensor:
+        """Embeddings of all nodes, [N, D]."""
+        self.check_features(graph)
         h: Tensor = self(self.inputs(graph))
         if not bool((h.abs() < LARGEST).all()):  # `not <` also refuses NaN
             raise InputError(

@@ -13,12 +13,16 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps
+from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.mapped import MappedGraph
+from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
+from se_gnn.similarity.memory import memory_budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,15 @@ class TrainedModel:
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        return Voter(self.graph, self.config, max_memory=self.max_memory)
+        kind = MappedVoter if isinstance(self.graph, MappedGraph) else Voter
+        return kind(self.graph, self.config, max_memory=self.max_memory)  # type: ignore[arg-type]
+
+    @cached_property
+    def mapped_embeddings(self) -> FloatArray:
+        """H of all nodes of a mapped graph, [N, D], as a mapped file."""
+        assert isinstance(self.graph, MappedGraph)
+        self.model.check_features(self.graph)
+        return embed_in_blocks(self.model.encoder, self.graph, memory_budget(self.max_memory))
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.
@@ -87,6 +99,8 @@ class TrainedModel:
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        if isinstance(self.voter, MappedVoter):
+            return self.voter.predict_nodes(self.mapped_embeddings, wanted)
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
 
 

@@ -1,0 +1,69 @@
+"""The vote on a graph that does not fit the memory. Shapes: T targets, L labeled nodes.
+
+Local graphs name nodes and edges of the whole graph; a comparison needs few of them. So those that occur are numbered
+anew, and their embeddings alone are read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.config import Config
+from se_gnn.errors import InputError
+from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.local import LocalGraphs
+from se_gnn.graph.mapped import MappedGraph
+from se_gnn.model.prediction import Prediction
+from se_gnn.model.voter import Voter
+from se_gnn.similarity import ComparisonPlan
+
+BLOCK = 4096  # targets that are compared at a time
+
+
+class MappedVoter(Voter):
+    """As :class:`Voter`, for a mapped graph; results are the same."""
+
+    def __init__(self, graph: MappedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
+        if config.similarity.max_edges is None:
+            raise InputError(
+                "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
+                "limit may be as large as the graph"
+            )
+        super().__init__(graph, config, max_memory=max_memory)
+
+    @torch.no_grad()
+    def predict_nodes(self, h: Any, nodes: IntArray) -> Prediction:
+        """K nearest labeled nodes, weights and class probabilities; ``h`` is the mapped file of embeddings."""
+        parts = [self._predict_block(h, nodes[low : low + BLOCK]) for low in range(0, max(1, len(nodes)), BLOCK)]
+        names = [one.name for one in dataclasses.fields(Prediction)]
+        return Prediction(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+    def _predict_block(self, h: Any, nodes: IntArray) -> Prediction:
+        targets = self._local_graphs(nodes)
+        edge_ids = np.union1d(targets.edge_ids, self.labeled.edge_ids).astype(np.int64)
+        edges = np.asarray(self.graph.edges[edge_ids])
+        used = np.unique(np.concatenate([edges.ravel(), nodes, self.labeled.nodes]))
+        plan = ComparisonPlan.build(
+            np.searchsorted(used, edges).reshape(-1, 2),
+            _renumbered(targets, used, edge_ids),
+            _renumbered(self.labeled, used, edge_ids),
+            self.config.similarity,
+        )
+        own: Tensor = torch.from_numpy(np.ascontiguousarray(h[used]))
+        return self._vote(nodes, self._nearest(own, plan))
+
+
+def _renumbered(local: LocalGraphs, used: IntArray, edge_ids: IntArray) -> LocalGraphs:
+    """The same local graphs by positions among the nodes and edges that are used."""
+    return LocalGraphs(
+        np.searchsorted(used, local.nodes),
+        local.ptr,
+        np.searchsorted(edge_ids, local.edge_ids).astype(np.int32),
+        len(edge_ids),
+        left_out=local.left_out,
+    )
