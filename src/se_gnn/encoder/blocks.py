@@ -25,8 +25,8 @@ from se_gnn.files.npy import read_rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
 
-ARRAYS_AT_ONCE = 6  # of N x dimensions while they are propagated
-SHARE = 8  # of the memory is for blocks of rows
+ARRAYS_AT_ONCE = 16  # of N x dimensions while they are propagated
+SHARE = 16  # of the memory is for blocks of rows
 
 
 @torch.no_grad()

@@ -21,8 +21,8 @@ from se_gnn.graph.attributed import EdgeReport, IntArray
 
 MOST = 2**31 - 1  # nodes, and edges: ids are 32 bits wide
 MOST_RANGES = 256  # files that are open at a time
-BYTES_A_KEY = 48  # of memory while a range is sorted: the numbers, their copy, and the ends
-BYTES_AN_ENTRY = 64  # of memory while the neighbors of some nodes are put in order
+BYTES_A_KEY = 128  # of memory while a range is sorted or cut: the numbers, their order, copies, and the ends
+BYTES_AN_ENTRY = 192  # of memory while the neighbors of some nodes are put in order
 
 Array = npt.NDArray[Any]
 
@@ -147,7 +147,7 @@ def _write_neighbors(
 def _entries(edges: Array, low: int, high: int, num_edges: int, budget: int) -> tuple[Array, Array, Array]:
     """Row, column and edge of each neighbor of the nodes ``low`` to ``high``; lower neighbors first, each ascending."""
     ends, begins = [], []  # edges that end, and that begin, at these nodes
-    step = max(1, budget // BYTES_A_KEY // 2)
+    step = max(1, budget // BYTES_A_KEY)
     for start in range(0, num_edges, step):
         block = read_rows(edges, start, min(start + step, num_edges))
         if block[0, 0] >= high:

@@ -18,11 +18,14 @@ from se_gnn.errors import InputError
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.mapped import MappedGraph
+from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.voter import Voter
 from se_gnn.similarity import ComparisonPlan
+from se_gnn.similarity.memory import items_within, memory_budget
 
-BLOCK = 4096  # targets that are compared at a time
+MOST_TARGETS = 4096  # that are compared at a time
+BYTES_SHARE = 8  # of the memory is for the embeddings of the nodes in their local graphs, and as much for their edges
 
 
 class MappedVoter(Voter):
@@ -34,12 +37,15 @@ class MappedVoter(Voter):
                 "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
             )
-        super().__init__(graph, config, max_memory=max_memory)
+        self.budget = memory_budget(max_memory)
+        super().__init__(graph, config, max_memory=max(1 << 20, self.budget // 4))
 
     @torch.no_grad()
     def predict_nodes(self, h: Any, nodes: IntArray) -> Prediction:
         """K nearest labeled nodes, weights and class probabilities; ``h`` is the mapped file of embeddings."""
-        parts = [self._predict_block(h, nodes[low : low + BLOCK]) for low in range(0, max(1, len(nodes)), BLOCK)]
+        each = 4 * h.shape[1] * (MAX_NODES + (self.config.similarity.max_edges or 0))
+        step = items_within(self.budget // BYTES_SHARE, each, MOST_TARGETS)
+        parts = [self._predict_block(h, nodes[low : low + step]) for low in range(0, max(1, len(nodes)), step)]
         names = [one.name for one in dataclasses.fields(Prediction)]
         return Prediction(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 

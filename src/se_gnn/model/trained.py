@@ -43,6 +43,8 @@ class TrainedModel:
     @cached_property
     def embeddings(self) -> Tensor:
         """H of all nodes, [N, D]."""
+        if isinstance(self.graph, MappedGraph):
+            raise InputError(f"{self.graph.name} is mapped from files: explanations need a graph that fits the memory")
         return self.model.embed(self.graph)
 
     @cached_property

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from se_gnn.apps.cli.prediction_files import offsets, parquet_bytes, prediction_columns, votes_column
-from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Explanations
 from se_gnn.graph.attributed import IntArray
-from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model import TrainedModel
 from se_gnn.optional import require
 from se_gnn.similarity.memory import memory_budget
@@ -29,8 +27,6 @@ def explanations_as_parquet(trained: TrainedModel, nodes: IntArray, k: int) -> b
 
     An id is the row of an edge in the graph's `edges`.
     """
-    if isinstance(trained.graph, MappedGraph):
-        raise InputError(f"{trained.graph.name} is mapped from files: explanations need a graph that fits the memory")
     pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
     tables = [pa.table(_columns(pa, part, k)) for part in _within_memory(trained, nodes)]
     whole = pa.concat_tables(tables)

@@ -123,6 +123,7 @@ class _Nodes:
                     parts[rows] = _split_codes(batch.column(tables.split), tables)
                 low = rows.stop
             infos["features"] = writer.close()
+        _release()
         names = sorted(classes)
         place = np.array([names.index(one) for one in classes] + [UNKNOWN], np.int64)  # the last one is that of -1
         labels = place[labels]
@@ -159,6 +160,13 @@ def _positions(tables: StreamedTables, ids: IntArray, budget: int) -> Iterator[I
             )
         yield places if order is None else order[places]
         row += len(given)
+    _release()
+
+
+def _release() -> None:
+    """Let Arrow give back the memory of the batches that were read."""
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    arrow.default_memory_pool().release_unused()
 
 
 def _open(path: Path) -> Any:
