@@ -11,8 +11,10 @@ from reproduce import (
     agreement,
     audit,
     authors_settings,
+    bitcoin_otc,
     coverage,
     default,
+    edge_signal,
     figure_3,
     figure_4,
     figure_5,
@@ -57,6 +59,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
         coverage,
         left_out,
         suggest,
+        edge_signal,
+        bitcoin_otc,
     )
 }
 

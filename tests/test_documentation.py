@@ -96,7 +96,7 @@ def write_tables(folder: Path) -> None:
 def run_command(line: str) -> None:
     from se_gnn.apps.cli import app
 
-    _, command, *arguments = shlex.split(line)
+    _, command, *arguments = shlex.split(line, comments=True)
     few = ["--set", "training.epochs=2"] if command == "train" else []
     result = CliRunner().invoke(app, [command, *arguments, *few])
     assert result.exit_code == 0, f"{line}\n{result.output}"

@@ -6,6 +6,8 @@ import runpy
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -56,3 +58,33 @@ def test_the_fraud_example_names_accounts_and_columns(tmp_path, capsys):
     assert printed.count("Its columns, beside those of the three labeled accounts that count most:") == 2
     assert "  balance   " in printed
     assert {"accounts.csv", "payments.parquet", "graph"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_the_example_on_ratings_tells_who_trusts_whom_and_writes_a_report(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    labels = ["fraud"] * 40 + ["trusted"] * 40 + [""] * 20
+    accounts = [f"{i},{label}" for i, label in enumerate(labels)]
+    ratings = []
+    for source in range(100):
+        for target in generator.choice(100, 5, replace=False).tolist():
+            low, high = (-10, 0) if target < 40 else (1, 11)
+            ratings.append(f"{source},{target},{generator.integers(low, high)},{1289241911 + source}")
+    data = tmp_path / "bitcoin_otc"
+    data.mkdir()
+    (data / "accounts.csv").write_text("\n".join(["account,label", *accounts]))
+    (data / "ratings.csv").write_text("\n".join(["source,target,rating,time", *ratings]))
+    example = runpy.run_path(str(EXAMPLES / "bitcoin_otc.py"))
+    example["main"](data, tmp_path / "out", epochs=10, progress=False)
+    printed = capsys.readouterr().out
+    assert "verb    type      distrusts" in printed
+    assert "with direction, type and rating" in printed
+    assert (
+        " trusts " in printed.split("Its ratings beside")[1] or " distrusts " in printed.split("Its ratings beside")[1]
+    )
+    assert "Types of edges" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_example_on_ratings_says_what_is_missing(tmp_path, capsys):
+    runpy.run_path(str(EXAMPLES / "bitcoin_otc.py"))["main"](tmp_path / "nothing", tmp_path / "out")
+    assert "needs accounts.csv and ratings.csv in" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()

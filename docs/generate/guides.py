@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from docs.generate.blocks import ROOT, replaced
-from reproduce.markdown import table
+from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import audit, coverage, labels, left_out, recipes, suggest
+from reproduce import audit, bitcoin_otc, coverage, edge_signal, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -32,6 +32,7 @@ def write_guides() -> None:
         "guarantees": sets,
         "no-answer": strangers,
         "suggest": suggestions,
+        "rich-edges": rich_edges,
     }
     for name, render in pages.items():
         page = DOCS / f"{name}.md"
@@ -109,3 +110,9 @@ def _number(pair: tuple[str, float]) -> tuple[float, str]:
 def tried_recipes() -> str:
     """What the recipes of the default reach on validation nodes."""
     return recipes.render(Store(), DOCS)
+
+
+def rich_edges() -> str:
+    """Accuracy where only what edges carry tells the classes apart, and ROC-AUC on who trusts whom."""
+    store = Store()
+    return paragraphs(edge_signal.render(store, DOCS), "### Who trusts whom", bitcoin_otc.render(store, DOCS))

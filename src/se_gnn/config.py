@@ -28,6 +28,7 @@ MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
 Scaling = Literal["raw", "unit"]
+MatchKinds = Literal["any", "own", "learned"]
 BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
 
 
@@ -48,6 +49,8 @@ class EncoderConfig:
     hidden_dropout: float = 0.0  # share of the hidden units
     node_dropout: float = 0.0  # share of the nodes that lose all their attributes
     members: int = 1  # encoders trained from different seeds, their embeddings side by side
+    read_edges: bool = False  # a node also reads what its own edges carry, where they do: see se_gnn.encoder.own_edges
+    weighted_steps: bool = False  # neighbors are aggregated by the weights of the edges, where these have some
     attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
 
     def __post_init__(self) -> None:
@@ -71,6 +74,10 @@ class SimilarityConfig:
     max_edges: int | None = None  # M, edges of a local graph at most, those among the nodes nearest by walks; None: all
     measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
+    match_direction: bool = False  # edges that lead to the center match only such edges, where edges lead somewhere
+    match_kinds: MatchKinds = "any"  # types of edges: match any, only their own, or by learned vectors
+    match_attributes: bool = False  # what edges carry is part of their representation, where they carry attributes
+    weighted_mean: bool = False  # an edge counts with its weight in the mean of Eq. (6), where edges have weights
 
     def __post_init__(self) -> None:
         check_types(self)

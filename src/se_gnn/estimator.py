@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MeasureName, Scaling
+from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchKinds, MeasureName, Scaling
 from se_gnn.datasets.pyg import from_pyg
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
@@ -91,6 +91,9 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         hidden_dropout: float | None = None,
         node_dropout: float | None = None,
         members: int | None = None,
+        attribute_share: float | None = None,
+        read_edges: bool | None = None,
+        weighted_steps: bool | None = None,
         num_nearest: int | None = None,
         node_weight: float | None = None,
         temperature: float | None = None,
@@ -98,6 +101,10 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         max_edges: int | Literal["none"] | None = None,
         measure: MeasureName | None = None,
         directions: Directions | None = None,
+        match_direction: bool | None = None,
+        match_kinds: MatchKinds | None = None,
+        match_attributes: bool | None = None,
+        weighted_mean: bool | None = None,
         node_loss_weight: float | None = None,
         edge_loss_weight: float | None = None,
         mask_rate: float | None = None,

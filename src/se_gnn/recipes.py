@@ -61,8 +61,24 @@ STEPS: Settings = {
 RECIPES: Mapping[str, Settings] = {"smooth": SMOOTH, "near": NEAR, "sparing": SPARING, "steps": STEPS}
 
 BEST: Settings = {
-    "encoder": {**SMOOTH["encoder"], "members": 5, "attribute_share": 0.2},
-    "similarity": {"num_nearest": 40, "node_weight": 0.5, "measure": "cosine", "max_edges": 64, **SMOOTH["similarity"]},
+    "encoder": {
+        **SMOOTH["encoder"],
+        "members": 5,
+        "attribute_share": 0.2,
+        "read_edges": True,
+        "weighted_steps": True,
+    },
+    "similarity": {
+        "num_nearest": 40,
+        "node_weight": 0.5,
+        "measure": "cosine",
+        "max_edges": 64,
+        "match_direction": True,
+        "match_kinds": "own",
+        "match_attributes": True,
+        "weighted_mean": True,
+        **SMOOTH["similarity"],
+    },
     "contrast": {"node_loss_weight": 0.0, "edge_loss_weight": 0.0},
     "training": {
         **SMOOTH["training"],

@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from memory.conftest import block_graph, block_model
 from se_gnn.graph.attributed import AttributedGraph
 from se_gnn.memory import Memory, audit, certify
+from se_gnn.memory.unlike import unlike
 from se_gnn.report import report_html
 from se_gnn.report.certified_chart import certified_chart
 from se_gnn.report.labeled_memory import _looked_at, labeled_memory
@@ -17,7 +19,7 @@ from se_gnn.report.labeled_memory import _looked_at, labeled_memory
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub)
+    return labeled_memory(hub, hub.predict())
 
 
 def test_shares_are_those_of_the_certificates_of_all_nodes(hub, found):
@@ -51,6 +53,25 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
     section = re.search(r'<section id="memory".*?</section>', page, flags=re.S).group()
     assert "They were edited 1 time after the training" in section
     assert "Labeled nodes to look at" in section
+
+
+def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
+    trained = block_model(block_graph())
+    found, scored = labeled_memory(trained, trained.predict()).strangers, unlike(trained)
+    assert found.count == scored.no_answer.sum() > 0
+    scores = [one.score for one in found.first]
+    assert scores == sorted(scored.score[scored.no_answer], reverse=True)[: len(scores)]
+    assert all(one.closest in trained.graph.train for one in found.first)
+    page = report_html(trained, nodes=[0], k=1)
+    section = re.search(r'<details class="fold" id="strangers".*?</details>', page, flags=re.S).group()
+    assert f"{found.count} of 400 are unlike anything known" in section
+    assert section.count("<tr>") == 1 + len(found.first)
+
+
+def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
+    monkeypatch.setattr("se_gnn.memory.unlike.MOST_PAIRS", 10)
+    assert labeled_memory(hub, hub.predict()).strangers is None
+    assert 'id="strangers"' not in report_html(hub, nodes=[0], k=1)
 
 
 def test_a_large_graph_is_looked_at_in_part(monkeypatch):

@@ -129,6 +129,36 @@ _INFOS = (
         module="se_gnn.datasets.ogbn_arxiv",
     ),
     DatasetInfo(
+        name="bitcoin-otc",
+        description="5,881 accounts, 35,592 directed ratings with times; fraud or trusted; 10 labeled per class",
+        by_hand=True,
+        module="se_gnn.datasets.bitcoin_otc",
+    ),
+    DatasetInfo(
+        name="amazon-fraud",
+        description="10,224 users who wrote reviews, 693 of them fraud; 10% labeled",
+        by_hand=True,
+        module="se_gnn.datasets.amazon_fraud",
+    ),
+    DatasetInfo(
+        name="amazon-fraud-1",
+        description="amazon-fraud with 1% labeled",
+        by_hand=True,
+        module="se_gnn.datasets.amazon_fraud",
+    ),
+    DatasetInfo(
+        name="acm",
+        description="4,019 papers, their authors and subjects, 3 areas; 20 papers labeled per class",
+        by_hand=True,
+        module="se_gnn.datasets.hetero",
+    ),
+    DatasetInfo(
+        name="dblp",
+        description="4,057 authors, their papers and conferences, 4 areas; 20 authors labeled per class",
+        by_hand=True,
+        module="se_gnn.datasets.hetero",
+    ),
+    DatasetInfo(
         name="ba-shapes-pgexplainer",
         description="the draw of ba-shapes published with PGExplainer",
         by_hand=True,
@@ -163,7 +193,8 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     Args:
         name: as listed by :func:`dataset_infos`; capitals and ``_`` for ``-`` are forgiven.
         seed: draws what is random in a data set: graph and split of `ba-shapes` and `syn-cora`, the split of `digits`,
-            `amazon-...` and `coauthor-...`. The others come with a published split and do not depend on it.
+            `amazon-...`, `coauthor-...` and `bitcoin-otc`. The others come with a published split and do not depend on
+            it.
         data_dir: folder with downloaded data; else the environment variable `SE_GNN_DATA`, else the user's cache
             folder, to which missing files are downloaded.
 

@@ -1,4 +1,4 @@
-"""Random splits into labeled, validation and test nodes."""
+"""Splits into labeled, validation and test nodes: random ones, and by time."""
 
 from __future__ import annotations
 
@@ -92,3 +92,32 @@ def split_stratified(
             part.append(chosen[:limit])
     empty = np.empty(0, np.int64)
     return Split(*(np.sort(np.concatenate([empty, *part])) for part in parts))
+
+
+def split_by_time(
+    labels: IntArray, times: IntArray, *, train: float, val: float, most: int | None = None, unknown: int
+) -> Split:
+    """The earliest share ``train`` of the labeled nodes trains, the next share ``val`` validates, the latest test.
+
+    Nodes of one time are in one part, the earlier. Of each class the latest ``most`` of the training nodes are kept,
+    and as many validation nodes. Nodes whose time is ``unknown`` are in no part.
+
+    >>> labels, times = np.array([0, 1, 0, 1, 0, -1]), np.array([50, 10, 20, 20, 40, 5])
+    >>> split = split_by_time(labels, times, train=0.4, val=0.2, unknown=-1)
+    >>> split.train.tolist(), split.val.tolist(), split.test.tolist()
+    ([1, 2, 3], [], [0, 4])
+    """
+    nodes = np.flatnonzero((labels >= 0) & (times != unknown))
+    nodes = nodes[np.argsort(times[nodes], kind="stable")]
+    if not len(nodes):
+        raise InputError("a split by time needs labeled nodes with a date, there is none")
+    ordered = times[nodes]
+    ends = []
+    for share in (train, train + val):
+        last = ordered[min(len(nodes), max(1, round(share * len(nodes)))) - 1]
+        ends.append(int(np.searchsorted(ordered, last, side="right")))
+    parts = list(np.split(nodes, ends))
+    for i in (0, 1):
+        kept = [parts[i][labels[parts[i]] == label] for label in np.unique(labels[parts[i]])]
+        parts[i] = np.concatenate([np.empty(0, np.int64), *(some[-most:] if most else some for some in kept)])
+    return Split(*(np.sort(part) for part in parts))

@@ -30,9 +30,14 @@ class Committee(nn.Module):
         - **output:** :math:`(N, M D + A)`
     """
 
-    def __init__(self, num_features: int, config: EncoderConfig, *, generator: torch.Generator) -> None:
+    def __init__(
+        self, num_features: int, config: EncoderConfig, *, generator: torch.Generator, num_edge_features: int = 0
+    ) -> None:
         super().__init__()
-        self.members = nn.ModuleList(Encoder(num_features, config, generator=generator) for _ in range(config.members))
+        self.members = nn.ModuleList(
+            Encoder(num_features, config, generator=generator, num_edge_features=num_edge_features)
+            for _ in range(config.members)
+        )
         self.attributes: Encoder | None = None
         self.shares = [(1 - config.attribute_share) / config.members] * config.members
         if config.attribute_share:
@@ -62,6 +67,11 @@ class Committee(nn.Module):
     def steps(self, inputs: EncoderInputs) -> list[EncoderSteps]:
         """What each member computes on the way."""
         return [member.steps(inputs) for member in self.encoders]
+
+    def edge_terms(self, carried: Tensor) -> Tensor:
+        """W a of some edges, [U, A] to [U, M D + A]: each member's beside the others, as the nodes are."""
+        members = zip(self.encoders, self.shares)
+        return torch.cat([member.edge_terms(carried) * math.sqrt(share) for member, share in members], dim=-1)
 
     def changed(self, steps: list[EncoderSteps], change: Change) -> Tensor:
         """H of the nodes of a change, in each of its variants, [U, S, M D + A]."""

@@ -61,12 +61,17 @@ class Encoder(nn.Module):
       ``pagerank`` (Chien et al., 2021): weights below 0 set a node apart from its neighbors.
     - ``own``: :math:`H = H^m`.
 
+    Where edges carry something that is part of their representation, W of :math:`(h_i + h_j) / 2 + W a_{ij}` is learned
+    here as well (:meth:`edge_terms`).
+
     Shapes:
         - **inputs.features:** :math:`(N, F)`
         - **output:** :math:`(N, D)`
     """
 
-    def __init__(self, num_features: int, config: EncoderConfig, *, generator: torch.Generator) -> None:
+    def __init__(
+        self, num_features: int, config: EncoderConfig, *, generator: torch.Generator, num_edge_features: int = 0
+    ) -> None:
         super().__init__()
         self.config = config
         width = config.output_size or config.hidden_size
@@ -83,6 +88,9 @@ class Encoder(nn.Module):
             self.scale = nn.Parameter(0.01 + 0.99 * torch.rand(width, generator=generator))
         elif config.aggregation == "mean":
             self.scale = nn.Parameter(torch.full((width,), 0.01))
+        self.edge_layer: nn.Linear | None = None  # W of what edges carry
+        if num_edge_features:
+            self.edge_layer = _linear(num_edge_features, width, config.weight_init, generator, bias=False)
 
     @property
     def num_features(self) -> int:
@@ -125,6 +133,12 @@ class Encoder(nn.Module):
             h = torch.relu(h)
             h = linear(h if dropout is None else dropout.of_hidden(h, i), layer.weight, layer.bias)
         return h
+
+    def edge_terms(self, carried: Tensor) -> Tensor:
+        """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
+        if self.edge_layer is None:
+            return carried.new_zeros(len(carried), self.config.output_size or self.config.hidden_size)
+        return linear(carried, self.edge_layer.weight)
 
     def aggregate(self, own: Tensor, step: Step) -> Tensor:
         """What each node aggregates of H^m, [N, D]: linear in H^m."""

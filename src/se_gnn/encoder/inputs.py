@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Aggregation, EncoderConfig, Scaling
+from se_gnn.encoder.own_edges import encoder_features, relative_weights
 from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 
@@ -31,12 +32,13 @@ class EncoderInputs:
         cls, graph: AttributedGraph, config: EncoderConfig, device: torch.device | str = "cpu"
     ) -> EncoderInputs:
         """Move a graph to a device, its attributes scaled as the settings say."""
-        scaled = scaled_attributes(graph.features, config.attribute_scaling)
+        scaled = scaled_attributes(encoder_features(graph, config), config.attribute_scaling)
         if sp.issparse(scaled):
             features: Tensor | SparseMatrix = SparseMatrix.from_scipy(scaled, device)
         else:
             features = torch.tensor(scaled, dtype=torch.float32, device=device)
-        return cls(features, propagation(graph.edges, graph.num_nodes, config.aggregation, device))
+        weights = step_weights(graph, config)
+        return cls(features, propagation(graph.edges, graph.num_nodes, config.aggregation, device, weights=weights))
 
     def with_propagation(self, matrix: SparseMatrix) -> EncoderInputs:
         """The same attributes on other edges."""
@@ -92,24 +94,46 @@ def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
     return factors
 
 
+def step_weights(graph: AttributedGraph, config: EncoderConfig) -> FloatArray | None:
+    """How much each edge counts in a step, [E]; None: all alike."""
+    values = graph.edge_values
+    if values is None:
+        return None
+    if values.weight is not None and config.weighted_steps:
+        return relative_weights(values.weight)
+    return np.ones(graph.num_edges, np.float32)  # parallel edges count as often as they are there
+
+
 def propagation(
-    edges: IntArray, num_nodes: int, aggregation: Aggregation, device: torch.device | str = "cpu"
+    edges: IntArray,
+    num_nodes: int,
+    aggregation: Aggregation,
+    device: torch.device | str = "cpu",
+    *,
+    weights: FloatArray | None = None,
 ) -> SparseMatrix:
     """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or D^-1 A for ``mean``.
 
-    A node without neighbors aggregates itself, or nothing (``mean``).
+    With ``weights``, [E], A holds them (the sum of those of parallel edges) and a degree is a sum of weights. A node
+    without neighbors aggregates itself, or nothing (``mean``).
     """
     u, v = edges[:, 0], edges[:, 1]
-    degrees = np.bincount(edges.ravel(), minlength=num_nodes)
+    both = None if weights is None else np.repeat(weights, 2)
+    degrees = np.bincount(edges.ravel(), both, minlength=num_nodes)
     mean = aggregation == "mean"
     loops = np.empty(0, np.int64) if mean else np.arange(num_nodes)
     rows, columns = np.concatenate([u, v, loops]), np.concatenate([v, u, loops])
-    pattern = sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(num_nodes, num_nodes))
+    stored = np.ones(len(rows), np.float32)
+    if weights is not None:
+        stored[: 2 * len(edges)] = np.concatenate([weights, weights])
+    pattern = sp.csr_array((stored, (rows, columns)), shape=(num_nodes, num_nodes))
     rows = np.repeat(np.arange(num_nodes), np.diff(pattern.indptr))
     if mean:
-        share = 1 / np.maximum(degrees, 1)
+        share = 1 / (np.maximum(degrees, 1) if weights is None else np.where(degrees > 0, degrees, 1))
         values, flipped = share[rows], share[pattern.indices]
     else:
         root = 1 / np.sqrt(degrees + 1)
         values = flipped = root[rows] * root[pattern.indices]
+    if weights is not None:
+        values, flipped = values * pattern.data, flipped * pattern.data
     return SparseMatrix.symmetric(pattern, values, flipped, device)

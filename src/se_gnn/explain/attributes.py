@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.config import EncoderConfig
 from se_gnn.display import show_value
+from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, TextColumn
@@ -65,24 +67,47 @@ def has_attribute_names(graph: AttributedGraph) -> bool:
     return graph.feature_names is not None or graph.columns is not None
 
 
+@lru_cache(maxsize=2)
+def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -> Attributes:
+    """The attributes of a graph; kept for the next call, because one pair of nodes follows another.
+
+    With the settings of an encoder, also what it reads of a node's own edges.
+    """
+    config = config or EncoderConfig()
+    own = own_edge_columns(graph, config)
+    return _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, own)
+
+
 @lru_cache(maxsize=1)
-def attributes_of(graph: AttributedGraph) -> Attributes:
-    """The attributes of a graph; kept for the next call, because one pair of nodes follows another."""
-    features: Any = graph.features
+def attributes_of_edges(graph: AttributedGraph) -> Attributes:
+    """The attributes of the edges of a graph, which have some, as those of nodes are; kept for the next call."""
+    values = graph.edge_values
+    assert values is not None
+    return _attributes(values.attributes, values.columns, values.attribute_names, ())
+
+
+def _attributes(
+    features: Any, columns: Sequence[Column] | None, names: Sequence[str] | None, own: Sequence[EdgeColumn]
+) -> Attributes:
+    """Of some columns, and of what nodes read of their own edges, which comes after them."""
     dense = isinstance(features, np.ndarray)
     mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
     squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
     spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0, dtype=np.float64)).ravel() - mean**2, 0))
-    if graph.columns is not None:
-        counts = np.zeros(graph.num_features, dtype=bool)
-        for column in graph.columns:
+    size = features.shape[1] - len(own)
+    counts = np.zeros(features.shape[1], dtype=bool)
+    if columns is not None:
+        for column in columns:
             counts[list(column.features)] = isinstance(column, CategoryColumn | TextColumn)
             counts[column.features[-1]] |= column.marked
-        every = [attribute for column in graph.columns for attribute in _of_column(column)]
+        every = [attribute for column in columns for attribute in _of_column(column)]
     else:
-        counts = _counted(features) if dense else np.ones(graph.num_features, dtype=bool)
-        names = graph.feature_names or [f"attribute {j}" for j in range(graph.num_features)]
+        counts[:size] = _counted(features[:, :size]) if dense else True
+        names = names or [f"attribute {j}" for j in range(size)]
         every = [Attribute(name, (j,), _number) for j, name in enumerate(names)]
+    every += [
+        Attribute(column.name, (size + j,), _amount if column.amount else _number) for j, column in enumerate(own)
+    ]
     without = np.where(counts, 0, mean)
     owner = np.repeat(np.arange(len(every)), [len(attribute.features) for attribute in every])
     return Attributes(tuple(every), owner, counts, spread.astype(np.float32), without.astype(np.float32))
@@ -104,6 +129,11 @@ def _counted(features: FloatArray) -> BoolArray:
 def _word(word: str, values: Sequence[float] | FloatArray) -> str:
     """Of a text the word is shown, not its TF-IDF."""
     return word if values[0] else "-"
+
+
+def _amount(values: Sequence[float] | FloatArray) -> str:
+    """What is read as the logarithm of one plus it."""
+    return f"{float(np.expm1(values[0])):.4g}"
 
 
 def _number(values: Sequence[float] | FloatArray) -> str:

@@ -85,7 +85,8 @@ def edge_matches(
 ) -> EdgeMatches:
     """Some edges of a matching with their matches in the local graph at ``position``, measured by what is ``usual``."""
     values = matching.similarity[rows, position]
-    return EdgeMatches(matching.edge_ids[rows], matching.matched(rows, position), values, values >= usual)
+    matched = matching.matched(rows, position)
+    return EdgeMatches(matching.edge_ids[rows], matched, values, (values >= usual) & (matched >= 0))
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

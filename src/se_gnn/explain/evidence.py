@@ -19,7 +19,9 @@ class EdgeMatches:
     """Edges of one local graph, each with its best match in another, Eq. (5).
 
     ``well`` marks the edges whose match is at least as close as average. The average is that of the same edge over the
-    K nearest labeled nodes that have edges; on the way back, that of all edges of all labeled nodes.
+    K nearest labeled nodes that have edges; on the way back, that of all edges of all labeled nodes. Where edges match
+    only those of their direction or type and the other local graph has none, ``matched_ids`` is -1 and the similarity
+    is that of the edge with its own opposite.
 
     Shapes:
         - **edge_ids**, **matched_ids:** :math:`(M,)` rows of ``graph.edges``; **similarity**, **well:** :math:`(M,)`
@@ -32,6 +34,12 @@ class EdgeMatches:
 
     def __len__(self) -> int:
         return len(self.edge_ids)
+
+    @property
+    def matched(self) -> BoolArray:
+        """Which edges have a match, [M]."""
+        found: BoolArray = self.matched_ids >= 0
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -22,8 +22,9 @@ from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
 from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
 from se_gnn.explain.what_if import Ranking, Relabeling, Removal
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.model import TrainedModel
 
 
@@ -91,6 +92,18 @@ class Explanation:
         """Node ids of the ends of the edges of its local graph, [M, 2]."""
         ends: IntArray = self.graph.edges[self.edge_ids]
         return ends
+
+    @cached_property
+    def roles(self) -> tuple[str | None, ...]:
+        """Where each edge of the local graph leads, seen from the node, in words; None: it has no direction."""
+        local = LocalGraphs(
+            np.array([self.node]),
+            np.array([0, len(self.edge_ids)]),
+            self.edge_ids.astype(np.int32),
+            self.graph.num_edges,
+        )
+        found = edge_roles(self.graph, local, self.settings.hops).tolist()
+        return tuple(ROLE_WORDS[role] if role else None for role in found)
 
     def caption(self, node: int) -> str:
         """What people see for a node of the graph: its caption, or its name where it has none."""

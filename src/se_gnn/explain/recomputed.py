@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from se_gnn.explain.evidence import Neighbor
+    from se_gnn.explain.evidence import EdgeMatches, Neighbor
     from se_gnn.explain.explanation import Explanation
 
 Float64Array = npt.NDArray[np.float64]
@@ -86,12 +86,20 @@ def _structure_error(neighbor: Neighbor, explanation: Explanation) -> float:
     """How far the mean of the matches is from the structure similarity; 0 where the matches were not kept."""
     if neighbor.matches is None or neighbor.structure_similarity is None:
         return 0.0
-    means = [neighbor.matches.similarity.astype(np.float64).mean()]
+    means = [_edge_mean(neighbor.matches, explanation)]
     if explanation.settings.directions == "both":
         if neighbor.matches_back is None:
             return math.inf
-        means.append(neighbor.matches_back.similarity.astype(np.float64).mean())
+        means.append(_edge_mean(neighbor.matches_back, explanation))
     return abs(float(np.mean(means)) - neighbor.structure_similarity)
+
+
+def _edge_mean(matches: EdgeMatches, explanation: Explanation) -> float:
+    """Eq. (6): each edge counts alike, or with its weight."""
+    values, weights = explanation.graph.edge_values, None
+    if values is not None and values.weight is not None and explanation.settings.weighted_mean:
+        weights = values.weight[matches.edge_ids].astype(np.float64)
+    return float(np.average(matches.similarity.astype(np.float64), weights=weights))
 
 
 def _importance_error(explanation: Explanation) -> float:

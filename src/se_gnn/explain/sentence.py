@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.figures import whole
 
 if TYPE_CHECKING:
-    from se_gnn.explain.evidence import Neighbor
+    from se_gnn.explain.evidence import EdgeMatches, Neighbor
     from se_gnn.explain.explanation import Explanation
 
 LONGEST_CAPTION = 60
+MOST_FACTS = 4  # of an edge in a sentence
 
 
 class Word(NamedTuple):
@@ -46,6 +48,8 @@ def words_of(explanation: Explanation) -> list[Word]:
 def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
     yield _prediction(explanation)
     yield _closest(explanation)
+    if explanation.graph.edge_values is not None and explanation.neighbors[0].matches is not None:
+        yield from _carried(explanation, explanation.neighbors[0].matches)
     if not explanation.has_structure:
         yield ["The node has no edges, so it was compared by its own attributes alone."]
     if explanation.left_out:
@@ -92,6 +96,35 @@ def _how(explanation: Explanation, closest: Neighbor) -> str:
     if well == total:
         many = f"all of the node's {total} edges have a match"
     return f"; {many} there that is at least as close as average."
+
+
+def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
+    """The best match of an edge of the node itself in the closest, with what both carry; how many edges have none."""
+    graph = explanation.graph
+    own = (graph.edges[matches.edge_ids] == explanation.node).any(axis=1)
+    good = np.flatnonzero(own & matches.matched & (matches.matched_ids != matches.edge_ids))
+    if len(good):
+        best = good[np.argmax(matches.similarity[good])]
+        edge, matched = int(matches.edge_ids[best]), int(matches.matched_ids[best])
+        alike = agreeing_facts(graph, edge, matched)
+        listed = f", alike in {_listed(alike)}" if alike else ""
+        yield ["Best matched: ", *_edge(explanation, edge), " with ", *_edge(explanation, matched), f"{listed}."]
+    alone = int((~matches.matched).sum())
+    if alone:
+        have = "1 of its edges has" if alone == 1 else f"{alone} of its edges have"
+        yield [f"{have} no counterpart of the same direction and type there, which counts as least similar."]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = names if len(names) <= MOST_FACTS else (*names[:MOST_FACTS], f"{len(names) - MOST_FACTS} more")
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _edge(explanation: Explanation, edge: int) -> list[Piece]:
+    text = edge_text(explanation.graph, edge)
+    facts = ", ".join(f"{fact.name} {fact.value}" for fact in text.facts[:MOST_FACTS])
+    ends: list[Piece] = [_node(explanation, text.start), f" {text.joint} ", _node(explanation, text.end)]
+    return [*ends, f" ({facts})"] if facts else ends
 
 
 def _what_if(explanation: Explanation) -> list[Piece]:

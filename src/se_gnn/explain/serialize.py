@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from se_gnn.explain.edge_text import agreeing_facts, edge_text
+from se_gnn.graph.attributed import IntArray
+
 if TYPE_CHECKING:
     from se_gnn.explain.evidence import EdgeMatches, Neighbor
     from se_gnn.explain.explanation import Explanation
@@ -49,6 +52,7 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
             "measure": settings.measure,
             "directions": settings.directions,
         },
+        **_edge_settings(explanation),
         "neighbors": [_neighbor(neighbor, explanation) for neighbor in explanation.neighbors],
         "smallest_removal": _removal(explanation.smallest_removal, explanation),
         "edges": [
@@ -56,6 +60,7 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
             for edge, value in zip(explanation.edge_ids, explanation.importance)
         ],
         "edge_ends": _edge_ends(explanation),
+        **_carried(explanation),
     }
 
 
@@ -73,8 +78,8 @@ def _neighbor(neighbor: Neighbor, explanation: Explanation) -> dict[str, Any]:
         "structure_term": neighbor.structure_term,
         "without": dict(zip(explanation.class_names, neighbor.without)),
         "edges": neighbor.edge_ids.tolist() if neighbor.explained else None,
-        "matches": _matches(neighbor.matches),
-        "matches_back": _matches(neighbor.matches_back),
+        "matches": _matches(neighbor.matches, explanation),
+        "matches_back": _matches(neighbor.matches_back, explanation),
         **({} if shared is None else {"shared_attributes": _shared_attributes(shared)}),
     }
 
@@ -84,14 +89,20 @@ def _shared_attributes(shared: SharedAttributes) -> dict[str, Any]:
     return {"attributes": attributes, "num_shared": shared.num_shared, "note": shared.note}
 
 
-def _matches(matches: EdgeMatches | None) -> list[dict[str, Any]] | None:
+def _matches(matches: EdgeMatches | None, explanation: Explanation) -> list[dict[str, Any]] | None:
+    """Each edge with its match; where edges carry something, what both carry alike."""
     if matches is None:
         return None
     columns = (matches.edge_ids, matches.matched_ids, matches.similarity, matches.well)
-    return [
-        {"edge": edge, "matched": matched, "similarity": value, "well": well}
+    rows = [
+        {"edge": edge, "matched": matched if matched >= 0 else None, "similarity": value, "well": well}
         for edge, matched, value, well in zip(*(column.tolist() for column in columns))
     ]
+    if explanation.graph.edge_values is not None:
+        for row in rows:
+            alike = () if row["matched"] is None else agreeing_facts(explanation.graph, row["edge"], row["matched"])
+            row["alike"] = list(alike)
+    return rows
 
 
 def _removal(removal: Removal | None, explanation: Explanation) -> dict[str, Any] | None:
@@ -103,9 +114,43 @@ def _removal(removal: Removal | None, explanation: Explanation) -> dict[str, Any
     }
 
 
-def _edge_ends(explanation: Explanation) -> dict[str, list[str]]:
-    """The two nodes of every edge that an explanation mentions, each edge once."""
+def _mentioned(explanation: Explanation) -> IntArray:
+    """Every edge that an explanation mentions, once."""
     mentioned = [explanation.edge_ids, *(one.edge_ids for one in explanation.neighbors if one.explained)]
-    names = explanation.graph.node_names
-    ids = np.unique(np.concatenate(mentioned))
+    return np.unique(np.concatenate(mentioned))
+
+
+def _edge_ends(explanation: Explanation) -> dict[str, list[str]]:
+    """The two nodes of every edge that an explanation mentions."""
+    names, ids = explanation.graph.node_names, _mentioned(explanation)
     return {str(edge): [names[u], names[v]] for edge, (u, v) in zip(ids, explanation.graph.edges[ids])}
+
+
+def _edge_settings(explanation: Explanation) -> dict[str, Any]:
+    """How edges that carry something were compared; nothing where they carry nothing."""
+    if explanation.graph.edge_values is None:
+        return {}
+    names = ("match_direction", "match_kinds", "match_attributes", "weighted_mean")
+    return {"edge_settings": {name: getattr(explanation.settings, name) for name in names}}
+
+
+def _carried(explanation: Explanation) -> dict[str, Any]:
+    """What every edge that is mentioned carries; nothing where edges carry nothing."""
+    graph = explanation.graph
+    values = graph.edge_values
+    if values is None:
+        return {}
+    roles = dict(zip(explanation.edge_ids.tolist(), explanation.roles))
+    carried = {}
+    for edge in _mentioned(explanation).tolist():
+        text = edge_text(graph, edge)
+        directed = values.direction is not None and bool(values.direction[edge])
+        carried[str(edge)] = {
+            "from": graph.node_names[text.start] if directed else None,
+            "to": graph.node_names[text.end] if directed else None,
+            "kind": None if values.kind is None else values.kind_names[values.kind[edge]],
+            "weight": None if values.weight is None else float(values.weight[edge]),
+            "facts": {fact.name: fact.value for fact in text.facts},
+            "role": roles.get(edge),
+        }
+    return {"edge_values": carried}

@@ -103,7 +103,7 @@ def shared_attributes(
         raise InputError(f"target and neighbor must be two nodes, got {target} twice")
     similarity = _similarity(trained, [target], [neighbor])
     attributes, num_shared = _compared(trained, [target], [neighbor], top, taken_from)
-    note = _note(trained.graph, "nodes", taken_from)
+    note = _note(trained, "nodes", taken_from)
     return SharedAttributes(int(target), int(neighbor), similarity, attributes, num_shared, note)
 
 
@@ -124,7 +124,7 @@ def shared_edge_attributes(
     similarity = _similarity(trained, edge, matched)
     attributes, num_shared = _compared(trained, edge, matched, top, taken_from)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    note = _note(trained.graph, "edges", taken_from)
+    note = _note(trained, "edges", taken_from)
     return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
 
 
@@ -136,8 +136,8 @@ def _compared(
         raise InputError(f"top must be at least 0, got {top}")
     if taken_from not in get_args(TakenFrom):
         raise InputError(f"taken_from must be one or both, got {taken_from!r}")
-    known = attributes_of(trained.graph)
-    our_values, their_values = (_rows(trained.graph, group).mean(axis=0) for group in (ours, theirs))  # [F]
+    known = attributes_of(trained.graph, trained.config.encoder)
+    our_values, their_values = (_rows(trained, group).mean(axis=0) for group in (ours, theirs))  # [F]
     shared = known.shared(our_values, their_values)
     groups = [one.features for one in shared]
     ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
@@ -176,7 +176,7 @@ def _change(
     device, scaling = trained.model.device, trained.config.encoder.attribute_scaling
     features = np.array([j for group in groups for j in group], dtype=np.int64)
     variant = 1 + np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    rows = _rows(trained.graph, nodes)  # [U, F]
+    rows = _rows(trained, nodes)  # [U, F]
     taken = (rows[:, features] - without[features]) * np.array([[node in losing] for node in nodes])  # [U, f]
     ratio = np.ones((len(nodes), 1 + len(groups)), np.float32)
     factors = row_factors(rows, scaling)
@@ -196,14 +196,15 @@ def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int
     return float(measure_named(trained.config.similarity.measure).all_pairs(mine, other))
 
 
-def _rows(graph: AttributedGraph, nodes: Sequence[int] | IntArray) -> FloatArray:
-    rows: Any = graph.features[list(nodes)]
+def _rows(trained: TrainedModel, nodes: Sequence[int] | IntArray) -> FloatArray:
+    """What the encoder reads of some nodes."""
+    rows: Any = trained.read_features[list(nodes)]
     dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
     return dense
 
 
-def _note(graph: AttributedGraph, things: str, taken_from: TakenFrom) -> str:
-    counts = attributes_of(graph).counts
+def _note(trained: TrainedModel, things: str, taken_from: TakenFrom) -> str:
+    counts = attributes_of(trained.graph, trained.config.encoder).counts
     taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
     return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
 

@@ -48,6 +48,7 @@ class LocalGraphs:
     num_edges: int  # E, edges of the whole graph
     cover: Cover | None = None  # None: of a part of the edges
     left_out: IntArray | None = None  # [T], nodes within n hops that a limit on the edges left out; None: no limit
+    parts: Int32Array | None = None  # of each entry of `edge_ids`: edges match only edges of their part; None: any
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -83,7 +84,18 @@ class LocalGraphs:
         ]
         ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         edge_ids = np.concatenate([*rows, np.empty(0, np.int32)]).astype(np.int32)
-        return LocalGraphs(self.nodes, ptr, edge_ids, self.num_edges)
+        parts = None
+        if self.parts is not None:
+            places = [low + np.searchsorted(self.row(i), row) for i, (low, row) in enumerate(zip(self.ptr, rows))]
+            parts = self.parts[np.concatenate([*places, np.empty(0, np.int64)]).astype(np.int64)]
+        return LocalGraphs(self.nodes, ptr, edge_ids, self.num_edges, parts=parts)
+
+    def of_part(self, part: int) -> LocalGraphs:
+        """The edges of one part alone, of the same nodes."""
+        assert self.parts is not None
+        inside = self.parts == part
+        ptr = np.concatenate([[0], np.cumsum(inside)])[self.ptr]
+        return LocalGraphs(self.nodes, ptr, self.edge_ids[inside], self.num_edges)
 
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
@@ -93,7 +105,8 @@ class LocalGraphs:
             rows = (_rows(cover.inner_ptr, cover.inner, positions), _rows(cover.rim_ptr, cover.rim, positions))
             cover = Cover(*rows[0], *rows[1])
         left_out = None if self.left_out is None else self.left_out[positions]
-        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover, left_out)
+        parts = None if self.parts is None else _rows(self.ptr, self.parts, positions)[1]
+        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover, left_out, parts)
 
 
 def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntArray, Int32Array]:

@@ -38,6 +38,7 @@ RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # mu
 STEPS, TELEPORT = 10, 0.1  # of the smoothing: Z <- (1 - a) S Z + a X
 MOST = 3000  # known nodes; more are drawn
 COLUMNS = 512  # features at a time
+MOST_PAIRS = 50_000_000  # of nodes and known nodes that are compared without being asked to
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -113,6 +114,19 @@ def unlike(
         ridge=ridge,
         simulated=simulated,
     )
+
+
+def unlike_of_all(trained: TrainedModel) -> Unlike | None:
+    """All nodes scored, as a page shows them; None where the graph is too large to do it unasked.
+
+    Where known nodes are too few for a threshold, every node has an answer, without a warning.
+    """
+    graph = trained.graph
+    if graph.num_nodes * min(MOST, len(graph.train) + len(graph.val)) > MOST_PAIRS:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return unlike(trained)
 
 
 def similarities(graph: AttributedGraph, rows: IntArray, known: IntArray, *, smoothed: bool) -> Values:

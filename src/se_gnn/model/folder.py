@@ -109,7 +109,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     metrics = parse_json(files[METRICS], path / METRICS)
     _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, config, path)
     parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
-    model = SEGNN(graph.num_features, config)
+    model = SEGNN.for_graph(graph, config)
     model.load_state_dict(parameters)
     model.to(device).eval()
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
@@ -181,7 +181,7 @@ def _check_parameters(found: dict[str, TensorInfo], graph: AttributedGraph, conf
         raise InputError(f"{where}: num_layers is {config.encoder.num_layers}, but there are {len(found)} tensors")
     try:
         with torch.device("meta"):  # shapes without memory
-            expected = SEGNN(graph.num_features, config).state_dict()
+            expected = SEGNN.for_graph(graph, config).state_dict()
     except (RuntimeError, OverflowError, TypeError) as error:
         raise InputError(f"{where}: hidden_size {config.encoder.hidden_size} is too large") from error
     if found.keys() != expected.keys():

@@ -7,8 +7,10 @@ from torch import Tensor, nn
 
 from se_gnn.config import Config
 from se_gnn.encoder import Committee, Encoder, EncoderInputs
+from se_gnn.encoder.own_edges import own_edge_columns
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
+from se_gnn.similarity.carried import Terms, edge_features
 from se_gnn.similarity.memory import free_memory
 
 BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, float32 each
@@ -36,13 +38,36 @@ class SEGNN(nn.Module):
         - **forward:** ``inputs`` of N nodes to embeddings :math:`(N, D)`
     """
 
-    def __init__(self, num_features: int, config: Config, *, generator: torch.Generator | None = None) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        config: Config,
+        *,
+        generator: torch.Generator | None = None,
+        num_edge_features: int = 0,
+    ) -> None:
         super().__init__()
         self.config = config
         alone = config.encoder.members == 1 and config.encoder.attribute_share == 0
         kind = Encoder if alone else Committee
         self.encoder: Encoder | Committee = kind(
-            num_features, config.encoder, generator=generator or torch.Generator().manual_seed(0)
+            num_features,
+            config.encoder,
+            generator=generator or torch.Generator().manual_seed(0),
+            num_edge_features=num_edge_features,
+        )
+        self.num_edge_features = num_edge_features  # of what edges carry, those that are part of their representation
+
+    @classmethod
+    def for_graph(cls, graph: AttributedGraph, config: Config, *, generator: torch.Generator | None = None) -> SEGNN:
+        """A model of the size that a graph asks for under some settings."""
+        num_features = graph.num_features + len(own_edge_columns(graph, config.encoder))
+        carried = edge_features(graph.edge_values, config.similarity)
+        return cls(
+            num_features,
+            config,
+            generator=generator,
+            num_edge_features=0 if carried is None else carried.shape[1],
         )
 
     def forward(self, inputs: EncoderInputs) -> Tensor:
@@ -54,6 +79,14 @@ class SEGNN(nn.Module):
         """A graph as this model reads it, on this model's device."""
         return EncoderInputs.from_graph(graph, self.config.encoder, self.device)
 
+    def edge_terms(self, graph: AttributedGraph) -> Terms | None:
+        """What the edges of a graph add to their vectors, by the parameters as they are when it is asked for."""
+        carried = edge_features(graph.edge_values, self.config.similarity)
+        if carried is None:
+            return None
+        on_device = torch.from_numpy(carried).to(self.device)
+        return lambda ids: self.encoder.edge_terms(on_device[ids])
+
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
@@ -61,9 +94,10 @@ class SEGNN(nn.Module):
 
     def check_features(self, graph: AttributedGraph) -> None:
         """Refuse a graph with another number of features."""
-        if graph.num_features != self.encoder.num_features:
+        given = graph.num_features + len(own_edge_columns(graph, self.config.encoder))
+        if given != self.encoder.num_features:
             expected = self.encoder.num_features
-            raise InputError(f"the model reads {expected} features per node, {graph.name} has {graph.num_features}")
+            raise InputError(f"the model reads {expected} features per node, {graph.name} has {given}")
 
     @torch.no_grad()
     def embed(self, graph: AttributedGraph) -> Tensor:

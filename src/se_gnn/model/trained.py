@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import EncoderSteps
+from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import Features, FloatArray, IntArray
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
@@ -54,10 +54,17 @@ class TrainedModel:
             return self.model.encoder.steps(self.model.inputs(self.graph))
 
     @cached_property
+    def read_features(self) -> Features:
+        """What the encoder reads of all nodes, before it is scaled."""
+        return encoder_features(self.graph, self.config.encoder)
+
+    @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        kind = MappedVoter if isinstance(self.graph, MappedGraph) else Voter
-        return kind(self.graph, self.config, max_memory=self.max_memory)  # type: ignore[arg-type]
+        if isinstance(self.graph, MappedGraph):
+            return MappedVoter(self.graph, self.config, max_memory=self.max_memory)
+        terms = self.model.edge_terms(self.graph)
+        return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
 
     @cached_property
     def mapped_embeddings(self) -> FloatArray:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
@@ -22,27 +22,36 @@ from se_gnn.similarity import (
     vote,
     vote_weights,
 )
+from se_gnn.similarity.carried import CarriedByEdges, Terms, compared_graphs
 
 
 class Voter:
     """Compares nodes of one graph with its labeled nodes; what does not depend on the embeddings is kept."""
 
-    def __init__(self, graph: AttributedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
+    def __init__(
+        self,
+        graph: AttributedGraph,
+        config: Config,
+        *,
+        max_memory: int | str | None = None,
+        edge_terms: Terms | None = None,
+    ) -> None:
         check_num_nearest(graph, config)
         self.graph, self.config, self.max_memory = graph, config, max_memory
+        self.carried = CarriedByEdges.of(graph, config.similarity, edge_terms)
         self.labeled: LocalGraphs = self._local_graphs(graph.train)
         self.labels = graph.labels[graph.train]  # [L]
         self._classes: dict[torch.device, Tensor] = {}  # the same on a device, moved there once
 
     def _local_graphs(self, nodes: IntArray) -> LocalGraphs:
-        return local_graphs(self.graph, nodes, self.config.similarity.hops, self.config.similarity.max_edges)
+        return compared_graphs(self.graph, nodes, self.config.similarity)
 
     def plan(self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0) -> ComparisonPlan:
         """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled."""
         targets = self._local_graphs(nodes)
         if most_edges is not None:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
-        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity)
+        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity, self.carried)
 
     @torch.no_grad()
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:

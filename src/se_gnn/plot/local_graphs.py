@@ -10,10 +10,12 @@ from se_gnn.explain import CRUCIAL_EDGES, Explanation
 from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.optional import require
+from se_gnn.plot.edge_style import READING as LEADS
+from se_gnn.plot.edge_style import arrow_head, edge_style, head_number, kind_look, shown_kinds
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
-from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
+from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
 from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.text import show
 
@@ -26,7 +28,7 @@ Arrangement = Literal["structure", "features"]
 MOST_NEIGHBORS = 3  # unless more are asked for
 COLUMNS = 4
 PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
-MOST_CLASSES = 12  # of the legend
+MOST_CLASSES, MOST_KINDS = 12, 6  # of the legend
 MOST_NODES_WITH_NAMES = 8
 
 READING = (
@@ -87,25 +89,35 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Attribu
     axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
     axes.set_axis_off()
     paths = edge_paths(view, points)
-    _draw_edges(axes, view, paths)
+    _draw_edges(axes, view, paths, graph)
     _draw_nodes(axes, view, points, graph)
     _draw_numbers(axes, view, number_places(view, points, paths, _names(view, graph)))
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
-def _draw_edges(axes: Axes, view: LocalView, paths: list[Points]) -> None:
+def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: AttributedGraph) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
-    segments, widths, colors = [], [], []
+    segments, widths, colors, dashes = [], [], [], []
+    heads, head_colors = [], []
     every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
-    for path, numbers, width in zip(paths, view.numbers, every_width):
+    lines = zip(view.edge_ids.tolist(), view.ends, paths, view.numbers, every_width)
+    for edge, ends, path, numbers, width in lines:
+        style = edge_style(graph, edge)
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         segments += pieces(path, parts)
         widths += [width + _BOLD if numbers else width] * parts
-        colors += [match_color(number) for number in numbers] or [EDGE_COLOR]
-    lines = collections.LineCollection(
-        segments, linewidths=widths, colors=colors, capstyle="butt", zorder=1, gid="edges"
+        colors += [match_color(number) for number in numbers] or [style.color]
+        dashes += [(0, style.dash) if style.dash else "solid"] * parts
+        head = arrow_head(view, path, ends, style.leads)
+        if head is not None:
+            heads.append(head)
+            head_colors.append(match_color(head_number(numbers, style.leads)) if numbers else style.color)
+    drawn = collections.LineCollection(
+        segments, linewidths=widths, colors=colors, linestyles=dashes, capstyle="butt", zorder=1, gid="edges"
     )
-    axes.add_collection(lines)
+    axes.add_collection(drawn)
+    if heads:
+        axes.add_collection(collections.PolyCollection(heads, facecolors=head_colors, zorder=1.5, gid="arrows"))
 
 
 def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGraph) -> None:
@@ -186,8 +198,14 @@ def _legend(
         names.append(f"and {len(present) - MOST_CLASSES} more classes")
     handles.append(mark(UNKNOWN_COLOR, "o", INK))
     names.append("dark rim: labeled, can vote")
+    for kind, name in list(shown_kinds(graph, *(view.edge_ids for view in views)).items())[:MOST_KINDS]:
+        color, dash = kind_look(kind)
+        handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))
+        names.append(show(name, 20))
     matched = any(numbers for view in views for numbers in view.numbers)
     reading = (READING if matched else NOTHING_MATCHED) + (BY_FEATURES if arrangement == "features" else "")
+    if graph.edge_values is not None and graph.edge_values.direction is not None:
+        reading += LEADS
     figure.text(0.5, 0.56 / height, reading, ha="center", fontsize=SMALL, color=INK)
     figure.legend(
         handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.54 / height), ncols=7 if len(names) <= 14 else 8,

@@ -117,7 +117,7 @@ def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[int, 
         return similarity, numbers
     own_numbers = dict(zip(target.edge_ids.tolist(), target.numbers))
     columns = (matches.edge_ids, matches.matched_ids, matches.similarity)
-    for edge, matched, value in zip(*(column.tolist() for column in columns)):
+    for edge, matched, value in zip(*(column[matches.matched].tolist() for column in columns)):
         similarity[matched] = max(value, similarity.get(matched, -np.inf))
         numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(edge, ())}))
     return similarity, {edge: found for edge, found in numbers.items() if found}

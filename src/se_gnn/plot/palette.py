@@ -18,6 +18,10 @@ UNKNOWN_COLOR = "#878787"
 MATCH_COLORS = ("#5E2CA5", "#C04000", "#004D40", "#AA4499", "#4B0000")
 EDGE_COLOR = "#ADADAD"
 
+# of types of edges; the dash tells them apart as well
+KIND_COLORS = ("#6B6B6B", "#1F7A8C", "#A0611A", "#6A4C93", "#3F7D3F", "#A23B4A")
+KIND_DASHES: tuple[tuple[float, ...], ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.6, 1.2, 1.6), (2.4, 1.2), (8, 2))
+
 INK = "#222222"
 FAINT = "#666666"
 NODE_TERM_COLOR = "#555555"

@@ -7,6 +7,7 @@ B points of a path, O obstacles.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ EDGE_OF_PICTURE = 1.15
 _LEAST = 0.2  # strength of the weakest edge that has a match
 _MARGIN = 0.03  # between an edge and a node that is not its end
 _BEND_POINTS = 9
+_FAN = 0.3  # between parallel edges
 _BENDS = (0.25, 0.4, 0.55, 0.7, 0.9, 1.1, 1.3)  # how far a bent edge is pulled aside
 _STEPS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where on an edge a number may stand
 _ASIDE = (0.0, 0.6, -0.6, 1.1, -1.1, 1.8, -1.8)  # and how many widths beside it
@@ -37,10 +39,23 @@ def laid_out(views: Sequence[LocalView]) -> list[Points]:
 
 
 def edge_paths(view: LocalView, points: Points) -> list[Points]:
-    """The path of each edge [B, 2]: straight, or bent around a node that it would run under, the center above all."""
+    """The path of each edge [B, 2]: straight, or bent around a node that it would run under, the center above all.
+
+    Parallel edges fan out.
+    """
     radius = np.full(len(points), NODE_RADIUS + _MARGIN)
     radius[0] = CENTER_RADIUS + _MARGIN
-    return [_path(points[ends], np.delete(points, ends, axis=0), np.delete(radius, ends)) for ends in view.ends]
+    beside = Counter(tuple(sorted(ends)) for ends in view.ends.tolist())  # parallel edges
+    drawn: Counter[tuple[int, ...]] = Counter()
+    paths = []
+    for ends in view.ends:
+        pair = tuple(sorted(ends.tolist()))
+        if beside[pair] > 1:
+            paths.append(_fanned(points[ends], points[list(pair)], drawn[pair], beside[pair]))
+        else:
+            paths.append(_path(points[ends], np.delete(points, ends, axis=0), np.delete(radius, ends)))
+        drawn[pair] += 1
+    return paths
 
 
 def number_places(view: LocalView, points: Points, paths: Sequence[Points], names: Sequence[str] = ()) -> list[Points]:
@@ -89,6 +104,16 @@ def edge_strengths(similarity: FloatArray) -> FloatArray:
     share = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
     strengths: FloatArray = np.where(known, _LEAST + (1 - _LEAST) * share, 0).astype(np.float32)
     return strengths
+
+
+def _fanned(ends: Points, sorted_ends: Points, place: int, count: int) -> Points:
+    """One of several edges between the same two nodes: a curve, the farther aside the farther from the middle one."""
+    along = sorted_ends[1] - sorted_ends[0]
+    across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
+    control = ends.mean(axis=0) + (place - (count - 1) / 2) * min(_FAN, 1.2 / count) * across
+    t = np.linspace(0, 1, _BEND_POINTS)[:, None]
+    curve: Points = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * control + t**2 * ends[1]
+    return curve
 
 
 def _path(ends: Points, others: Points, radius: Points) -> Points:

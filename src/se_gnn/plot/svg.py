@@ -16,8 +16,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
+from se_gnn.explain.edge_text import edge_text
 from se_gnn.figures import decimal
 from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.plot.edge_style import arrow_head, edge_style, head_number
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_neighbors, local_views
 from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
@@ -29,6 +31,7 @@ MOST_NODES_WITH_NAMES = 8
 _DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
 _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
+_DASH = 3.0  # length of a unit of a dash
 _BADGE = 6.5  # half the height of a number's box
 
 Svg = ElementTree.Element
@@ -97,7 +100,7 @@ def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
         shown = set(target.edge_ids.tolist())
         columns = (neighbor.matches.edge_ids, neighbor.matches.matched_ids, neighbor.matches.similarity)
         for edge, matched, value in zip(*(column.tolist() for column in columns)):
-            if edge in shown:
+            if edge in shown and matched >= 0:
                 links.setdefault(matched, []).append((edge, value))
     return links
 
@@ -146,21 +149,40 @@ def _draw_edges(
     edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
     strengths = edge_strengths(view.similarity).tolist()
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
-    lines = zip(ids, paths, view.numbers, strengths, view.similarity.tolist())
-    for (edge, (u, v)), path, numbers, strength, value in lines:
+    lines = zip(ids, view.ends, paths, view.numbers, strengths, view.similarity.tolist())
+    for (edge, _), ends, path, numbers, strength, value in lines:
+        style = edge_style(explanation.graph, edge)
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
         look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
         group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
         meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
-        title.text = f"{_name(explanation, u)} – {_name(explanation, v)}{meaning}"
+        text = edge_text(explanation.graph, edge)
+        title.text = text.joined(_name(explanation, text.start), _name(explanation, text.end)) + meaning
+        if style.dash:
+            group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in style.dash))
+            group.set("stroke-linecap", "butt")
+        if style.color != EDGE_COLOR:
+            group.set("stroke", style.color)
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
         for part, piece in enumerate(pieces(rough * _DOWN, parts)):
             color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
+            passed = 0.0  # of the path: the dashes of one line go on where those of the last one ended
             for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
-                ends = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
-                ElementTree.SubElement(group, "line", ends | color)
+                place = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
+                if style.dash and passed:
+                    place["stroke-dashoffset"] = _at(passed)
+                passed += math.hypot(x2 - x1, y2 - y1)
+                ElementTree.SubElement(group, "line", place | color)
+        head = arrow_head(view, path, ends, style.leads)
+        if head is not None:
+            corners = " ".join(f"{_at(x)},{_at(y)}" for x, y in (head * _DOWN).tolist())
+            look = {"class": "arrow", "fill": style.color}
+            if numbers:
+                number = head_number(numbers, style.leads)
+                look = {"class": f"arrow {match_class(number)}", "fill": match_color(number)}
+            ElementTree.SubElement(group, "polygon", {"points": corners, "stroke": "none", **look})
 
 
 def _draw_nodes(

@@ -9,10 +9,12 @@ import numpy as np
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.memory import AuditRow, Finding, audit, certify
-from se_gnn.model import TrainedModel
+from se_gnn.memory.unlike import unlike_of_all
+from se_gnn.model import Prediction, TrainedModel
 from se_gnn.report.certified_chart import certified_chart
 
 MOST_SUSPECTS = 12
+MOST_STRANGERS = 12
 ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
@@ -28,6 +30,26 @@ class CertifiedShare:
 
 
 @dataclass(frozen=True, slots=True)
+class Stranger:
+    """A node without an answer: its closest known case, and the class that it would have got."""
+
+    node: int
+    score: float
+    closest: int
+    predicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strangers:
+    """Nodes too unlike anything known, the strangest first."""
+
+    first: tuple[Stranger, ...]
+    count: int
+    threshold: float
+    false_alarms: float
+
+
+@dataclass(frozen=True, slots=True)
 class LabeledMemory:
     """The section on the labeled memory."""
 
@@ -38,10 +60,16 @@ class LabeledMemory:
     suspects: tuple[AuditRow, ...]
     num_labeled: int
     num_edits: int
+    strangers: Strangers | None  # None where the graph is too large to judge them
 
 
-def labeled_memory(trained: TrainedModel) -> LabeledMemory:
-    """Search the smallest sets that change predictions, and audit the labeled nodes."""
+def labeled_memory(trained: TrainedModel, prediction: Prediction) -> LabeledMemory:
+    """Search the smallest sets that change predictions, audit the labeled nodes, find those that have no answer.
+
+    Args:
+        trained: the model.
+        prediction: of all nodes.
+    """
     certified = certify(trained, _looked_at(trained.graph))
     judged = audit(trained, num_orders=ORDERS)
     removal, relabeling = certified.removal, certified.relabeling
@@ -57,7 +85,21 @@ def labeled_memory(trained: TrainedModel) -> LabeledMemory:
         suspects=tuple(row for row in rows[:MOST_SUSPECTS] if row.findings),
         num_labeled=len(judged),
         num_edits=len(trained.history),
+        strangers=_strangers(trained, prediction),
     )
+
+
+def _strangers(trained: TrainedModel, prediction: Prediction) -> Strangers | None:
+    found = unlike_of_all(trained)
+    if found is None:
+        return None
+    far = np.flatnonzero(found.no_answer)
+    order = far[np.argsort(-found.score[far], kind="stable")]
+    first = tuple(
+        Stranger(node, float(found.score[node]), int(prediction.neighbors[node, 0]), int(prediction.classes[node]))
+        for node in order[:MOST_STRANGERS].tolist()
+    )
+    return Strangers(first, len(far), found.threshold, found.false_alarms)
 
 
 def _looked_at(graph: AttributedGraph) -> IntArray:

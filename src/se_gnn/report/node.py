@@ -10,8 +10,10 @@ import numpy as np
 from tqdm import tqdm
 
 from se_gnn.explain import CRUCIAL_EDGES, Explainer, Explanation, Neighbor
+from se_gnn.explain.edge_text import EdgeText, agreeing_facts, edge_text
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
+from se_gnn.plot.edge_style import shown_kinds
 from se_gnn.plot.local_view import LocalView, chosen_neighbors
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
 from se_gnn.report.side_by_side import SideBySide, side_by_side
@@ -21,7 +23,8 @@ from se_gnn.report.vote import Vote, vote_of
 class Match(NamedTuple):
     """An edge of a neighbor that one of the node's is matched with."""
 
-    ends: tuple[int, int]
+    edge: EdgeText | None  # None: the neighbor has none that may match
+    alike: tuple[str, ...]  # what both edges carry alike
     similarity: float  # of the two edges, not the best that the neighbor's edge has
     well: bool
     same: bool  # it is the node's own edge: both local graphs hold it
@@ -32,7 +35,7 @@ class EdgeRow(NamedTuple):
 
     edge_id: int  # what pictures and table are linked by
     number: int | None
-    ends: tuple[int, int]
+    edge: EdgeText
     importance: float
     matches: tuple[Match | None, ...]
 
@@ -46,6 +49,7 @@ class NodePart:
     shown: tuple[Neighbor, ...]
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
+    kinds: dict[int, str]  # types of the edges in the pictures
     values: SideBySide
 
 
@@ -75,6 +79,7 @@ def node_part(
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
+        kinds=shown_kinds(explanation.graph, *(picture.view.edge_ids for picture in pictures)),
         values=side_by_side(explanation.graph, explanation.node, [one.node for one in shown]),
     )
 
@@ -84,7 +89,8 @@ def _edge_rows(explanation: Explanation, shown: Sequence[Neighbor], view: LocalV
     rows = []
     for edge, importance, numbers in zip(view.edge_ids.tolist(), view.similarity.tolist(), view.numbers):
         matches = tuple(_match(one, edge, explanation) for one in shown)
-        rows.append(EdgeRow(edge, numbers[0] if numbers else None, _ends(explanation, edge), importance, matches))
+        text = edge_text(explanation.graph, edge)
+        rows.append(EdgeRow(edge, numbers[0] if numbers else None, text, importance, matches))
     return sorted(rows, key=lambda row: -np.nan_to_num(row.importance, nan=-np.inf))
 
 
@@ -93,11 +99,7 @@ def _match(neighbor: Neighbor, edge: int, explanation: Explanation) -> Match | N
     if matches is None or not len(matches):
         return None
     row = int(np.searchsorted(matches.edge_ids, edge))  # ascending, as the local graph is
-    matched = int(matches.matched_ids[row])
-    ends = _ends(explanation, matched)
-    return Match(ends, float(matches.similarity[row]), bool(matches.well[row]), matched == edge)
-
-
-def _ends(explanation: Explanation, edge: int) -> tuple[int, int]:
-    u, v = explanation.graph.edges[edge].tolist()
-    return u, v
+    matched, graph = int(matches.matched_ids[row]), explanation.graph
+    text = edge_text(graph, matched) if matched >= 0 else None
+    alike = agreeing_facts(graph, edge, matched) if matched >= 0 else ()
+    return Match(text, alike, float(matches.similarity[row]), bool(matches.well[row]), matched == edge)

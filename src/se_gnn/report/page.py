@@ -76,7 +76,7 @@ def report_html(
         card=card,
         reliability=reliability_diagram(card.calibration),
         predictions=prediction_table(prediction, graph, explained=wanted),
-        memory=labeled_memory(trained),
+        memory=labeled_memory(trained, prediction),
         sets=set_table(trained),
         misleading=misleading[:MOST_MISLEADING],
         num_misleading=len(misleading),

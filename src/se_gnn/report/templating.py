@@ -7,6 +7,7 @@ from typing import Any
 
 from se_gnn.figures import decimal, effect, percent, tenths
 from se_gnn.optional import require
+from se_gnn.plot.edge_style import kind_mark
 from se_gnn.plot.svg import match_class
 from se_gnn.plot.text import isolated, readable
 
@@ -29,5 +30,7 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
     environment.filters.update(
         percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
-    environment.globals.update(match_class=match_class, vote_actions=lambda node: "", link_edges=False)
+    environment.globals.update(
+        kind_mark=kind_mark, match_class=match_class, vote_actions=lambda node: "", link_edges=False
+    )
     return environment

@@ -63,6 +63,10 @@ class Measure(ABC):
         return self.at_distance((apart - radii).clamp_min(0))
 
     @abstractmethod
+    def of_opposite(self, vectors: Tensor) -> Tensor:
+        """sim(a, -a), [..., D] to [...]: what an edge has where no edge may match it."""
+
+    @abstractmethod
     def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """Scale and offset of keys b by their squared lengths, [K] each.
 
@@ -113,6 +117,10 @@ class Cosine(Measure):
         """a.b of two unit vectors from |a - b|."""
         return 1 - distance.square() / 2
 
+    def of_opposite(self, vectors: Tensor) -> Tensor:
+        """-1, the lowest there is."""
+        return torch.full_like(vectors[..., 0], -1.0)
+
     def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """a.b / |b|: the length of a changes no order."""
         return 1 / squares.sqrt().clamp_min(EPS), torch.zeros_like(squares)
@@ -152,6 +160,11 @@ class Distance(Measure):
     def at_distance(self, distance: Tensor) -> Tensor:
         """Minus it."""
         return -distance
+
+    def of_opposite(self, vectors: Tensor) -> Tensor:
+        """Minus twice the length."""
+        length: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
+        return -2 * length
 
     def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """|a - b|^2 = |a|^2 - 2 (a.b - |b|^2 / 2)."""

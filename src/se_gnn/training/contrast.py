@@ -15,7 +15,7 @@ from torch import Tensor
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderInputs, propagation
 from se_gnn.fixed_order import rows
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
@@ -44,9 +44,15 @@ class ContrastDraws:
 
     @classmethod
     def draw(
-        cls, inputs: EncoderInputs, edges: IntArray, config: Config, *, generator: np.random.Generator
+        cls,
+        inputs: EncoderInputs,
+        edges: IntArray,
+        config: Config,
+        *,
+        generator: np.random.Generator,
+        weights: FloatArray | None = None,
     ) -> ContrastDraws:
-        """Draw views, queries and negatives, lines 4-7 of Algorithm 1."""
+        """Draw views, queries and negatives, lines 4-7 of Algorithm 1; ``weights`` of the edges in a step, [E]."""
         settings, num_nodes = config.contrast, inputs.propagation.rows.shape[0]
         noisy = replace_edges(edges, num_nodes, settings.edge_noise, generator=generator)
         keep = [inputs.draw_mask(settings.mask_rate, generator=generator) for _ in range(2)]
@@ -64,7 +70,12 @@ class ContrastDraws:
         return cls(
             keep_first=keep[0],
             keep_second=keep[1],
-            propagation=propagation(noisy.edges, num_nodes, config.encoder.aggregation),
+            propagation=propagation(
+                noisy.edges,
+                num_nodes,
+                config.encoder.aggregation,
+                weights=None if weights is None else weights[noisy.origin],
+            ),
             nodes=torch.from_numpy(nodes),
             other_nodes=torch.from_numpy(other_nodes),
             edges=torch.from_numpy(edges[batch]),

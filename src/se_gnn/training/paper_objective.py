@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.encoder import step_weights
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import ComparisonPlan, compare
@@ -21,7 +22,7 @@ class PaperObjective:
 
     def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
-        self.inputs = model.inputs(graph)
+        self.inputs, self.step_weights = model.inputs(graph), step_weights(graph, model.config.encoder)
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         settings = self.config.training
         self.recordable = settings.max_local_edges is None
@@ -30,7 +31,9 @@ class PaperObjective:
 
     def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
         """Labeled nodes with each other, on all their edges or on a sample of them."""
-        return ComparisonPlan.among(self.graph.edges, self.voter.labeled, self.config.similarity, sample=sample)
+        return ComparisonPlan.among(
+            self.graph.edges, self.voter.labeled, self.config.similarity, self.voter.carried, sample=sample
+        )
 
     def draw(self, epoch: int) -> Draws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
@@ -41,7 +44,9 @@ class PaperObjective:
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
         if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
-            contrast = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
+            contrast = ContrastDraws.draw(
+                self.inputs, self.graph.edges, self.config, generator=generator, weights=self.step_weights
+            )
         return Draws(plan, references, contrast)
 
     def losses(self, draws: Draws) -> Tensor:

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.encoder import Encoder, principal_layer, scaled_attributes
+from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
 from se_gnn.files.tensors import load_sealed, sealed_tensors
@@ -38,6 +38,7 @@ from se_gnn.ranks import Ranks, alone
 from se_gnn.recipes import RECIPES
 from se_gnn.training.estimate import estimate
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
 LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
@@ -170,7 +171,8 @@ class _Training:
         ]
         if self.config.training.portfolio:
             why.append(_why_members(self.graph, self.config, self.members))
-        model = self._voting(chosen, tuple(why))
+        unused = unused_values(self.graph, best.config)
+        model = self._voting(chosen, (*why, *([unused] if unused else [])))
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
 
     def _voting(self, chosen: list[_Finished], why: tuple[str, ...]) -> SEGNN:
@@ -179,11 +181,10 @@ class _Training:
         model = self._assembled(chosen, share, why)
         if not self.config.training.choose_vote:
             return model
-        voter = Voter(self.graph, model.config, max_memory=self.max_memory)
-        choice = choose_vote(model, self.graph, voter, self.fixed)
+        choice = choose_vote(model, self.graph, self._voter(model), self.fixed)
         if share and choice.right is not None and "attribute_share" not in self.fixed:
             learned = self._assembled(chosen, 0.0, why)
-            other = choose_vote(learned, self.graph, voter, self.fixed)
+            other = choose_vote(learned, self.graph, self._voter(learned), self.fixed)
             assert other.right is not None
             kept = other.right - choice.right <= len(self.graph.val) // 100
             reason = _why_share(share, kept=kept, with_it=choice.right, without_it=other.right)
@@ -192,6 +193,10 @@ class _Training:
             model.config = dataclasses.replace(model.config, why=(*model.config.why, reason))
         model.config = choice.applied(model.config)
         return model
+
+    def _voter(self, model: SEGNN) -> Voter:
+        terms = model.edge_terms(self.graph)
+        return Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
 
     def _train_all(self, plans: list[_Planned]) -> list[_Finished]:
         """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans."""
@@ -244,7 +249,7 @@ class _Training:
             training=dataclasses.replace(decided.training, portfolio=False, choose_vote=False),
             why=(*self.config.why, *why),
         )
-        model = SEGNN(self.graph.num_features, config)
+        model = SEGNN.for_graph(self.graph, config)
         if isinstance(model.encoder, Encoder):
             model.load_state_dict(chosen[0].parameters)
         else:
@@ -254,7 +259,8 @@ class _Training:
                 for name, tensor in run.parameters.items()
             }
             if attribute_share:
-                scaled = scaled_attributes(self.graph.features, config.encoder.attribute_scaling)
+                read = encoder_features(self.graph, config.encoder)
+                scaled = scaled_attributes(read, config.encoder.attribute_scaling)
                 names = ("encoder.attributes.layers.0.weight", "encoder.attributes.layers.0.bias")
                 parameters.update(zip(names, principal_layer(scaled)))
             model.load_state_dict(parameters)

@@ -20,7 +20,7 @@ from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.fixed_order import one_thread
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
-from se_gnn.model import SEGNN, Voter
+from se_gnn.model import SEGNN, Voter, check_num_nearest
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.similarity import can_record
@@ -68,9 +68,10 @@ class TrainingRun:
     ) -> None:
         config = config.with_settings(members=1, attribute_share=0.0)
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
-        self.voter = Voter(graph, config, max_memory=max_memory)
+        check_num_nearest(graph, config)
         _warn_of_single_nodes(graph)
-        self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         settings = config.training
         objective = ViewsObjective if settings.references == "all" else PaperObjective
         self.objective: Objective = objective(self.model, graph, self.voter, seed)

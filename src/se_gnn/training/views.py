@@ -56,6 +56,9 @@ class ViewsObjective:
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
         self._plans: dict[str, ComparisonPlan] = {}
+        self.among: ComparisonPlan | None = None  # what edges carry is learned by comparing local graphs
+        if model.num_edge_features and self.config.training.compare == "node":
+            self.among = ComparisonPlan.among(graph.edges, voter.labeled, self.config.similarity, voter.carried)
 
     def draw(self, epoch: int) -> ViewDraws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
@@ -81,6 +84,9 @@ class ViewsObjective:
             h = self.model.encoder(self.inputs, view.dropout)
             logits = self._similarity(h, self.labeled, "labeled") / temperature  # [L, L]
             losses.append(leave_one_out_loss(logits, self.one_hot, view.voting, settings))
+            if self.among is not None:
+                overall = compare(h, self.among).overall / temperature
+                losses[-1] = (losses[-1] + leave_one_out_loss(overall, self.one_hot, view.voting, settings)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch") / temperature  # [B, L]
                 shares = torch.softmax(others.masked_fill(~view.voting[None, :], NOBODY), dim=1)

@@ -11,6 +11,7 @@ import pytest
 from se_gnn.datasets.networkx import from_networkx
 from se_gnn.datasets.tables import ImportSettings, import_tables, load_import
 from se_gnn.datasets.tables.new_nodes import read_new_nodes
+from se_gnn.display import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.extended import extended_graph
@@ -216,3 +217,31 @@ def test_networkx_edges_with_attributes_of_any_kind_are_read_as_columns():
     assert values.kind.tolist() == [0, 1, 1]
     with pytest.raises(InputError, match="no direction to keep"):
         from_networkx(nx.Graph(graph), directed=True)
+
+
+def test_the_latest_nodes_test_by_a_column_of_theirs(load):
+    graph = load(split_by_time="opened", train_share=0.4, val_share=0.2).graph  # A-5 has no label
+    opened = {name: node_values(graph, i)["opened"] for i, name in enumerate(graph.node_names)}
+    parts = [sorted(opened[graph.node_names[node]] for node in part) for part in (graph.train, graph.val, graph.test)]
+    assert parts == [["2020-01-01", "2020-01-31"], ["2020-03-05"], ["2021-02-01", "2022-11-11"]]
+
+
+def test_the_latest_nodes_test_by_their_first_edge(load):
+    imported = load(edges=PAYMENTS, **ALL, split_by_time="edges", train_share=0.5, val_share=0)
+    assert imported.graph.train.tolist() == [0, 1, 4]  # A-4 has the payment to itself in January 2020
+    assert imported.graph.test.tolist() == [2, 3]
+    assert "by time, the latest test: first edge of each node" in str(imported.summary).replace("\n            ", " ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split_by_time": "edges"}, "split_by_time 'edges' needs edge_time"),
+        ({"split_by_time": "openned"}, r"has no column 'openned' \(did you mean 'opened'\?\)"),
+        ({"split_by_time": "country"}, r"nodes.csv, column 'country', row 1 .*: 'DE' is not a date"),
+        ({"split_by_time": "opened", "split": "country"}, "two ways to split"),
+    ],
+)
+def test_a_split_by_time_that_cannot_be_is_refused(load, options, message):
+    with pytest.raises(InputError, match=message):
+        load(**options)

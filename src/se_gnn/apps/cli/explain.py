@@ -233,7 +233,14 @@ def _crucial(explanation: Explanation, edges: int) -> list[str]:
 
 
 def _edge(explanation: Explanation, edge: int) -> str:
-    return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
+    if edge < 0:
+        return "none of its direction and type"
+    if explanation.graph.edge_values is None:
+        return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
+    from se_gnn.explain.edge_text import edge_text
+
+    text = edge_text(explanation.graph, edge)
+    return printable_name(text.joined(explanation.caption(text.start), explanation.caption(text.end)))
 
 
 def _caption(explanation: Explanation, node: int) -> str:

@@ -18,10 +18,27 @@ if TYPE_CHECKING:
 
 def import_tables(
     nodes: Annotated[
-        Path, typer.Option(metavar="FILE", help="Table with one row per node, .csv or .parquet.", show_default=False)
+        list[str],
+        typer.Option(
+            metavar="[KIND=]FILE",
+            help="Table with one row per node, .csv or .parquet; several kinds: paper=FILE. Repeatable.",
+            show_default=False,
+        ),
     ],
-    edges: Annotated[Path, typer.Option(metavar="FILE", help="Table with one row per edge.", show_default=False)],
-    id: Annotated[str, typer.Option(metavar="COLUMN", help="Column that names the nodes.", show_default=False)],
+    edges: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[TYPE=]FILE",
+            help="Table with one row per edge; several kinds: writes=FILE or writes:author-paper=FILE. Repeatable.",
+            show_default=False,
+        ),
+    ],
+    id: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Column that names the nodes; or paper=COLUMN,author=COLUMN.", show_default=False
+        ),
+    ],
     label: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column with the class; empty: not known.", show_default=False)
     ],
@@ -54,6 +71,10 @@ def import_tables(
     split: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
+    ] = None,
+    split_by_time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Date by which the latest nodes test; edges: that of their first edge."),
     ] = None,
     caption: Annotated[
         str | None,
@@ -107,25 +128,29 @@ def import_tables(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph that DIR holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Make a graph of a node table and an edge table.
+    """Make a graph of a node table and an edge table, or of one table per kind of nodes and one per type of edges.
 
     Shows first what was understood: columns and their kinds, classes, split, edges, warnings. Numbers, booleans,
     categories, dates and texts become features; no label is looked at for it. Columns of the edges are read in the
     same way and stay with them; edges with the same ends and different values are all kept. DIR is then what
     `se-gnn train` takes.
     """
+    from se_gnn.apps.cli.kinds import edge_tables, id_columns, node_tables
     from se_gnn.apps.cli.output_folder import check_import_folder
     from se_gnn.datasets import tables
     from se_gnn.datasets.tables.importing import ABOUT, EDGE_TABLE, TABLE, check_no_warnings
     from se_gnn.graph.store import ARRAYS, NAMES
 
     check_import_folder(out, (ARRAYS, NAMES, TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
+    kinds = node_tables(nodes)
+    columns = id_columns(id, kinds)
     settings = tables.ImportSettings(
-        id=id,
+        id=id if columns is None else next(iter(columns.values())),
         label=label,
         source=source,
         target=target,
         split=split,
+        split_by_time=split_by_time,
         caption=caption,
         train_share=train_share,
         val_share=val_share,
@@ -149,7 +174,16 @@ def import_tables(
         edge_kinds=_kinds(edge_kind),
         until=until,
     )
-    imported = tables.import_tables(nodes, edges, settings, like=None if like is None else _graph_of(like))
+    imported: tables.Imported | tables.ImportedKinds
+    if kinds is None:
+        known = None if like is None else _graph_of(like)
+        imported = tables.import_tables(nodes[0], _one(edges), settings, like=known)
+    elif like is not None:
+        raise InputError(
+            "--like is for one kind of nodes; import the tables of all kinds with the same options instead"
+        )
+    else:
+        imported = tables.import_kinds(kinds, edge_tables(edges), settings, ids=columns)
     say(imported.summary.to_json() if as_json else str(imported.summary))
     if strict:
         check_no_warnings(imported.summary)
@@ -174,6 +208,15 @@ def _graph_of(folder: Path) -> AttributedGraph:
     if not holds_graph(folder):
         raise InputError(f"--like {folder} is neither a model folder nor the folder of a graph")
     return load_graph(folder)
+
+
+def _one(edges: list[str]) -> str:
+    if len(edges) > 1:
+        raise InputError(
+            f"--edges is given {len(edges)} times, but --nodes has one table; say the kind of the nodes, as in "
+            "--nodes paper=FILE, or give the type of an edge in a column: --edge-type COLUMN"
+        )
+    return edges[0]
 
 
 def _names(given: list[str] | None) -> list[str]:

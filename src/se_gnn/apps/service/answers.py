@@ -20,6 +20,7 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.palette import class_style
 from se_gnn.report.predictions import PARTS
 from se_gnn.similarity import ComparisonPlan, compare_with_matches, vote_weights
+from se_gnn.similarity.carried import compared_graphs
 
 MOST_MATCHES = 200
 
@@ -147,15 +148,14 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     """How similar two nodes are, and which edges were matched."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.config.similarity
-    reach = settings.hops, settings.max_edges
-    target, beside = (local_graphs(trained.graph, np.array([node]), *reach) for node in (one, other))
-    plan = ComparisonPlan.build(trained.graph.edges, target, beside, settings)
+    target, beside = (compared_graphs(trained.graph, np.array([node]), settings) for node in (one, other))
+    plan = ComparisonPlan.build(trained.graph.edges, target, beside, settings, trained.voter.carried)
     found, matching, _ = compare_with_matches(trained.embeddings, plan)
     rows = matching.rows(0)
     values = matching.similarity[rows, 0]
-    known = np.flatnonzero(np.isfinite(values))
-    best = known[np.argsort(-values[known], kind="stable")][:MOST_MATCHES]
     matched = matching.matched(rows, 0)
+    known = np.flatnonzero(matched >= 0)
+    best = known[np.argsort(-values[known], kind="stable")][:MOST_MATCHES]
     return models.SimilarityAnswer(
         one=node_of(snapshot, one),
         other=node_of(snapshot, other),

@@ -22,14 +22,12 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.files import SMALL, read_current, sha256
 from se_gnn.graph import AttributedGraph
-from se_gnn.memory.unlike import MOST as MOST_KNOWN
-from se_gnn.memory.unlike import unlike
+from se_gnn.memory.unlike import unlike_of_all
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.folder import MANIFEST, load_model
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
-MOST_JUDGED = 50_000_000  # similarities to known nodes that are computed to judge who has no answer
 
 _log = logging.getLogger("se_gnn.service")
 
@@ -72,15 +70,9 @@ class Snapshot:
         table = NodeTable(self.graph, self.prediction)
         table.place(placed.points)
         self.table, self.map = table, placed
-        self._judge(table)
-
-    def _judge(self, table: NodeTable) -> None:
-        """Tell nodes that are too unlike anything known; on a graph that is too large for it nobody is told."""
-        known = min(MOST_KNOWN, len(self.graph.train) + len(self.graph.val))
-        if self.graph.num_nodes * known <= MOST_JUDGED:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of too few nodes for a threshold: then every node has an answer
-                table.judge(unlike(self.trained).no_answer)
+        judged = unlike_of_all(self.trained)
+        if judged is not None:
+            table.judge(judged.no_answer)
 
 
 class Store:

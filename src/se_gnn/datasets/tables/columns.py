@@ -37,6 +37,20 @@ def fit_columns(table: Table, names: Sequence[str], settings: ImportSettings, ed
 
     Where no column says anything about a node, the edges around it do: how many there are, and in how many triangles.
     """
+    found = fit_attributes(table, names, settings)
+    if found.columns:
+        return found
+    fitted, features = _fit_structure(table, edges)
+    told = (
+        f"{table.name} has no column that says something about a node; features are taken from the edges around it: "
+        + ", ".join(column.name for column in fitted)
+    )
+    summaries = [ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in fitted]
+    return NodeColumns(fitted, features, (*found.summaries, *summaries), (*found.warnings, told))
+
+
+def fit_attributes(table: Table, names: Sequence[str], settings: ImportSettings) -> NodeColumns:
+    """Fit an encoding of each column that says something about a node; there may be none, and no features then."""
     check_kinds(table, settings.kinds, names)
     columns: list[Column] = []
     blocks: list[Features] = []
@@ -62,15 +76,8 @@ def fit_columns(table: Table, names: Sequence[str], settings: ImportSettings, ed
                 name=name, kind=column.kind, num_features=column.size, missing=missing, note=_note(column, parsed)
             )
         )
-    if columns:
-        return NodeColumns(tuple(columns), join_features(blocks), tuple(summaries), tuple(warnings))
-    fitted, features = _fit_structure(table, edges)
-    warnings.append(
-        f"{table.name} has no column that says something about a node; features are taken from the edges around it: "
-        + ", ".join(column.name for column in fitted)
-    )
-    summaries += [ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in fitted]
-    return NodeColumns(fitted, features, tuple(summaries), tuple(warnings))
+    features = join_features(blocks) if blocks else np.empty((len(table), 0), np.float32)
+    return NodeColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
 
 
 def leak_warnings(fitted: NodeColumns, labels: IntArray, train: IntArray, seed: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""When an edge came to be, in seconds since 1970, UTC: from dates as tables write them, or from Unix seconds."""
+"""When an edge came to be, or a node, in seconds since 1970, UTC: from dates as tables write them, or Unix seconds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.edge_values import NO_TIME
 
 LATEST = 100_000_000_000  # seconds, in the year 5138: what lies beyond is counted in something smaller than seconds
+
+
+def first_times(pairs: IntArray, times: IntArray, num_nodes: int) -> IntArray:
+    """Time of the first dated edge of each node, [N]; `NO_TIME` where it has none.
+
+    >>> first_times(np.array([[0, 1], [1, 2]]), np.array([7, 5]), 4)[:3].tolist()
+    [7, 5, 5]
+    """
+    first = np.full(num_nodes, np.iinfo(np.int64).max)
+    dated = times != NO_TIME
+    for end in (0, 1):
+        np.minimum.at(first, pairs[dated, end], times[dated])
+    return np.where(first == np.iinfo(np.int64).max, NO_TIME, first)
 
 
 def read_times(table: Table, name: str, reading: Reading) -> IntArray:

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from se_gnn.datasets.split import Split, split_stratified
+from se_gnn.datasets.split import Split, split_by_time, split_stratified
 from se_gnn.datasets.tables.columns import NodeColumns, encode_like, fit_columns, leak_warnings
 from se_gnn.datasets.tables.edge_rows import distinct_edges, edge_values, until_date
+from se_gnn.datasets.tables.edge_times import first_times, read_times
 from se_gnn.datasets.tables.edges import Edges, read_edges
 from se_gnn.datasets.tables.nodes import read_captions, read_ids, read_labels, read_split
 from se_gnn.datasets.tables.raw import raw_table
@@ -26,11 +27,13 @@ from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_
 from se_gnn.graph import UNKNOWN, AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.columns import StructureColumn
+from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.store import graph_files, load_graph
 
 TABLE = "nodes.parquet"
 EDGE_TABLE = "edges.parquet"  # where edges carry values
 ABOUT = "import.json"
+FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
 
 
@@ -137,11 +140,11 @@ def import_tables(
     ids = read_ids(node_table, given.id)
     classes = None if like is None else like.class_names
     labels = read_labels(node_table, given.label, given.reading, classes, merge=given.merge_classes)
-    parts = _split(node_table, given, labels.classes, like, ids.to_pylist())
     found = read_edges(
         edge_table, given.source, given.target, ids, nodes=node_table.name, drop_dangling=given.drop_dangling
     )
     found, later = until_date(edge_table, found, given.of_edges, given.until)
+    parts = _split(node_table, given, labels.classes, like, ids.to_pylist(), (edge_table, found))
     ends = (given.source, given.target)
     distinct, merged = distinct_edges(edge_table, found, given.of_edges, ends, like, len(ids))
     of_edges = edge_values(edge_table, distinct, given.of_edges, ends, like)
@@ -173,7 +176,7 @@ def import_tables(
         test=parts.test,
     )
     graph = _with_calibration_of(like, graph if merged is None else dataclasses.replace(graph, merged=merged))
-    warnings = [*labels.warnings, *_label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
+    warnings = [*labels.warnings, *label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
     summary = _summary(graph, node_table, edge_table, given, fitted, found, _how_split(given, like), tuple(warnings))
@@ -192,7 +195,12 @@ def check_no_warnings(summary: Summary) -> None:
 
 
 def _split(
-    table: Table, settings: ImportSettings, labels: IntArray, like: AttributedGraph | None, names: list[str]
+    table: Table,
+    settings: ImportSettings,
+    labels: IntArray,
+    like: AttributedGraph | None,
+    names: list[str],
+    edges: tuple[Table, Edges],
 ) -> Split:
     """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
@@ -200,6 +208,10 @@ def _split(
     """
     if settings.split is not None:
         return read_split(table, settings.split, labels)
+    if like is None and settings.split_by_time is not None:
+        times = _node_times(table, settings, edges, len(labels))
+        train_share, val_share, most = settings.train_share, settings.val_share, settings.max_train
+        return split_by_time(labels, times, train=train_share, val=val_share, most=most, unknown=NO_TIME)
     if like is None:
         generator = np.random.default_rng(settings.seed)
         train_share, val_share = settings.train_share, settings.val_share
@@ -209,6 +221,21 @@ def _split(
     if not len(train):
         return Split(known, np.empty(0, np.int64), np.empty(0, np.int64))
     return Split(train, val, np.setdiff1d(known, np.concatenate([train, val, held])))
+
+
+def _node_times(table: Table, settings: ImportSettings, edges: tuple[Table, Edges], num_nodes: int) -> IntArray:
+    """When each node came to be: by a column of its table, or by its first edge."""
+    column = settings.split_by_time
+    assert column is not None
+    if column in table.columns:
+        return read_times(table, column, settings.reading)
+    if column != FIRST_EDGE:
+        table.check_has(column)
+    if settings.edge_time is None:
+        raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with the dates")
+    edge_table, found = edges
+    times = read_times(edge_table, settings.edge_time, settings.reading)[found.rows]
+    return first_times(found.pairs, times, num_nodes)
 
 
 def _known_before(like: AttributedGraph, part: str, nodes: IntArray, names: list[str]) -> IntArray:
@@ -232,11 +259,16 @@ def _how_split(settings: ImportSettings, like: AttributedGraph | None) -> str:
         return f"column {settings.split!r}"
     if like is not None:
         return "those who voted before vote"
+    if settings.split_by_time is not None:
+        edges = settings.split_by_time == FIRST_EDGE
+        what = "first edge of each node" if edges else f"column {settings.split_by_time!r}"
+        return f"by time, the latest test: {what}"
     most = f", at most {settings.max_train:,} of a class" if settings.max_train else ""
     return f"drawn by class with seed {settings.seed}{most}"
 
 
-def _label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
+def label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
+    """Classes with so few labeled nodes that a vote for them rests on chance."""
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     if like is not None and not len(graph.train):
         return ["no node is labeled: nobody can vote; a table for prediction holds the labeled nodes, too"]
@@ -264,25 +296,33 @@ def _summary(
     columns = [by_name.get(name) or ColumnSummary(name=name, kind=known[name]) for name in nodes.columns]
     columns = [_with_caption(column) if column.name == settings.caption else column for column in columns]
     columns += [column for column in fitted.summaries if column.kind == StructureColumn.kind]
+    return graph_summary(
+        graph,
+        nodes_table=nodes.name,
+        edges_table=edges.name,
+        columns=tuple(columns),
+        unused_edge_columns=_unused(graph, edges, settings),
+        split=how,
+        edges_given=found.given,
+        edges_dangling=found.dangling,
+        warnings=warnings,
+    )
+
+
+def graph_summary(graph: AttributedGraph, **known: Any) -> Summary:
+    """What can be counted in a graph, besides what is known of its tables."""
     counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
     share, chance = homophily(graph)
     return Summary(
-        nodes_table=nodes.name,
-        edges_table=edges.name,
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
-        columns=tuple(columns),
-        unused_edge_columns=_unused(graph, edges, settings),
         directed=graph.edge_values is not None and graph.edge_values.direction is not None,
         parallel=graph.num_edges - len(np.unique(graph.edges, axis=0)) if graph.edge_values is not None else 0,
         classes=dict(zip(graph.class_names, counts.tolist())),
         unlabeled=int((graph.labels == UNKNOWN).sum()),
-        split=how,
         num_train=len(graph.train),
         num_val=len(graph.val),
         num_test=len(graph.test),
-        edges_given=found.given,
-        edges_dangling=found.dangling,
         edges_duplicate=graph.merged.duplicates,
         edges_reciprocal=graph.merged.reciprocal,
         self_loops=graph.merged.self_loops,
@@ -292,7 +332,7 @@ def _summary(
         degree_max=int(graph.degrees.max()),
         homophily=share,
         homophily_by_chance=chance,
-        warnings=warnings,
+        **known,
     )
 
 

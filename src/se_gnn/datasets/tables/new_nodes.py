@@ -54,6 +54,11 @@ def read_new_nodes(
         missing: words that mean "no value".
         separator: between the columns of a CSV file; None: found out.
     """
+    if graph.node_kinds is not None:
+        raise InputError(
+            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_kind_names)}): give new nodes as arrays, "
+            "SEGNNClassifier.extend(features, edges, node_kinds=...) in Python"
+        )
     if graph.columns is None:
         raise InputError(
             f"{graph.name} was not imported from tables, so that rows of a table cannot be encoded: give the features "

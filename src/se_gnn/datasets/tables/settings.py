@@ -40,6 +40,8 @@ class ImportSettings:
         source: column of the edge table with one end.
         target: column of the edge table with the other end.
         split: column of the node table that says train, val, test or nothing; None: the split is drawn.
+        split_by_time: column of the node table with a date, by which the earliest labeled nodes train, the next ones
+            validate and the latest test; or ``edges``: the date of a node is that of its first edge.
         caption: column of the node table with what people see for a node; None: they see its id.
         train_share: share of the labeled nodes of each class that a drawn split gives to training.
         val_share: the same for validation.
@@ -71,6 +73,7 @@ class ImportSettings:
     source: str = "source"
     target: str = "target"
     split: str | None = None
+    split_by_time: str | None = None
     caption: str | None = None
     train_share: float = 0.6
     val_share: float = 0.2
@@ -108,6 +111,8 @@ class ImportSettings:
             raise InputError(f"id, label and split must be different columns, got {', '.join(map(repr, self.taken))}")
         if self.source == self.target:
             raise InputError(f"source and target must be different columns, got {self.source!r} twice")
+        if self.split is not None and self.split_by_time is not None:
+            raise InputError("split and split_by_time are two ways to split: give one of them")
         if self.until is not None and self.edge_time is None:
             raise InputError(f"until {self.until!r} needs edge_time, the column of the edge table with the dates")
         both = next((name for name in self.keep if name in (*self.taken, *self.ignore)), None)

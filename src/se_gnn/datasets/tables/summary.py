@@ -65,6 +65,7 @@ class Summary:
     edge_columns: tuple[ColumnSummary, ...] = ()
     parallel: int = 0  # edges that have the same ends as one before them
     edges_later: int = 0  # left out: after the last date
+    node_kinds: dict[str, int] | None = None  # where there are several
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -77,6 +78,8 @@ class Summary:
     def __str__(self) -> str:
         lines = [f"{self.nodes_table}: {self.num_nodes:,} nodes, {self.num_features:,} features from these columns:"]
         lines += _column_lines(self.columns)
+        if self.node_kinds is not None:
+            lines += _item("kinds", ", ".join(f"{kind}: {count:,}" for kind, count in self.node_kinds.items()))
         labeled = sum(self.classes.values())
         lines += _item("classes", _classes(self.classes, labeled))
         if self.unlabeled:

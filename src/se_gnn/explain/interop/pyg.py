@@ -45,6 +45,11 @@ class SEGNNModule(nn.Module):
 
     def __init__(self, trained: TrainedModel) -> None:
         super().__init__()
+        if trained.graph.edge_values is not None:
+            raise InputError(
+                f"SEGNNModule must have a graph whose edges carry nothing but their ends, {trained.graph.name} has "
+                f"edges with {', '.join(trained.graph.edge_values.carried)}: use Explainer and Explanation.to_pyg"
+            )
         self.trained = trained
         self.model: SEGNN = trained.model
         # PyG sets its masks on layers of this kind, and counts them to know how far a node sees

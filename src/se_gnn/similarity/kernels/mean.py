@@ -20,8 +20,8 @@ from se_gnn.similarity.kernels.one_way import OneWay, Rows
 
 
 def edge_mean(best: Tensor, way: OneWay) -> Tensor:
-    """P M, [Q, L] to [T, L], with a gradient to ``best``; 0 for a node without edges."""
-    mean: Tensor = _EdgeMean.apply(best, way)  # type: ignore[no-untyped-call]
+    """P M, [Q, L] to [T, L], with a gradient to ``best``; 0 for a node without edges. P has the weights of ``way``."""
+    mean: Tensor = _EdgeMean.apply(way.weighted(best), way)  # type: ignore[no-untyped-call]
     return mean
 
 

@@ -84,7 +84,7 @@ def _streamed(matcher: _Matcher, way: OneWay, budget: int) -> Tensor:
     sums = RunningSums(way.rows(torch.device("cpu")), num_local)
     for part in tiles(num_queries, step, unit="edge"):
         best, _ = matcher.match(part.start, part.stop)
-        sums.add(torch.from_numpy(best))
+        sums.add(way.weighted(torch.from_numpy(best), part.start))
     return sums.mean()
 
 

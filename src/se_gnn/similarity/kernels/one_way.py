@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import Int32Array, IntArray
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.kernels.plan import MatchPlan
 
@@ -25,10 +25,15 @@ class Rows:
     sizes: Tensor  # [T, 1], as numbers to divide by; 1 where there is no row
 
     @classmethod
-    def of(cls, ptr: IntArray, columns: IntArray | Int32Array, device: torch.device) -> Rows:
-        """Take over index arrays."""
+    def of(
+        cls, ptr: IntArray, columns: IntArray | Int32Array, device: torch.device, weights: FloatArray | None = None
+    ) -> Rows:
+        """Take over index arrays; with ``weights`` of the rows of the matrix, sizes are sums of them."""
         kind = np.int32 if len(columns) < 2**31 else np.int64  # PyTorch wants one type for both
         sizes = np.maximum(np.diff(ptr), 1).astype(np.float32)[:, None]
+        if weights is not None:
+            total = weight_sums(ptr, columns, weights)
+            sizes = np.where(total > 0, total, 1).astype(np.float32)[:, None]
         arrays = (ptr.astype(kind), columns.astype(kind), sizes)
         return cls(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
 
@@ -48,19 +53,28 @@ class OneWay:
     ptr: IntArray
     columns: Int32Array
     answer_sizes: IntArray
+    weights: FloatArray | None = None  # [Q], how much each query counts in the mean; None: all alike
     _rows: dict[torch.device, Rows] = field(default_factory=dict, init=False, repr=False)
     _flipped: dict[torch.device, Rows] = field(default_factory=dict, init=False, repr=False)
     _with_edges: dict[torch.device, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def build(cls, edges: IntArray, asking: LocalGraphs, answering: LocalGraphs) -> OneWay:
-        """Plan the matching of the edges of ``asking`` in ``answering``."""
+    def build(
+        cls, edges: IntArray, asking: LocalGraphs, answering: LocalGraphs, weights: FloatArray | None = None
+    ) -> OneWay:
+        """Plan the matching of the edges of ``asking`` in ``answering``; ``weights`` are those of all edges, [E]."""
         queries = asking.union()
-        return cls(MatchPlan.build(edges, queries, answering), asking.ptr, asking.positions(queries), answering.sizes)
+        return cls(
+            MatchPlan.build(edges, queries, answering),
+            asking.ptr,
+            asking.positions(queries),
+            answering.sizes,
+            None if weights is None else weights[queries],
+        )
 
     def answering(self, low: int, high: int) -> OneWay:
         """With the nodes that answer from ``low`` to ``high`` alone."""
-        part = OneWay(self.matching.block(low, high), self.ptr, self.columns, self.answer_sizes[low:high])
+        part = OneWay(self.matching.block(low, high), self.ptr, self.columns, self.answer_sizes[low:high], self.weights)
         part._rows.update(self._rows)
         return part
 
@@ -69,7 +83,26 @@ class OneWay:
         queries, columns = np.unique(self.columns[self.ptr[low] : self.ptr[high]], return_inverse=True)
         ptr = self.ptr[low : high + 1] - self.ptr[low]
         part = self.matching.of_queries(queries.astype(np.int64))
-        return OneWay(part, ptr, columns.astype(np.int32), self.answer_sizes)
+        weights = None if self.weights is None else self.weights[queries]
+        return OneWay(part, ptr, columns.astype(np.int32), self.answer_sizes, weights)
+
+    @property
+    def num_queries(self) -> int:
+        """Q."""
+        return self.matching.num_queries
+
+    def sums(self) -> FloatArray:
+        """What the edges of each node that asks count together, [T]."""
+        if self.weights is None:
+            return np.diff(self.ptr).astype(np.float32)
+        return weight_sums(self.ptr, self.columns, self.weights)
+
+    def weighted(self, best: Tensor, low: int = 0) -> Tensor:
+        """Best similarities of the queries from ``low`` on, each times its weight."""
+        if self.weights is None:
+            return best
+        weights = self.weights[low : low + len(best), None]
+        return best * torch.from_numpy(weights).to(best.device, best.dtype)
 
     def defined(self, device: torch.device) -> Tensor:
         """Where both nodes have edges, [T, L], on a device."""
@@ -84,7 +117,7 @@ class OneWay:
     def rows(self, device: torch.device) -> Rows:
         """The queries of each node that asks, on a device; moved there once."""
         if device not in self._rows:
-            self._rows[device] = Rows.of(self.ptr, self.columns, device)
+            self._rows[device] = Rows.of(self.ptr, self.columns, device, self.weights)
         return self._rows[device]
 
     def flipped(self, device: torch.device) -> Rows:
@@ -95,3 +128,9 @@ class OneWay:
             ptr = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=self.matching.num_queries))])
             self._flipped[device] = Rows.of(ptr, owners[order], device)
         return self._flipped[device]
+
+
+def weight_sums(ptr: IntArray, columns: IntArray | Int32Array, weights: FloatArray) -> FloatArray:
+    """The sum of the weights of each t, each in the order of its edges, [T]."""
+    owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    return np.bincount(owners, weights[columns], minlength=len(ptr) - 1).astype(np.float32)

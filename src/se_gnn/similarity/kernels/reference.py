@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -90,6 +91,68 @@ def structure_similarity(
         total = total + similarity(edge_vector(h, edge), edge_vector(h, others[match]), measure)
     there = total / len(own)
     return (there + structure_similarity(h, others, own, measure)) / 2 if both else there
+
+
+class RichEdge(NamedTuple):
+    """An edge of a local graph with what it carries."""
+
+    ends: Edge
+    part: int = 0  # by its role seen from the center and its type: it matches only edges of the same part
+    weight: float = 1.0  # how much it counts in the mean
+    term: Tensor | float = 0.0  # W a, added to the mean of its ends' points, [D]
+
+
+def edge_role(center: int, edge: Edge, direction: int, edges: Sequence[Edge]) -> int:
+    """0: no direction; 1: it leads to an end with fewer hops to the center; 2: with more; 3: both have as many."""
+    if direction == 0:
+        return 0
+    hops, reached = {center: 0}, [center]
+    for node in reached:
+        for u, v in edges:
+            for here, there in ((u, v), (v, u)):
+                if here == node and there not in hops:
+                    hops[there] = hops[node] + 1
+                    reached.append(there)
+    start, end = edge if direction > 0 else (edge[1], edge[0])
+    return 1 if hops[end] < hops[start] else 2 if hops[end] > hops[start] else 3
+
+
+def rich_edge_vector(points: Tensor, edge: RichEdge) -> Tensor:
+    """e_ij = (h_i + h_j) / 2 + W a_ij, [D]."""
+    return edge_vector(points, edge.ends) + edge.term
+
+
+def rich_match(points: Tensor, edge: RichEdge, others: Sequence[RichEdge], measure: MeasureName) -> tuple[Tensor, int]:
+    """Similarity of an edge with the best edge of its part, and which one that is.
+
+    Where there is none, the similarity with its own opposite, and -1.
+    """
+    own = rich_edge_vector(points, edge)
+    found = [
+        (similarity(own, rich_edge_vector(points, other), measure), i)
+        for i, other in enumerate(others)
+        if other.part == edge.part
+    ]
+    if not found:
+        return similarity(own, -own, measure), -1
+    return max(found, key=lambda one: (float(one[0].detach()), -one[1]))
+
+
+def rich_structure_similarity(
+    points: Tensor, own: Sequence[RichEdge], others: Sequence[RichEdge], measure: MeasureName, *, both: bool = False
+) -> Tensor:
+    """As :func:`structure_similarity`, of edges that carry something: the weighted mean over the best of each part.
+
+    ``points`` are what the measure compares, [N, D]: h itself, or h of length 1 where lengths do not count and edges
+    have terms.
+    """
+    if not own or not others:
+        return torch.tensor(-torch.inf, dtype=points.dtype)
+    total = torch.zeros((), dtype=points.dtype)
+    for edge in own:
+        total = total + edge.weight * rich_match(points, edge, others, measure)[0]
+    there = total / sum(edge.weight for edge in own)
+    return (there + rich_structure_similarity(points, others, own, measure)) / 2 if both else there
 
 
 def overall_similarity(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:

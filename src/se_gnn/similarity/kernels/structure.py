@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.kernels.in_parts import PartedWay, floor
 from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.mean import edge_mean, weighted_edge_mean
 from se_gnn.similarity.kernels.numba_cpu import CpuKernel
@@ -27,14 +28,16 @@ from se_gnn.similarity.memory import memory_budget
 if TYPE_CHECKING:
     from se_gnn.similarity.plan import ComparisonPlan
 
+Way = OneWay | PartedWay
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeMatching:
     r"""Best matches of the distinct edges of all nodes that ask, by the edges' ids: what explanations are read from.
 
     Shapes:
-        - **edge_ids** (ascending): :math:`(Q,)`
-        - **similarity**, **matched_ids** (-1 where a local graph has no edge): :math:`(Q, L)`
+        - **edge_ids** (ascending, within each part where edges have parts): :math:`(Q,)`
+        - **similarity**, **matched_ids** (-1 where a local graph has no edge that may match): :math:`(Q, L)`
         - **ptr:** :math:`(T + 1,)`, **columns** (rows of a node's edges): :math:`(\sum_t |E_t|,)`
     """
 
@@ -50,6 +53,18 @@ class EdgeMatching:
         plan = way.matching
         ids = np.append(plan.key_ids, -1).astype(np.int32)  # no winner, -1, is the last
         return cls(plan.query_ids, best.cpu().numpy(), ids[winners.cpu().numpy()], way.ptr, way.columns)
+
+    @classmethod
+    def of_parts(cls, way: PartedWay, parts: list[EdgeMatching]) -> EdgeMatching:
+        """The queries of all parts one under the other: an edge has a row for each part that it has."""
+        width = len(way.answer_sizes)
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *(part.edge_ids for part in parts)]),
+            np.concatenate([np.empty((0, width), np.float32), *(part.similarity for part in parts)]),
+            np.concatenate([np.empty((0, width), np.int32), *(part.matched_ids for part in parts)]),
+            way.ptr,
+            way.columns,
+        )
 
     def rows(self, i: int) -> Int32Array:
         """Where the edges of the i-th node stand, in the order of their ids, [M]."""
@@ -68,12 +83,14 @@ def structure_similarity(
 
     With ``edge_weights``, [E], each edge counts with its weight in the mean.
     """
+    h = plan.vectors(h)
     if edge_weights is not None or (h.requires_grad and torch.is_grad_enabled()):
         forward = _learned(h, plan.forward, plan.measure, edge_weights)
         back = None if plan.backward is None else _learned(h, plan.backward, plan.measure, edge_weights)
     else:
-        budget = memory_budget(max_memory, h.device)
-        forward, back = _kernel_for(h).means(h.detach(), plan.forward, plan.backward, plan.measure, budget)
+        forward, back = _means(
+            h.detach(), plan.forward, plan.backward, plan.measure, memory_budget(max_memory, h.device)
+        )
     return _both_ways(plan, forward, back)
 
 
@@ -84,13 +101,13 @@ def structure_with_matches(
 
     With ``keep_back`` those of the labeled nodes' edges as well, where both directions count.
     """
-    h = h.detach()
+    h = plan.vectors(h).detach()
     forward, matching = _kept(h, plan.forward, plan.measure)
     back, matching_back = None, None
     if plan.backward is not None and keep_back:
         back, matching_back = _kept(h, plan.backward, plan.measure)
     elif plan.backward is not None:
-        back, _ = _kernel_for(h).means(h, plan.backward, None, plan.measure, memory_budget(max_memory, h.device))
+        back, _ = _means(h, plan.backward, None, plan.measure, memory_budget(max_memory, h.device))
     return _both_ways(plan, forward, back), matching, matching_back
 
 
@@ -134,14 +151,41 @@ class _MatchEdges(torch.autograd.Function):
         return _kernel_for(h).pull_back(h.detach(), ctx.plan, ctx.measure, best, winners, grad), None, None
 
 
-def _learned(h: Tensor, way: OneWay, measure: Measure, edge_weights: Tensor | None) -> Tensor:
+def _means(
+    h: Tensor, forward: Way, backward: Way | None, measure: Measure, budget: int
+) -> tuple[Tensor, Tensor | None]:
+    """The mean of Eq. (6) there, [T, L], and back, [L, T]; no gradients."""
+    kernel = _kernel_for(h)
+    if isinstance(forward, OneWay) and not isinstance(backward, PartedWay):
+        return kernel.means(h, forward, backward, measure, budget)
+    there, back = (
+        way.joined(h, [kernel.means(h, one, None, measure, budget)[0] for one in way.ways], measure)
+        if isinstance(way, PartedWay)
+        else None
+        for way in (forward, backward)
+    )
+    assert there is not None
+    return there, back
+
+
+def _learned(h: Tensor, way: Way, measure: Measure, edge_weights: Tensor | None) -> Tensor:
+    if isinstance(way, PartedWay):
+        return way.joined(h, [_learned(h, one, measure, edge_weights) for one in way.ways], measure)
     best, _ = match_edges(h, way.matching, measure)  # [Q, L]
     if edge_weights is None:
         return edge_mean(best, way)
     return weighted_edge_mean(best, way, edge_weights[torch.from_numpy(way.matching.query_ids).to(h.device)])
 
 
-def _kept(h: Tensor, way: OneWay, measure: Measure) -> tuple[Tensor, EdgeMatching]:
+def _kept(h: Tensor, way: Way, measure: Measure) -> tuple[Tensor, EdgeMatching]:
+    if isinstance(way, PartedWay):
+        means, parts = [], []
+        for one in way.ways:
+            best, winners = _kernel_for(h).match(h, one.matching, measure)
+            means.append(edge_mean(best, one))
+            best = torch.where(winners >= 0, best, floor(h, one, measure)[:, None])
+            parts.append(EdgeMatching.of(one, best, winners))
+        return way.joined(h, means, measure), EdgeMatching.of_parts(way, parts)
     best, winners = _kernel_for(h).match(h, way.matching, measure)
     return edge_mean(best, way), EdgeMatching.of(way, best, winners)
 

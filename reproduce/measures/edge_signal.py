@@ -1,0 +1,48 @@
+"""The default on a generated graph in which one thing that edges carry tells the classes apart, with or without it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from reproduce.job import Job
+from se_gnn.config import Config
+from se_gnn.datasets.edge_signal import edge_signal_graph
+from se_gnn.explain import Explainer
+from se_gnn.training import train
+
+EXPLAINED = 20  # test nodes whose explanations are looked at
+
+
+def measure(job: Job, device: str) -> dict[str, Any]:
+    """Test accuracy, and the share of the nearest labeled node's matches that carry what the edge carries."""
+    settings = job.series.settings
+    graph = edge_signal_graph(settings["signal"], seed=job.seed)
+    if not settings["carried"]:
+        graph = dataclasses.replace(graph, edge_values=None)
+    trained = train(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
+    figures: dict[str, Any] = {"accuracy": trained.predict(graph.test).accuracy(graph.labels)}
+    if settings["carried"]:
+        figures["alike"] = _alike(Explainer(trained), graph.test[:EXPLAINED].tolist())
+    return figures
+
+
+def _alike(explainer: Explainer, nodes: list[int]) -> float:
+    """Of the edges at some nodes, the share that is matched with an edge that carries the same, or nearly so."""
+    shares = []
+    for node in nodes:
+        explanation = explainer.explain(node, 1)
+        matches, graph = explanation.neighbors[0].matches, explanation.graph
+        assert matches is not None
+        assert graph.edge_values is not None
+        own = matches.matched & (graph.edges[matches.edge_ids] == node).any(axis=1)
+        values = graph.edge_values
+        for carried in (values.direction, values.kind, values.weight, values.attributes):
+            if carried is not None:
+                one, other = (
+                    carried[ids[own]].astype(np.float64).reshape(-1) for ids in (matches.edge_ids, matches.matched_ids)
+                )
+                shares.append(float((np.abs(one - other) <= 0.5 * carried.std()).mean()) if len(one) else 0.0)
+    return float(np.mean(shares))

@@ -1,0 +1,96 @@
+r"""What a node reads of its own edges, beside its attributes: how many of each direction and type, and what they carry.
+
+Of its edges of each side (outgoing, incoming; one side where edges have no direction) a node reads, for each type, the
+logarithm of one plus their number, and of one plus their weights (in units of the mean weight); and for each side the
+mean of each attribute, 0 where there are no such edges. Without weights, all of it follows from the node's own edges.
+Shapes: N nodes, E edges, S columns, A attributes of edges.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from se_gnn.config import EncoderConfig
+from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntArray
+from se_gnn.graph.edge_values import EdgeValues
+
+
+class EdgeColumn(NamedTuple):
+    """A column of what nodes read of their edges: its name, and whether it is a logarithm of one plus an amount."""
+
+    name: str
+    amount: bool
+
+
+def encoder_features(graph: AttributedGraph, config: EncoderConfig) -> Features:
+    """The attributes X, and beside them what a node reads of its own edges where the settings say so, [N, F + S]."""
+    columns = own_edge_columns(graph, config)
+    if not columns:
+        return graph.features
+    read = own_edges(graph)
+    if isinstance(graph.features, np.ndarray):
+        return np.concatenate([graph.features, read], axis=1)
+    return sp.csr_array(sp.hstack([graph.features, sp.csr_array(read)], format="csr"), dtype=np.float32)
+
+
+def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[EdgeColumn, ...]:
+    """The columns that are read beside those of the nodes, S of them."""
+    values = graph.edge_values
+    if values is None or not config.read_edges:
+        return ()
+    sides = ("",) if values.direction is None else (" out", " in")
+    weight = dict(values.names).get("weight", "weight")
+    found = []
+    for side in sides:
+        kinds = [f"{kind}{side}" for kind in values.kind_names or ("edges",)]
+        found += [EdgeColumn(kind, True) for kind in kinds]  # how many
+        if values.weight is not None:
+            found += [EdgeColumn(f"{weight}, {kind}", True) for kind in kinds]
+        if values.attributes is not None:
+            found += [EdgeColumn(f"{name}, mean{side}", False) for name in values.names_of_attributes]
+    return tuple(found)
+
+
+def own_edges(graph: AttributedGraph) -> FloatArray:
+    """The values of those columns, [N, S]."""
+    values = graph.edge_values
+    assert values is not None
+    u, v = graph.edges[:, 0], graph.edges[:, 1]
+    if values.direction is None:
+        every = np.arange(graph.num_edges)
+        sides = [(np.concatenate([every, every]), np.concatenate([u, v]))]
+    else:
+        leading, back = np.flatnonzero(values.direction >= 0), np.flatnonzero(values.direction <= 0)
+        sides = [
+            (np.concatenate([leading, back]), np.concatenate([ends[leading], others[back]]))
+            for ends, others in ((u, v), (v, u))
+        ]
+    return np.concatenate([_side(values, graph.num_nodes, *side) for side in sides], axis=1)
+
+
+def _side(values: EdgeValues, num_nodes: int, ids: IntArray, nodes: IntArray) -> FloatArray:
+    """What nodes read of some of their edges: ``nodes[i]`` reads the edge ``ids[i]``, [N, .]."""
+    kinds = max(1, values.num_kinds)
+    place = nodes * kinds + (0 if values.kind is None else values.kind[ids])
+
+    def summed(amounts: FloatArray | None) -> FloatArray:
+        return np.bincount(place, amounts, minlength=num_nodes * kinds).reshape(num_nodes, kinds).astype(np.float32)
+
+    counts = summed(None)
+    found = [np.log1p(counts)]
+    if values.weight is not None:
+        found.append(np.log1p(summed(relative_weights(values.weight)[ids])))
+    if values.attributes is not None:
+        incidence = sp.csr_array((np.ones(len(ids), np.float32), (nodes, ids)), shape=(num_nodes, len(values)))
+        found.append((incidence @ values.attributes) / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    return np.concatenate(found, axis=1).astype(np.float32)
+
+
+def relative_weights(weights: FloatArray) -> FloatArray:
+    """Weights in units of their mean: an edge of mean weight counts as one without weights does."""
+    mean = float(weights.mean(dtype=np.float64)) if len(weights) else 1.0
+    relative: FloatArray = (weights / np.float32(mean)).astype(np.float32)
+    return relative

@@ -1,0 +1,72 @@
+"""An edge as people read it: where it leads, what it does, and what it carries. Shapes: E edges, A attributes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from se_gnn.explain.attributes import CLOSE, attributes_of_edges
+from se_gnn.graph import AttributedGraph
+
+ARROW, LINE = "→", "–"
+
+
+class Fact(NamedTuple):
+    """Something that an edge carries, with its value as it is shown."""
+
+    name: str
+    value: str
+
+
+class EdgeText(NamedTuple):
+    """An edge in words: "a pays b (amount 118)"."""
+
+    start: int  # node ids; of an edge without a direction the first one
+    joint: str  # the verb of its type, an arrow, or a line
+    end: int
+    facts: tuple[Fact, ...]
+
+    def joined(self, start: str, end: str) -> str:
+        """With names for its ends."""
+        listed = ", ".join(f"{fact.name} {fact.value}" for fact in self.facts)
+        return f"{start} {self.joint} {end}" + (f" ({listed})" if listed else "")
+
+
+def edge_text(graph: AttributedGraph, edge: int) -> EdgeText:
+    """What is said of an edge; of one that carries nothing, its two ends."""
+    u, v = graph.edges[edge].tolist()
+    values = graph.edge_values
+    if values is None:
+        return EdgeText(u, LINE, v, ())
+    direction = 0 if values.direction is None else int(values.direction[edge])
+    start, end = (v, u) if direction < 0 else (u, v)
+    facts, joint = [], LINE if direction == 0 else ARROW
+    if values.kind is not None and direction:
+        joint = values.verb(int(values.kind[edge]))
+    elif values.kind is not None:
+        facts.append(Fact("type", values.kind_names[values.kind[edge]]))
+    if values.weight is not None:
+        facts.append(Fact(dict(values.names).get("weight", "weight"), f"{values.weight[edge]:.4g}"))
+    if values.attributes is not None:
+        row = values.attributes[edge]
+        facts += [Fact(one.name, one.show(row[list(one.features)])) for one in attributes_of_edges(graph).all]
+    return EdgeText(start, joint, end, tuple(facts))
+
+
+def agreeing_facts(graph: AttributedGraph, edge: int, matched: int) -> tuple[str, ...]:
+    """What two edges carry alike: their type, a weight that differs little, attributes as those of nodes agree."""
+    values = graph.edge_values
+    if values is None:
+        return ()
+    found = []
+    if values.kind is not None and values.kind[edge] == values.kind[matched]:
+        found.append("type")
+    if values.weight is not None:
+        apart = abs(float(values.weight[edge]) - float(values.weight[matched]))
+        if apart <= CLOSE * float(values.weight.std(dtype=np.float64)):
+            found.append(dict(values.names).get("weight", "weight"))
+    if values.attributes is not None:
+        shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
+        found += [one.name for one in shared]
+    return tuple(found)

@@ -1,0 +1,154 @@
+"""Explanations of graphs whose edges carry something: what people read, the JSON, and that the numbers add up."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+from matplotlib.legend import Legend
+
+from se_gnn.config import Config
+from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes
+from se_gnn.explain.edge_text import agreeing_facts, edge_text
+from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.plot.figure import explanation_figure
+from se_gnn.plot.local_view import local_views
+from se_gnn.report.node import node_part
+
+SETTINGS = Config.preset("best").with_settings(num_nearest=4, node_weight=0.5, members=2)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """a pays b, b pays c, d refunds a, and so on; a pays b twice."""
+    edges = [[0, 1], [0, 1], [1, 2], [3, 0], [4, 5], [6, 4], [7, 4], [5, 6]]
+    values = EdgeValues(
+        direction=np.array([1, 1, 1, 1, 1, 1, 1, 0], np.int8),
+        kind=np.array([0, 0, 0, 1, 0, 1, 0, 0], np.int32),
+        kind_names=("payment", "refund"),
+        kind_verbs=("pays", "refunds"),
+        weight=np.array([1, 2, 1, 1, 1, 3, 1, 1], np.float32),
+        attributes=np.array([[118], [50], [20], [10], [120], [11], [70], [90]], np.float32),
+        attribute_names=("amount",),
+    )
+    features = np.random.default_rng(0).normal(size=(8, 3))
+    features[2, 0] = features[0, 0]  # a and c are equally old
+    return AttributedGraph.build(
+        features=features,
+        feature_names=["age", "balance", "visits"],
+        edges=edges,
+        labels=[0, 1, 0, 1, 0, -1, -1, -1],
+        class_names=["honest", "fraud"],
+        node_names=list("abcdefgh"),
+        edge_values=values,
+    )
+
+
+@pytest.fixture(scope="module")
+def explained(graph):
+    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), graph)
+    return Explainer(trained).explain(graph.node_id("a"))
+
+
+def test_an_edge_is_read_with_the_verb_of_its_type_and_what_it_carries(graph):
+    texts = [edge_text(graph, edge) for edge in range(graph.num_edges)]
+    told = [text.joined(graph.node_names[text.start], graph.node_names[text.end]) for text in texts]
+    assert told[:3] == [
+        "a pays b (weight 1, amount 118)",
+        "a pays b (weight 2, amount 50)",
+        "d refunds a (weight 1, amount 10)",
+    ]
+    assert "f – g (type payment, weight 1, amount 90)" in told  # no direction
+
+
+def test_what_two_edges_carry_alike_is_named(graph):
+    edges = {edge_text(graph, edge).joined("x", "y"): edge for edge in range(graph.num_edges)}
+    close = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x pays y (weight 1, amount 120)"])
+    assert close == ("type", "weight", "amount")
+    far = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x refunds y (weight 3, amount 11)"])
+    assert far == ()
+
+
+def test_the_sentence_names_the_best_match_and_the_edges_without_a_counterpart(explained):
+    assert "Best matched: " in explained.sentence()
+    alone = explained.neighbors[0].matches
+    told = "no counterpart of the same direction and type" in explained.sentence()
+    assert told == bool((~alone.matched).any())
+
+
+def test_every_number_follows_from_the_others(explained):
+    assert max(largest_errors(explained).values()) < 1e-5
+
+
+def test_the_json_holds_what_edges_carry_and_fits_its_schema(explained):
+    told = json.loads(explained.to_json())
+    jsonschema.validate(told, schema())
+    (first, *_) = (one for one in told["edge_values"].values() if one["facts"]["amount"] == "118")
+    assert (first["from"], first["to"], first["kind"], first["weight"]) == ("a", "b", "payment", 1.0)
+    assert first["role"] == "away from the center"
+    matches = [match for one in told["neighbors"] for match in one["matches"] or []]
+    assert all((match["matched"] is None) == (match["similarity"] == -1.0) for match in matches if not match["alike"])
+    assert any(match["matched"] is None for match in matches)
+
+
+def test_the_json_of_a_plain_graph_is_as_it_was(graph):
+    plain = AttributedGraph.build(
+        features=graph.features, edges=graph.edges, labels=graph.labels, class_names=graph.class_names
+    )
+    told = Explainer(TrainedModel(SEGNN.for_graph(plain, SETTINGS), plain)).explain(0).to_dict()
+    assert "edge_values" not in told
+    assert "edge_settings" not in told
+    assert all("alike" not in match for one in told["neighbors"] for match in one["matches"] or [])
+
+
+def test_what_a_node_reads_of_its_edges_is_among_the_shared_attributes(explained):
+    names = {one.name for some in explained.shared_attributes for one in some.attributes}
+    assert names & {"payment out", "refund in", "amount, mean out", "amount, mean in"}
+
+
+def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
+    settings = SETTINGS.with_settings(members=1, attribute_share=0.0, attribute_scaling="unit")
+    trained = TrainedModel(SEGNN.for_graph(graph, settings), graph)
+    found = shared_attributes(trained, 0, 2, top=20)
+    (age,) = (one for one in found.attributes if one.name == "age")
+    lost = []
+    for node in (0, 2):
+        features = graph.features.copy()
+        features[node, 0] = features[:, 0].mean()
+        other = TrainedModel(trained.model, dataclasses.replace(graph, features=features))
+        lost.append(found.similarity - shared_attributes(other, 0, 2).similarity)
+    assert age.effect == pytest.approx(np.mean(lost), abs=1e-5)
+
+
+def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explained):
+    figure = explanation_figure(explained, num_neighbors=2)
+    views = local_views(explained, num_neighbors=2)
+    arrows = figure.findobj(lambda artist: artist.get_gid() == "arrows")
+    directed = [int((explained.graph.edge_values.direction[view.edge_ids] != 0).sum()) for view in views]
+    assert sorted(len(one.get_paths()) for one in arrows) == sorted(count for count in directed if count)
+    texts = {text.get_text() for legend in figure.findobj(Legend) for text in legend.get_texts()}
+    assert {"payment", "refund"} <= texts
+
+
+def test_the_report_shows_arrows_types_and_what_is_alike(explained):
+    part = node_part(explained, 2)
+    assert part.kinds == {0: "payment", 1: "refund"}
+    svg = part.pictures[0].svg
+    assert svg.count('class="arrow') == int(
+        (explained.graph.edge_values.direction[part.pictures[0].view.edge_ids] != 0).sum()
+    )
+    assert "pays" in svg
+    assert "stroke-dasharray" in svg
+    assert any(
+        match.alike for row in part.edges for match in row.matches if match is not None and match.edge is not None
+    )
+
+
+def test_parallel_edges_do_not_lie_on_each_other(explained):
+    part = node_part(explained, 1)
+    lines = [line for line in part.pictures[0].svg.split("<line") if "x1" in line]
+    assert len({line.split("/>")[0] for line in lines}) == len(lines)

@@ -1,0 +1,36 @@
+"""Graphs in which only one thing that edges carry tells the classes apart: without it the model guesses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from se_gnn.config import Config
+from se_gnn.datasets.edge_signal import edge_signal_graph
+from se_gnn.errors import InputError
+from se_gnn.training.train import train
+
+SETTINGS = Config.preset("best").with_settings(portfolio=False, members=1, epochs=60)
+ONLY = ["direction", "kind", "weight", "attribute"]
+
+
+def accuracy(trained):
+    found = trained.predict(trained.graph.test)
+    return float((found.probabilities.argmax(axis=1) == trained.graph.labels[trained.graph.test]).mean())
+
+
+def test_without_what_edges_carry_the_model_guesses():
+    graph = dataclasses.replace(edge_signal_graph("direction"), edge_values=None)
+    assert accuracy(train(graph, SETTINGS)) < 0.65
+
+
+@pytest.mark.parametrize("signal", ONLY)
+def test_what_alone_tells_the_classes_apart_is_learned(signal):
+    trained = train(edge_signal_graph(signal), SETTINGS)
+    assert accuracy(trained) >= 0.95
+
+
+def test_an_unknown_signal_is_refused():
+    with pytest.raises(InputError, match="signal must be one of direction, kind, weight, attribute, got 'time'"):
+        edge_signal_graph("time")
