@@ -41,15 +41,18 @@ class MappedVoter(Voter):
         super().__init__(graph, config, max_memory=max(1 << 20, self.budget // 4))
 
     @torch.no_grad()
-    def predict_nodes(self, h: Any, nodes: IntArray) -> Prediction:
-        """K nearest labeled nodes, weights and class probabilities; ``h`` is the mapped file of embeddings."""
+    def predict_nodes(self, h: Any, nodes: IntArray, device: torch.device) -> Prediction:
+        """K nearest labeled nodes, weights and class probabilities, compared on a device.
+
+        ``h`` is the mapped file of embeddings.
+        """
         each = 4 * h.shape[1] * (MAX_NODES + (self.config.similarity.max_edges or 0))
         step = items_within(self.budget // BYTES_SHARE, each, MOST_TARGETS)
-        parts = [self._predict_block(h, nodes[low : low + step]) for low in range(0, max(1, len(nodes)), step)]
+        parts = [self._predict_block(h, nodes[low : low + step], device) for low in range(0, max(1, len(nodes)), step)]
         names = [one.name for one in dataclasses.fields(Prediction)]
         return Prediction(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
-    def _predict_block(self, h: Any, nodes: IntArray) -> Prediction:
+    def _predict_block(self, h: Any, nodes: IntArray, device: torch.device) -> Prediction:
         targets = self._local_graphs(nodes)
         edge_ids = np.union1d(targets.edge_ids, self.labeled.edge_ids).astype(np.int64)
         edges = np.asarray(self.graph.edges[edge_ids])
@@ -60,7 +63,7 @@ class MappedVoter(Voter):
             _renumbered(self.labeled, used, edge_ids),
             self.config.similarity,
         )
-        own: Tensor = torch.from_numpy(np.ascontiguousarray(h[used]))
+        own: Tensor = torch.from_numpy(np.ascontiguousarray(h[used])).to(device)
         return self._vote(nodes, self._nearest(own, plan))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -71,7 +72,10 @@ class TrainedModel:
         """H of all nodes of a mapped graph, [N, D], as a mapped file."""
         assert isinstance(self.graph, MappedGraph)
         self.model.check_features(self.graph)
-        return embed_in_blocks(self.model.encoder, self.graph, memory_budget(self.max_memory))
+        encoder = self.model.encoder
+        if self.model.device.type != "cpu":  # the graph is in files of this machine, and so is all of its propagation
+            encoder = copy.deepcopy(encoder).cpu()
+        return embed_in_blocks(encoder, self.graph, memory_budget(self.max_memory))
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.
@@ -109,7 +113,7 @@ class TrainedModel:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         if isinstance(self.voter, MappedVoter):
-            return self.voter.predict_nodes(self.mapped_embeddings, wanted)
+            return self.voter.predict_nodes(self.mapped_embeddings, wanted, self.model.device)
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
 
 
