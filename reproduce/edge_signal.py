@@ -18,7 +18,9 @@ EPOCHS = 100
 ABOUT = f"""\
 Test accuracy of the default's first recipe with one member and {EPOCHS} epochs, mean and standard deviation over the
 seeds, each with a graph of its own: 240 accounts of two classes, 40 of them labeled, and 120 partners. Alike: of the
-edges of 20 test nodes, the share that is matched, in the nearest labeled node, with an edge that carries the same."""
+edges of 20 test nodes, the share that is matched, in the nearest labeled node, with an edge that carries the same (of
+the direction: an edge at the node may match one farther out that leads the same way, seen from the center, but from a
+partner to an account; that does not count)."""
 
 
 def series_of(signal: str, *, carried: bool) -> Series:

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from reproduce import (
     agreement,
+    amazon_fraud,
     audit,
     authors_settings,
     bitcoin_otc,
@@ -20,6 +21,7 @@ from reproduce import (
     figure_5,
     figure_6,
     figure_7,
+    kinds,
     labels,
     left_out,
     more_seeds,
@@ -61,6 +63,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
         suggest,
         edge_signal,
         bitcoin_otc,
+        amazon_fraud,
+        kinds,
     )
 }
 

@@ -1,40 +1,23 @@
 """Whether a result was made with the settings that are asked for, although settings come and go.
 
 A setting that is None is off. One that did not exist when a result was made had, in effect, the value in
-:data:`EARLIER`, and was off where nothing is said there; the same holds for one that no longer exists.
+:data:`EARLIER`, or else that of `Config()`: a new setting begins as what was done before. One that no longer exists was
+off.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
 from typing import Any
+
+from se_gnn.config import Config
 
 Settings = dict[str, Any]
 
-# the value that results without the setting were made with, by section and key
-EARLIER: dict[str, Any] = {
-    "encoder.steps": 8,
-    "encoder.teleport": 0.2,
-    "encoder.attribute_scaling": "raw",
-    "encoder.attribute_dropout": 0.0,
-    "encoder.hidden_dropout": 0.0,
-    "encoder.node_dropout": 0.0,
-    "encoder.members": 1,
-    "training.compare": "overall",
-    "training.memory_dropout": 0.0,
-    "training.label_smoothing": 0.0,
-    "training.balance_classes": False,
-    "training.consistency_weight": 0.0,
-    "training.consistency_power": 2.0,
-    "training.consistency_ramp": 50,
-    "training.consistency_batch": 4096,
-    "training.best_by": "accuracy",
-    "training.choose_vote": False,
-    "training.portfolio": False,
-    "training.probability_floor": 1e-8,
-    "why": [],
-}
+# the value that results without the setting were made with, where it is not the one that `Config()` has
+EARLIER: dict[str, Any] = {"training.probability_floor": 1e-8}
 
 
 def same_settings(stored: Settings, wanted: Settings) -> bool:
@@ -45,8 +28,14 @@ def same_settings(stored: Settings, wanted: Settings) -> bool:
 
 def _earlier(path: str) -> Any:
     """The value before a setting existed, by section and key, wherever in the settings the section is."""
-    parts = path.split(".")
-    return EARLIER.get(".".join(parts[-2:]), EARLIER.get(parts[-1]))
+    section, _, key = path.rpartition(".")
+    name = f"{section.rpartition('.')[2]}.{key}".lstrip(".")
+    return EARLIER.get(name, _defaults().get(name))
+
+
+@cache
+def _defaults() -> Settings:
+    return {**_explicit(Config().to_dict()), "why": []}
 
 
 def digest_of(settings: Settings) -> str:

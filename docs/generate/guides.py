@@ -9,7 +9,7 @@ from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
 from reproduce.tried import Searches
 
-from reproduce import audit, bitcoin_otc, coverage, edge_signal, labels, left_out, recipes, suggest
+from reproduce import amazon_fraud, audit, bitcoin_otc, coverage, edge_signal, kinds, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -113,6 +113,14 @@ def tried_recipes() -> str:
 
 
 def rich_edges() -> str:
-    """Accuracy where only what edges carry tells the classes apart, and ROC-AUC on who trusts whom."""
+    """Accuracy where only what edges carry tells the classes apart, and figures on real graphs."""
     store = Store()
-    return paragraphs(edge_signal.render(store, DOCS), "### Who trusts whom", bitcoin_otc.render(store, DOCS))
+    return paragraphs(
+        edge_signal.render(store, DOCS),
+        "### Who trusts whom",
+        bitcoin_otc.render(store, DOCS),
+        "### Fraud among reviewers",
+        amazon_fraud.render(store, DOCS),
+        "### Several kinds of nodes: figures",
+        kinds.render(store, DOCS),
+    )

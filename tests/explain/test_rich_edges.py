@@ -8,16 +8,20 @@ import json
 import jsonschema
 import numpy as np
 import pytest
+import torch
 from matplotlib.legend import Legend
 
 from se_gnn.config import Config
-from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes
+from se_gnn.errors import InputError
+from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes, shared_carried_attributes
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.graph import AttributedGraph, EdgeValues
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
+from se_gnn.report import report_html
 from se_gnn.report.node import node_part
+from se_gnn.similarity.edge import edge_vectors
 
 SETTINGS = Config.preset("best").with_settings(num_nearest=4, node_weight=0.5, members=2)
 
@@ -122,6 +126,57 @@ def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
         other = TrainedModel(trained.model, dataclasses.replace(graph, features=features))
         lost.append(found.similarity - shared_attributes(other, 0, 2).similarity)
     assert age.effect == pytest.approx(np.mean(lost), abs=1e-5)
+
+
+def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_without_it(graph):
+    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), graph)
+    amounts = graph.edge_values.attributes[:, 0]
+    edge, matched = int(np.flatnonzero(amounts == 118)[0]), int(np.flatnonzero(amounts == 120)[0])
+    (found,) = shared_carried_attributes(trained, edge, matched)
+    assert (found.name, found.target_value, found.neighbor_value) == ("amount", "118", "120")
+
+    @torch.no_grad()
+    def similarity(changed):
+        attributes = graph.edge_values.attributes.copy()
+        if changed is not None:
+            attributes[changed] = amounts.mean()
+        values = dataclasses.replace(graph.edge_values, attributes=attributes)
+        vectors = trained.model.edge_terms(dataclasses.replace(graph, edge_values=values))
+        ends = torch.from_numpy(graph.edges[[edge, matched]])
+        one, other = edge_vectors(trained.embeddings, ends) + vectors(torch.tensor([edge, matched]))
+        return float(torch.cosine_similarity(one, other, dim=0))
+
+    lost = similarity(None) - (similarity(edge) + similarity(matched)) / 2
+    assert found.effect == pytest.approx(lost, abs=1e-5)
+
+
+def test_edges_without_attributes_have_none_to_share(graph):
+    bare = dataclasses.replace(graph.edge_values, attributes=None, attribute_names=None)
+    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), dataclasses.replace(graph, edge_values=bare))
+    with pytest.raises(InputError, match="edges must carry attributes"):
+        shared_carried_attributes(trained, 0, 1)
+
+
+def test_networkx_keeps_every_parallel_edge_with_what_it_carries(explained):
+    found = explained.to_networkx()
+    assert found.number_of_edges() == len(explained.edge_ids)
+    texts = [about["text"] for _, _, about in found.edges(data=True)]
+    assert {"a pays b (weight 1, amount 118)", "a pays b (weight 2, amount 50)"} <= set(texts)
+
+
+def test_a_notebook_names_edges_with_the_verb_of_their_type(explained):
+    assert "<bdi>a</bdi> pays <bdi>b</bdi> (weight" in explained._repr_html_()
+
+
+def test_a_hostile_type_is_only_text_on_every_page(graph):
+    hostile = "<script>alert(1)</script>"
+    values = dataclasses.replace(graph.edge_values, kind_names=(hostile, "refund"), kind_verbs=None)
+    rich = dataclasses.replace(graph, edge_values=values)
+    trained = TrainedModel(SEGNN.for_graph(rich, SETTINGS), rich)
+    found = Explainer(trained).explain(0)
+    for page in (found._repr_html_(), report_html(trained, [0], k=2)):
+        assert hostile not in page
+        assert "&lt;script&gt;alert(1)" in page
 
 
 def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explained):

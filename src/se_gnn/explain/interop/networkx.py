@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from se_gnn.graph import UNKNOWN
+from se_gnn.explain.edge_text import edge_text
+from se_gnn.graph import UNKNOWN, EdgeValues
 from se_gnn.optional import require
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ def to_networkx(explanation: Explanation) -> Any:
     Nodes have ``name``, ``caption``, ``label`` (class name, or None), ``role`` (``target``, ``local`` or ``neighbor``)
     and ``weight``, the vote of a neighbor, 0 for others. A neighbor in the local graph has the role ``neighbor``.
     Edges have ``id``, their row in the graph's edge list, and ``importance``, Eq. (10), None where there is none. The
-    prediction is in ``graph.graph``.
+    prediction is in ``graph.graph``. Where edges carry something it is a ``networkx.MultiGraph``, because the same two
+    nodes may have several; its edges have ``start``, ``end`` (node ids, or None), ``kind`` and ``text`` as well.
     """
     networkx: Any = require("networkx", extra="interop", feature="NetworkX graphs")
-    graph = networkx.Graph(
+    values = explanation.graph.edge_values
+    graph = (networkx.Graph if values is None else networkx.MultiGraph)(
         node=explanation.node,
         predicted=explanation.predicted_name,
         probabilities=dict(zip(explanation.class_names, explanation.probabilities)),
@@ -40,5 +43,17 @@ def to_networkx(explanation: Explanation) -> Any:
         )
     columns = (explanation.edge_ids, explanation.edges, explanation.importance)
     for edge, (u, v), value in zip(*(column.tolist() for column in columns)):
-        graph.add_edge(u, v, id=edge, importance=value if np.isfinite(value) else None)
+        about = {} if values is None else _carried(explanation, values, edge)
+        graph.add_edge(u, v, id=edge, importance=value if np.isfinite(value) else None, **about)
     return graph
+
+
+def _carried(explanation: Explanation, values: EdgeValues, edge: int) -> dict[str, Any]:
+    text = edge_text(explanation.graph, edge)
+    directed = values.direction is not None and bool(values.direction[edge])
+    return {
+        "start": text.start if directed else None,
+        "end": text.end if directed else None,
+        "kind": None if values.kind is None else values.kind_names[values.kind[edge]],
+        "text": text.joined(explanation.caption(text.start), explanation.caption(text.end)),
+    }

@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from se_gnn.explain.edge_text import edge_text
 from se_gnn.figures import number, tenths
 
 if TYPE_CHECKING:
@@ -82,11 +83,17 @@ def _attributes(explanation: Explanation) -> list[str]:
 def _edges(explanation: Explanation) -> list[str]:
     crucial = explanation.crucial_subgraph()
     rows = [
-        [" – ".join(_name(explanation.caption(end)) for end in ends), number(value)]
-        for ends, value in zip(crucial.edges.tolist(), crucial.importance)
+        [_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edge_ids.tolist(), crucial.importance)
     ]
     title = f"Its most important edges, {len(rows)} of {len(explanation.edge_ids)}"
     return [_table(title, ["edge", "importance"], rows, numbers=1)] if rows else []
+
+
+def _edge(explanation: Explanation, edge: int) -> str:
+    text = edge_text(explanation.graph, edge)
+    start, end = (_name(explanation.caption(end)) for end in (text.start, text.end))
+    facts = ", ".join(f"{fact.name} {fact.value}" for fact in text.facts)
+    return f"{start} {_text(text.joint)} {end}" + (_text(f" ({facts})") if facts else "")
 
 
 def _table(
