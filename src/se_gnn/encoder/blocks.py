@@ -22,6 +22,7 @@ from se_gnn.encoder.encoder import Encoder
 from se_gnn.encoder.inputs import scaled_attributes
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
+from se_gnn.files.scratch import scratch_file
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
 
@@ -48,7 +49,7 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         found = [_Member(member, graph, step, path, budget) for member, path in zip(members, paths)]
         width = sum(member.width for member in found)
         path = Path(place) / "embeddings"
-        with path.open("wb") as file:
+        with scratch_file(path) as file:
             for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
                 parts = [member.rows(low, high) for member in found]
                 whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Committee) else parts[0]
@@ -68,7 +69,7 @@ class _Member:
         self.width = layer.out_features
         self._write_own(graph, budget)
         most = max(1, budget // (4 * ARRAYS_AT_ONCE * self.num_nodes))
-        with self.aggregated.open("wb") as file:
+        with scratch_file(self.aggregated) as file:
             for low in range(0, self.width, most):
                 count = min(most, self.width - low)
                 columns = _columns(self.own, self.num_nodes, low, count)
@@ -84,7 +85,7 @@ class _Member:
     def _write_own(self, graph: MappedGraph, budget: int) -> None:
         encoder, scaling = self.encoder, self.encoder.config.attribute_scaling
         widest = max(encoder.config.hidden_size, graph.num_features, self.width)
-        with self.own.open("wb") as file:
+        with scratch_file(self.own) as file:
             file.truncate(4 * self.num_nodes * self.width)
             for low, high in _blocks(self.num_nodes, budget // SHARE // (24 * widest)):
                 features = read_rows(graph.features, low, high).astype(np.float32)

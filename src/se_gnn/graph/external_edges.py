@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
+from se_gnn.files.scratch import scratch_file
 from se_gnn.graph.attributed import EdgeReport, IntArray
 
 MOST = 2**31 - 1  # nodes, and edges: ids are 32 bits wide
@@ -60,7 +61,7 @@ def write_edges(
 def _write_keys(pairs: Iterable[IntArray], num_nodes: int, path: Path) -> tuple[int, int, IntArray]:
     given = loops = 0
     counts = np.zeros(num_nodes, np.int64)  # edges by their lower end
-    with path.open("wb") as file:
+    with scratch_file(path) as file:
         for block in pairs:
             low, high = block.min(axis=1), block.max(axis=1)
             proper = low != high
@@ -86,7 +87,7 @@ def _ranges(counts: IntArray, most: int) -> IntArray:
 
 
 def _split(keys: Path, ranges: IntArray, num_nodes: int, work: Path, budget: int) -> None:
-    files = [(work / f"range-{number}").open("wb") for number in range(len(ranges))]
+    files = [scratch_file(work / f"range-{number}") for number in range(len(ranges))]
     try:
         for block in _blocks(keys, budget // BYTES_A_KEY):
             place = np.searchsorted(ranges, block // num_nodes, side="right") - 1

@@ -7,7 +7,6 @@ values) is for `se-gnn import`.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +82,7 @@ def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name:
             replace_file(out / HEADER, write_header(out, about, {**nodes.infos, **found}))
         except BaseException:
             if not (out / HEADER).exists():
-                shutil.rmtree(out / ARRAYS, ignore_errors=True)
+                remove_tree(out / ARRAYS)
             raise
         finally:
             remove_tree(work)
