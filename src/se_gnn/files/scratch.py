@@ -1,4 +1,4 @@
-"""Files that are there only while something is computed: new, never followed if somebody put a link there, not synced."""
+"""Files that are there only while something is computed: new, no link is followed, nothing is synced."""
 
 from __future__ import annotations
 
