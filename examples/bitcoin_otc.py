@@ -28,6 +28,7 @@ TABLES = ImportSettings(
     edge_kinds={"rating": "number"},
 )  # fmt: skip
 LABELED, VALIDATING = 10, 20  # per class
+LEAST = 5  # ratings, given or received, of an account that is to be looked into: one rating says little
 MISSING = """\
 This example needs accounts.csv and ratings.csv in {folder}: set SE_GNN_DATA to a folder that holds them in bitcoin_otc.
 They are soc-sign-bitcoinotc.csv of https://snap.stanford.edu/data/soc-sign-bitcoin-otc.html with the header
@@ -105,12 +106,11 @@ def main(data: Path, folder: Path, *, epochs: int = 100, progress: bool = True) 
     print(f"\nFraud among {len(truth)} test accounts, from {len(graph.train)} labeled ones, ROC-AUC:")
     for name, one in found.items():
         print(f"  {name:<32} {roc_auc_score(truth, ranked(one, graph.test)):.3f}")
-    unknown = np.flatnonzero(graph.labels < 0)
+    unknown = np.flatnonzero((graph.labels < 0) & (graph.degrees >= LEAST))
     scores = ranked(classifier, unknown)
     suspects = unknown[np.argsort(-scores, kind="stable")[:5]]
-    print(
-        "\nThe most suspicious of the accounts that nobody has looked into:", *(graph.node_names[i] for i in suspects)
-    )
+    names = ", ".join(graph.node_names[node] for node in suspects)
+    print(f"\nOf {len(unknown):,} accounts with {LEAST} ratings that nobody has looked into, most suspicious: {names}")
     tell(classifier, int(suspects[0]))
     page = folder / "report.html"
     page.write_text(report_html(classifier.trained_, suspects.tolist(), title="Who trusts whom"), encoding="utf-8")

@@ -14,7 +14,7 @@ from matplotlib.legend import Legend
 from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes, shared_carried_attributes
-from se_gnn.explain.edge_text import agreeing_facts, edge_text
+from se_gnn.explain.edge_text import agreeing_facts, edge_rule, edge_text
 from se_gnn.graph import AttributedGraph, EdgeValues
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.plot.figure import explanation_figure
@@ -155,6 +155,14 @@ def test_edges_without_attributes_have_none_to_share(graph):
     trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), dataclasses.replace(graph, edge_values=bare))
     with pytest.raises(InputError, match="edges must carry attributes"):
         shared_carried_attributes(trained, 0, 1)
+
+
+def test_the_report_says_how_edges_were_compared(graph, explained):
+    rule = "Edges match only edges of the same direction, seen from the center, and the same type"
+    assert rule in edge_rule(graph, SETTINGS.similarity)
+    assert "counts with its weight" in edge_rule(graph, SETTINGS.similarity)
+    assert edge_rule(graph, Config.preset("paper").similarity) is None
+    assert "least similar" in report_html(explained.trained, [0], k=1)
 
 
 def test_networkx_keeps_every_parallel_edge_with_what_it_carries(explained):

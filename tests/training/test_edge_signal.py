@@ -34,3 +34,17 @@ def test_what_alone_tells_the_classes_apart_is_learned(signal):
 def test_an_unknown_signal_is_refused():
     with pytest.raises(InputError, match="signal must be one of direction, kind, weight, attribute, got 'time'"):
         edge_signal_graph("time")
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+def test_the_losses_of_the_paper_learn_from_what_edges_carry_too(preset):
+    config = Config.preset(preset).with_settings(
+        match_direction=True, read_edges=True, epochs=30, max_local_edges=8, hops=1, num_nearest=10
+    )
+    assert accuracy(train(edge_signal_graph("direction", accounts=120), config)) >= 0.8
+
+
+def test_settings_that_read_nothing_leave_the_model_guessing_even_where_edges_carry_something():
+    off = {"match_direction": False, "read_edges": False, "match_kinds": "any", "match_attributes": False}
+    trained = train(edge_signal_graph("direction"), SETTINGS.with_settings(**off, weighted_mean=False))
+    assert accuracy(trained) < 0.65

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from se_gnn.config import SimilarityConfig
 from se_gnn.explain.attributes import CLOSE, attributes_of_edges
 from se_gnn.graph import AttributedGraph
 
@@ -70,3 +71,23 @@ def agreeing_facts(graph: AttributedGraph, edge: int, matched: int) -> tuple[str
         shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
         found += [one.name for one in shared]
     return tuple(found)
+
+
+def edge_rule(graph: AttributedGraph, settings: SimilarityConfig) -> str | None:
+    """How edges that carry something were compared, in words; None where they carry nothing that was read."""
+    values = graph.edge_values
+    if values is None:
+        return None
+    same = []
+    if settings.match_direction and values.direction is not None:
+        same.append("the same direction, seen from the center")
+    if settings.match_kinds == "own" and values.kind is not None:
+        same.append("the same type")
+    told = []
+    if same:
+        told.append(f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar.")
+    if settings.match_attributes and values.attributes is not None:
+        told.append("What an edge carries is part of what is compared.")
+    if settings.weighted_mean and values.weight is not None:
+        told.append("An edge counts with its weight.")
+    return " ".join(told) or None

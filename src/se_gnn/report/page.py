@@ -14,6 +14,7 @@ import numpy as np
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
+from se_gnn.explain.edge_text import edge_rule
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.report.bundle import script, stylesheet
@@ -73,6 +74,7 @@ def report_html(
         graph=graph,
         config=trained.config,
         measure=measure_named(trained.config.similarity.measure),
+        edge_rule=edge_rule(graph, trained.config.similarity),
         card=card,
         reliability=reliability_diagram(card.calibration),
         predictions=prediction_table(prediction, graph, explained=wanted),

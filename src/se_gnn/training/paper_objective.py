@@ -25,7 +25,8 @@ class PaperObjective:
         self.inputs, self.step_weights = model.inputs(graph), step_weights(graph, model.config.encoder)
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         settings = self.config.training
-        self.recordable = settings.max_local_edges is None
+        # what edges carry is moved to the device step by step, which a recorded step cannot do
+        self.recordable = settings.max_local_edges is None and graph.edge_values is None
         self.labeled_plan = self._plan_labeled()
         self.val_plan = voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
 

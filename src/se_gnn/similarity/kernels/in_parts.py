@@ -96,9 +96,10 @@ class PartedWay:
         """The mean over all parts from the mean of each, [T, L]."""
         total = h.new_zeros(len(self.ptr) - 1, len(self.answer_sizes))
         for way, mean, share in zip(self.ways, means, self.shares):
-            missing = torch.from_numpy(way.answer_sizes == 0).to(h.device)
-            if bool(missing.any()):
-                mean = torch.where(missing, edge_mean(floor(h, way, measure)[:, None], way), mean)
+            missing = way.answer_sizes == 0
+            if missing.any():
+                lowest = edge_mean(floor(h, way, measure)[:, None], way)
+                mean = torch.where(torch.from_numpy(missing).to(h.device), lowest, mean)
             total = total + torch.from_numpy(share).to(h.device)[:, None] * mean
         return total
 
