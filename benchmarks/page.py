@@ -28,10 +28,9 @@ _NEXT = """\
 ## What bounds it next
 
 Scoring on the CPU is three things of like size: the product of the nodes, the maxima over local graphs, and turning the
-scores of the winners into similarities. The product runs near the peak of the processor. The maxima read rows of that
-product in the order of the graph, so that on large graphs without locality they wait for the cache: numbering nodes so
-that neighbors lie close together is the next step there. On dense graphs, where most edges of a local graph lie on its
-rim, little is shared between local graphs, and each of their edges is looked at.
+scores of the winners into similarities. The product runs near the peak of the processor. With many labeled nodes it is
+comparing the K nearest themselves, and bounding those that might be among them. On dense graphs, where most edges of a
+local graph lie on its rim, little is shared between local graphs, and each of their edges is looked at.
 """
 _PHASES = "seconds of each phase"
 _SHARES = "where the time of our epoch goes"

@@ -69,8 +69,22 @@ def preset_on(dataset: str, preset: str) -> Series:
 
 
 def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str] = ()) -> dict[str, Any]:
-    """All settings of SE-GNN, as JSON holds them."""
-    return _plain(Config.preset(preset, dataset=dataset).override(changes).to_dict())
+    """All settings of SE-GNN, as JSON holds them; those of what edges carry are off where edges carry nothing."""
+    config = Config.preset(preset, dataset=dataset)
+    if not dataset.startswith(_CARRYING):
+        config = config.with_settings(**_NOTHING_CARRIED)
+    return _plain(config.override(changes).to_dict())
+
+
+_CARRYING = ("bitcoin-otc", "acm", "dblp", "edge-signal")  # data sets whose edges carry more than their ends
+_NOTHING_CARRIED: dict[str, Any] = {
+    "read_edges": False,
+    "weighted_steps": False,
+    "match_direction": False,
+    "match_kinds": "any",
+    "match_attributes": False,
+    "weighted_mean": False,
+}
 
 
 def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def test_products_that_both_directions_share_change_no_bit(measure, monkeypatch)
     h, plan = continuous(5, graph.num_nodes, 7), plan_of(graph, 2, measure, directions="both")
     shared = structure_similarity(h, plan)
     for size in (1, 1 << 14):
-        monkeypatch.setattr(numba_cpu, "GRAM_BYTES", size)
+        for name in ("GRAM_BYTES", "HELD_BYTES"):
+            monkeypatch.setattr(numba_cpu, name, size)
         assert torch.equal(structure_similarity(h, plan), shared)
 
 

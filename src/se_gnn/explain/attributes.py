@@ -6,6 +6,7 @@ Shapes: F features.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -53,11 +54,15 @@ class Attributes:
     counts: BoolArray  # [F]
     spread: FloatArray  # [F]
     without: FloatArray  # [F]
+    kind: IntArray | None = None  # [F], the feature that marks the kind of node whose column it is; -1: of all kinds
 
     def shared(self, ours: FloatArray, theirs: FloatArray) -> list[Attribute]:
-        """What two rows [F] have in common."""
+        """What two rows [F] have in common; columns of kinds that one of the nodes is not of do not count."""
         close = np.abs(ours - theirs) <= CLOSE * self.spread
         agree = np.where(self.counts, (ours != 0) & (theirs != 0), close)
+        if self.kind is not None:
+            own = (ours[self.kind] != 0) & (theirs[self.kind] != 0) & (self.kind != np.arange(len(self.kind)))
+            agree &= own | (self.kind < 0)
         candidates = [self.all[i] for i in np.unique(self.owner[agree])]
         return [attribute for attribute in candidates if attribute.agrees(ours, theirs, agree)]
 
@@ -75,7 +80,20 @@ def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -
     """
     config = config or EncoderConfig()
     own = own_edge_columns(graph, config)
-    return _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, own)
+    found = _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, own)
+    if graph.node_kinds is None or graph.feature_names is None:
+        return found
+    return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_kind_names, len(found.owner)))
+
+
+def _marks(names: Sequence[str], kinds: Sequence[str], size: int) -> IntArray:
+    """Of each feature of a block the one that marks the kind of the block (`se_gnn.datasets.kinds`), [F]."""
+    marks = np.full(size, -1)
+    for kind in kinds:
+        if kind in names:
+            own = [j for j, name in enumerate(names) if name == kind or name.startswith(f"{kind}: ")]
+            marks[own] = names.index(kind)
+    return marks
 
 
 @lru_cache(maxsize=1)

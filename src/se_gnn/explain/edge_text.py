@@ -8,7 +8,7 @@ import numpy as np
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.explain.attributes import CLOSE, attributes_of_edges
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import AttributedGraph, EdgeValues
 
 ARROW, LINE = "→", "–"
 
@@ -69,8 +69,16 @@ def agreeing_facts(graph: AttributedGraph, edge: int, matched: int) -> tuple[str
             found.append(dict(values.names).get("weight", "weight"))
     if values.attributes is not None:
         shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
-        found += [one.name for one in shared]
+        found += [one.name for one in shared if not _of_another_type(values, edge, one.name)]
     return tuple(found)
+
+
+def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
+    """Whether an attribute is a column of another type than the edge has: "writes: share" of an edge that cites."""
+    if values.kind is None:
+        return False
+    type_, colon, _ = name.partition(": ")
+    return bool(colon) and type_ in values.kind_names and values.kind_names[values.kind[edge]] != type_
 
 
 def edge_rule(graph: AttributedGraph, settings: SimilarityConfig) -> str | None:

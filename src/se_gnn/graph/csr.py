@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.fixed_order.threads import one_thread
-from se_gnn.graph.attributed import FloatArray, Int32Array
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 
 PARTS = 64  # of about as many stored values each
 
@@ -26,17 +26,16 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
             return matrix @ dense
     out = torch.empty(matrix.shape[0], dense.shape[1])
     pattern = (matrix.crow_indices().numpy(), matrix.col_indices().numpy())
-    _product(*pattern, matrix.values().detach().numpy(), dense.detach().contiguous().numpy(), out.numpy())
+    bounds = np.searchsorted(pattern[0], int(pattern[0][-1]) * np.arange(PARTS + 1) // PARTS)
+    bounds[0], bounds[PARTS] = 0, len(out)
+    _product(bounds, *pattern, matrix.values().detach().numpy(), dense.detach().contiguous().numpy(), out.numpy())
     return out
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"contract"})
-def _product(ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray) -> None:
-    num_rows = len(ptr) - 1
-    bounds = np.empty(PARTS + 1, np.int64)
-    for part in range(PARTS):
-        bounds[part] = np.searchsorted(ptr, np.int64(ptr[num_rows]) * part // PARTS)
-    bounds[0], bounds[PARTS] = 0, num_rows
+def _product(
+    bounds: IntArray, ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray
+) -> None:
     for part in numba.prange(PARTS):
         for row in range(bounds[part], bounds[part + 1]):
             total = out[row]

@@ -142,6 +142,43 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: 
     return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, Cover(starts[1], inner, starts[2], rim))
 
 
+# Sorting and searching are written out here: the compiler takes seconds for NumPy's.
+@numba.njit(cache=True, nogil=True)
+def _sort(values: IntArray, count: int) -> None:
+    """Sort the first values in place: a heap, from which the largest is taken again and again."""
+    for start in range(count // 2 - 1, -1, -1):
+        _sink(values, start, count)
+    for end in range(count - 1, 0, -1):
+        values[0], values[end] = values[end], values[0]
+        _sink(values, 0, end)
+
+
+@numba.njit(cache=True, nogil=True)
+def _sink(values: IntArray, parent: int, end: int) -> None:
+    value = values[parent]
+    while 2 * parent + 1 < end:
+        child = 2 * parent + 1
+        if child + 1 < end and values[child + 1] > values[child]:
+            child += 1
+        if values[child] <= value:
+            break
+        values[parent] = values[child]
+        parent = child
+    values[parent] = value
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_above(values: IntArray, low: int, high: int, limit: int) -> int:
+    """The first place from ``low`` on, of ascending values, that is not below the limit; else ``high``."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _local_edges(
     indptr: IntArray,
@@ -181,10 +218,10 @@ def _local_edges(
             if writing:
                 for b in range(start):
                     inner[ptr[1, t] + b] = ball[b]
-            ball[:end].sort()  # so that the edge ids come out ascending
+            _sort(ball, end)  # so that the edge ids come out ascending
             for b in range(end):
                 u = ball[b]
-                for j in range(indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], u), indptr[u + 1]):
+                for j in range(_first_above(indices, indptr[u], indptr[u + 1], u), indptr[u + 1]):
                     v = indices[j]
                     if seen[v] >= 2 * t:
                         outside = seen[u] + seen[v] == 4 * t + 2

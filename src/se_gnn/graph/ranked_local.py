@@ -51,19 +51,14 @@ def _ranked_edges(
     for c in numba.prange(len(chunks) - 1):
         share, arriving = np.zeros(num_nodes), np.zeros(num_nodes)
         inside = np.zeros(num_nodes, np.bool_)
-        reached = np.empty(num_nodes, np.int64)
+        reached, nearest = np.empty(num_nodes, np.int64), np.empty(max_nodes, np.int64)
         for t in range(chunks[c], chunks[c + 1]):
             center = nodes[t]
             count = _walk(indptr, indices, center, hops, teleport, share, arriving, reached)
-            near = np.sort(reached[:count])
-            keys = np.empty(count, np.float64)
-            for i in range(count):
-                keys[i] = -2.0 if near[i] == center else -share[near[i]]
+            share[center] = 2.0  # first
+            num_nearest = _largest(reached, count, share, nearest)
             num_edges, num_inside = 0, 0
-            for i in np.argsort(keys, kind="mergesort"):  # stable: of equals the lowest id first
-                if num_inside == max_nodes:
-                    break
-                u = near[i]
+            for u in nearest[:num_nearest]:
                 joining = 0
                 for j in range(indptr[u], indptr[u + 1]):
                     joining += inside[indices[j]]
@@ -75,11 +70,43 @@ def _ranked_edges(
                         num_edges += 1
                 inside[u] = True
                 num_inside += 1
-            held[t, :num_edges].sort()
+            insertion_sort(held[t], num_edges)
             sizes[t], left_out[t] = num_edges, count - num_inside
             for i in range(count):
-                share[near[i]] = 0.0
-                inside[near[i]] = False
+                share[reached[i]] = 0.0
+                inside[reached[i]] = False
+
+
+# Sorting is written out here: the compiler takes seconds for NumPy's.
+@numba.njit(cache=True, nogil=True)
+def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], nearest: IntArray) -> int:
+    """Put the nodes with the largest shares into ``nearest``, of equals the lowest id first; how many there are."""
+    held = 0
+    for i in range(count):
+        u = reached[i]
+        slot = held
+        while slot > 0:
+            v = nearest[slot - 1]
+            if share[v] > share[u] or (share[v] == share[u] and v < u):
+                break
+            if slot < len(nearest):
+                nearest[slot] = v
+            slot -= 1
+        if slot < len(nearest):
+            nearest[slot] = u
+            held = min(held + 1, len(nearest))
+    return held
+
+
+@numba.njit(cache=True, nogil=True)
+def insertion_sort(values: Int32Array, count: int) -> None:
+    """Sort the first few values in place."""
+    for i in range(1, count):
+        value, slot = values[i], i
+        while slot > 0 and values[slot - 1] > value:
+            values[slot] = values[slot - 1]
+            slot -= 1
+        values[slot] = value
 
 
 @numba.njit(cache=True, nogil=True)

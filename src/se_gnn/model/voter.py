@@ -18,6 +18,7 @@ from se_gnn.similarity import (
     Similarities,
     compare_in_blocks,
     compare_with_matches,
+    nearest_by_bounds,
     nearest_labeled,
     vote,
     vote_weights,
@@ -76,13 +77,18 @@ class Voter:
     def _nearest(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
         """The K nearest labeled nodes of each target.
 
+        Where there are many labeled nodes, most are proved to be farther, and are not compared: the result is the same.
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
         are kept.
         """
+        count = self.config.similarity.num_nearest
+        found = nearest_by_bounds(h, plan, count, max_memory=self.max_memory)
+        if found is not None:
+            return _Nearest(found.positions, found.overall, found.node, found.structure)
         nearest: _Nearest | None = None
         for positions, similarities in compare_in_blocks(h, plan, max_memory=self.max_memory):
-            found = _Nearest.of(similarities, plan, positions)
-            nearest = (found if nearest is None else nearest.joined(found)).cut(self.config.similarity.num_nearest)
+            some = _Nearest.of(similarities, plan, positions)
+            nearest = (some if nearest is None else nearest.joined(some)).cut(count)
         assert nearest is not None
         return nearest
 

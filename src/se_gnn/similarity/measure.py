@@ -15,7 +15,7 @@ from torch import Tensor
 
 from se_gnn.config import MeasureName
 from se_gnn.fixed_order import linear
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.attributed import FloatArray, IntArray
 
 EPS = 1e-12  # a shorter vector counts as this long
 
@@ -39,6 +39,10 @@ class Measure(ABC):
         From the differences, not from a matrix product: equal vectors have distance 0 exactly, and a pair has the same
         bits alone and among others (a product sums in an order that depends on how many rows it has).
         """
+
+    @abstractmethod
+    def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
+        """The same of some pairs, with the same bits: a_t and each b in ``listed[ptr[t]:ptr[t + 1]]``, on the CPU."""
 
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As :meth:`all_pairs` but for rounding, with fast gradients: what training compares many pairs by."""
@@ -105,6 +109,13 @@ class Cosine(Measure):
         lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
         return (lengths - _distances(a, b).square()) / 2  # a.b
 
+    def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
+        """As :meth:`all_pairs`, of some pairs."""
+        a, b = self.points(a), self.points(b)
+        owners, others = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))), torch.from_numpy(listed)
+        lengths = a.square().sum(dim=1)[owners] + b.square().sum(dim=1)[others]
+        return (lengths - _listed_distances(a, b, ptr, listed).square()) / 2
+
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As one matrix product of unit vectors, [T, L]."""
         return linear(self.points(a), self.points(b))
@@ -153,6 +164,10 @@ class Distance(Measure):
         """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
         return -_distances(a, b)
 
+    def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
+        """As :meth:`all_pairs`, of some pairs."""
+        return -_listed_distances(a, b, ptr, listed)
+
     def points(self, vectors: Tensor) -> Tensor:
         """The vectors themselves."""
         return vectors
@@ -195,17 +210,30 @@ def _distances(a: Tensor, b: Tensor) -> Tensor:
     learning = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
     if learning or a.device.type != "cpu" or a.dtype != torch.float32:
         return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
-    arrays = (np.ascontiguousarray(vectors.detach().numpy()) for vectors in (a, b))
-    return torch.from_numpy(_distances_on_cpu(*arrays))
+    ptr = np.arange(len(a) + 1) * len(b)
+    distances = _distances_on_cpu(_array(a), _array(b), ptr, np.zeros(len(a), np.int64), np.arange(len(b)))
+    return torch.from_numpy(distances).view(len(a), len(b))
+
+
+def _listed_distances(a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
+    """||a_t - b_l|| of some pairs, with the bits of :func:`_distances` on the CPU."""
+    return torch.from_numpy(_distances_on_cpu(_array(a), _array(b), ptr, ptr[:-1].copy(), listed))
+
+
+def _array(vectors: Tensor) -> FloatArray:
+    array: FloatArray = np.ascontiguousarray(vectors.detach().numpy())
+    return array
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})  # the sum runs in vector lanes
-def _distances_on_cpu(a: FloatArray, b: FloatArray) -> FloatArray:
-    distances = np.empty((len(a), len(b)), np.float32)
+def _distances_on_cpu(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArray, listed: IntArray) -> FloatArray:
+    """Entries ``ptr[t]`` to ``ptr[t + 1]``: the distances of a_t and the b that are listed from ``first[t]`` on."""
+    distances = np.empty(ptr[-1], np.float32)
     for t in numba.prange(len(a)):
-        for i in range(len(b)):
+        for i in range(ptr[t + 1] - ptr[t]):
+            other = listed[first[t] + i]
             total = np.float32(0)
             for d in range(a.shape[1]):
-                total += (a[t, d] - b[i, d]) * (a[t, d] - b[i, d])
-            distances[t, i] = np.sqrt(total)
+                total += (a[t, d] - b[other, d]) * (a[t, d] - b[other, d])
+            distances[ptr[t] + i] = np.sqrt(total)
     return distances

@@ -52,14 +52,15 @@ def _pull_queries(
     keys: FloatArray, winners: Int32Array, cross: FloatArray, own: FloatArray, queries: FloatArray, out: FloatArray
 ) -> None:
     for q in numba.prange(len(queries)):
-        total = own[q] * queries[q]
+        total = out[q]
+        for d in range(len(total)):  # loops: whole rows take the compiler seconds
+            total[d] = own[q] * queries[q, d]
         for t in range(winners.shape[1]):
             weight = cross[q, t]
             if weight != 0:
                 key = winners[q, t]
                 for d in range(len(total)):
                     total[d] += weight * keys[key, d]
-        out[q] = total
 
 
 @numba.njit(parallel=True, cache=True)
@@ -84,7 +85,8 @@ def _pull_keys(
                 query = pair // num_local
                 for d in range(len(total)):
                     total[d] += weight * queries[query, d]
-        out[k] = total + weight_own * keys[k]
+        for d in range(len(total)):
+            out[k, d] = total[d] + weight_own * keys[k, d]
 
 
 @numba.njit(cache=True)

@@ -269,3 +269,54 @@ def transpose_tile(typingctx: Any, source: Any, row: Any, column: Any, out: Any,
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def gather_tile(
+    typingctx: Any, source: Any, listed: Any, first: Any, column: Any, out: Any, to_row: Any, to_column: Any
+) -> Any:
+    """``out[to_row + i, to_column + j] = source[listed[first + j], column + i]`` for WIDTH x WIDTH entries."""
+    signature = types.void(source, listed, types.int64, types.int64, out, types.int64, types.int64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        matrix, names, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
+        chosen = [names.entry(builder.add(args[2], _index(j))) for j in range(WIDTH)]
+        rows = [builder.load(matrix.place(row, args[3], _FLOATS), align=4) for row in chosen]
+        for i, values in enumerate(_transposed(builder, rows)):
+            builder.store(values, target.place(builder.add(args[5], _index(i)), args[6], _FLOATS), align=4)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def bound_lanes(
+    typingctx: Any, lanes: Any, block: Any, keys: Any, offset: Any, members: Any, start: Any, end: Any, out: Any
+) -> Any:
+    """``out[0]``: the highest ``lanes . keys[k] + offset[k]`` among the keys ``members[start:end]``.
+
+    WIDTH queries lie side by side, coordinate d of them in row ``block * WIDTH + d`` of ``lanes``; sums in any order.
+    """
+    signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, out)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        queries, table, shifts, listed, bounds = (
+            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7)
+        )
+        fma = _fma(builder)
+        first = builder.mul(args[1], _index(WIDTH))
+        own = [queries.load(builder.add(first, _index(d)), 0) for d in range(WIDTH)]
+        lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
+        with _Loop.over(builder, args[5], args[6], [lowest]) as loop:
+            key = builder.sext(listed.entry(loop.index), _I64)
+            sums = [_broadcast(builder, shifts.entry(key), _FLOATS), ir.Constant(_FLOATS, [0.0] * WIDTH)]
+            for d in range(WIDTH):  # two chains: neither waits for the other
+                value = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
+                sums[d % 2] = builder.call(fma, [own[d], value, sums[d % 2]])
+            total = builder.fadd(*sums)
+            best = loop.carried[0]
+            loop.next = [builder.select(builder.fcmp_ordered(">", total, best), total, best)]
+        bounds.store(loop.carried[0], _index(0), 0)
+        return context.get_dummy_value()
+
+    return signature, codegen

@@ -46,6 +46,7 @@ from se_gnn.similarity.memory import items_within
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
 GRAM_BYTES = 1 << 25  # products of nodes held at a time: what the third-level cache keeps
+HELD_BYTES = 1 << 29  # the same where memory allows: to read them from there is less work than to form them again
 WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns
 ROW_GROUP = 32 * ROWS  # rows of a product that one thread takes at a time
 
@@ -55,7 +56,7 @@ class CpuKernel(Kernel):
 
     def match(self, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
         """As `reference.match_edges`."""
-        best, winners = _Matcher(_Vectors.of(h, measure), plan).match(0, plan.num_queries)
+        best, winners = Matcher(Vectors.of(h, measure), plan).match(0, plan.num_queries)
         return torch.from_numpy(best), torch.from_numpy(winners)
 
     def pull_back(
@@ -68,16 +69,19 @@ class CpuKernel(Kernel):
         self, h: Tensor, forward: OneWay, backward: OneWay | None, measure: Measure, budget: int
     ) -> tuple[Tensor, Tensor | None]:
         """Some queries at a time; both directions share the products of nodes where these fit the cache."""
-        vectors = _Vectors.of(h, measure)
+        vectors = Vectors.of(h, measure)
         shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
         there, back = (None, None) if shared is None else shared
-        way_there = _streamed(_Matcher(vectors, forward.matching, there), forward, budget)
-        if backward is None:
-            return way_there, None
-        return way_there, _streamed(_Matcher(vectors, backward.matching, back), backward, budget)
+        held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
+        way_there = _streamed(Matcher(vectors, forward.matching, there, held), forward, budget)
+        way_back = None
+        if backward is not None:
+            way_back = _streamed(Matcher(vectors, backward.matching, back, held), backward, budget)
+        _ROOM.give_back()
+        return way_there, way_back
 
 
-def _streamed(matcher: _Matcher, way: OneWay, budget: int) -> Tensor:
+def _streamed(matcher: Matcher, way: OneWay, budget: int) -> Tensor:
     """P M, Eq. (6), [T, L], with some rows of M at a time."""
     num_queries, num_local = way.matching.num_queries, way.matching.num_local
     step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, num_queries))
@@ -89,7 +93,7 @@ def _streamed(matcher: _Matcher, way: OneWay, budget: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Vectors:
+class Vectors:
     """Node vectors, [N, D], and the same as scores are made of: from the *center*, so that rounding shrinks."""
 
     h: FloatArray
@@ -97,7 +101,7 @@ class _Vectors:
     measure: Measure
 
     @classmethod
-    def of(cls, h: Tensor, measure: Measure) -> _Vectors:
+    def of(cls, h: Tensor, measure: Measure) -> Vectors:
         """Where lengths do not count, directions have to be taken from zero."""
         vectors = np.ascontiguousarray(h.detach().numpy())
         return cls(vectors, vectors if measure.unit else vectors - center(h.detach()).numpy(), measure)
@@ -128,12 +132,16 @@ class _Room(threading.local):
             held = self.kept[name] = np.empty(rows * columns, np.float32)
         return held[: rows * columns].reshape(rows, columns)
 
+    def give_back(self) -> None:
+        """Keep no more than what is quick to read."""
+        self.kept = {name: held for name, held in self.kept.items() if held.nbytes <= 2 * GRAM_BYTES}
+
 
 _ROOM = _Room()
 
 
 def _shared_products(
-    vectors: _Vectors, forward: MatchPlan, back: MatchPlan
+    vectors: Vectors, forward: MatchPlan, back: MatchPlan
 ) -> tuple[_NodeProducts, _NodeProducts] | None:
     """Products for both directions at once, where the queries of each are keys of the other; None: too large.
 
@@ -153,13 +161,37 @@ def _shared_products(
     return _NodeProducts(gram, next(ends)), _NodeProducts(exchanged, next(ends))
 
 
-class _Matcher:
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedRows:
+    r"""Rows of a matrix with a column for some local graphs each, one after the other in memory.
+
+    Row q has the entries ``ptr[q]`` to ``ptr[q + 1]``; they are of the local graphs at ``first[q]`` and on in
+    ``listed``.
+
+    Shapes:
+        - **ptr:** :math:`(Q + 1,)`, **first:** :math:`(Q,)`, **listed:** as long as needed
+    """
+
+    ptr: IntArray
+    first: IntArray
+    listed: IntArray
+
+    @classmethod
+    def full(cls, num_rows: int, num_local: int) -> ListedRows:
+        """Every row has a column for each local graph."""
+        return cls(np.arange(num_rows + 1) * num_local, np.zeros(num_rows, np.int64), np.arange(num_local))
+
+
+class Matcher:
     """Matches the queries of a plan, some at a time; what the keys alone decide is made once."""
 
-    def __init__(self, vectors: _Vectors, plan: MatchPlan, products: _NodeProducts | None = None) -> None:
+    def __init__(
+        self, vectors: Vectors, plan: MatchPlan, products: _NodeProducts | None = None, held: int | None = None
+    ) -> None:
         self.vectors, self.plan, self.products = vectors, plan, products
+        self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
         self.key_ends = plan.key_node_ends
-        self.key_squares, self.key_reach = _squares(vectors.moved, self.key_ends)  # [K]
+        self.key_squares, self.key_reach = edge_squares(vectors.moved, self.key_ends)  # [K]
         scale, offset = vectors.measure.scoring(torch.from_numpy(self.key_squares))
         self.scale, self.offset = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
         self.right: FloatArray | None = None
@@ -170,26 +202,28 @@ class _Matcher:
         if not len(plan.key_ids):
             return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
         best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
+        rows = ListedRows.full(*shape)
         at = plan.cover
         cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
         for part, some in self._products(low, high):
             padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
             segment_argmax(some.gram, padded, plan.key_ends, self.scale, self.offset, *cover, best[part], winners[part])
-        self._finish(plan.query_ends[low:high], best, winners)
+        self.finish(plan.query_ends[low:high], rows, best.reshape(-1), winners.reshape(-1))
         return best, winners
 
-    def _finish(self, query_ends: IntArray, best: FloatArray, winners: Int32Array) -> None:
+    def finish(self, query_ends: IntArray, rows: ListedRows, best: FloatArray, winners: Int32Array) -> None:
         """Turn scores into similarities; where that would lose digits, score again, as the paper writes it."""
         ends, plan = (query_ends, self.key_ends), self.plan
-        squares, reach = _squares(self.vectors.moved, query_ends)  # [Q]
+        squares, reach = edge_squares(self.vectors.moved, query_ends)  # [Q]
         if self.vectors.measure.unit:
             lengths = _roots(squares), _roots(self.key_squares)
             stretch: FloatArray = reach / (lengths[0] * lengths[0])
             key_stretch: FloatArray = self.key_reach / (lengths[1] * lengths[1])
-            _to_cosines(self.vectors.h, *ends, *lengths, stretch, key_stretch, winners, best)
+            _to_cosines(self.vectors.h, *ends, *lengths, stretch, key_stretch, rows.ptr, winners, best)
         else:
             limits = reach * CLOSE, self.key_reach * CLOSE
-            _to_distances(self.vectors.h, *ends, plan.ptr, plan.members, squares, *limits, winners, best)
+            listed = (rows.ptr, rows.first, rows.listed)
+            _to_distances(self.vectors.h, *ends, plan.ptr, plan.members, *listed, squares, *limits, winners, best)
 
     def _products(self, low: int, high: int) -> Iterator[tuple[slice, _NodeProducts]]:
         """Products for some of the queries at a time, with where they stand."""
@@ -199,7 +233,7 @@ class _Matcher:
         moved, start = self.vectors.moved, low
         if self.right is None:
             self.right = packed(moved, self.plan.key_nodes)
-        most_nodes = GRAM_BYTES // (4 * COLUMNS * len(self.right))
+        most_nodes = self.held // (4 * COLUMNS * len(self.right))
         while low < high:
             least = 4 * LANES * numba.get_num_threads()
             nodes, ends = _take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
@@ -319,7 +353,7 @@ def segment_argmax(
 # compiled functions call too: each caller would hold a copy of it with an order of its own, and which copy a process
 # runs depends on which caller it loads first.
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
+def edge_squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of each edge the squared length, and the mean of those of its ends, which is never less."""
     squares, reach = np.empty(len(ends), np.float32), np.empty(len(ends), np.float32)
     for e in numba.prange(len(ends)):
@@ -346,6 +380,9 @@ def _to_distances(
     key_ends: IntArray,
     ptr: IntArray,
     members: Int32Array,
+    row_ptr: IntArray,
+    first: IntArray,
+    listed: IntArray,
     query_squares: FloatArray,
     query_limits: FloatArray,
     key_limits: FloatArray,
@@ -356,14 +393,20 @@ def _to_distances(
 
     Where they are so close that the rounding of scores may have hidden a closer key, all keys are looked at.
     """
-    for block in numba.prange((len(best) + LANES - 1) // LANES):
+    num_queries = len(query_ends)
+    for block in numba.prange((num_queries + LANES - 1) // LANES):
         scored = np.full(len(key_ends), -1, np.int64)  # by which query
         values = np.empty(len(key_ends), np.float32)
         wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
-        close = np.empty(best.shape[1], np.int64)  # local graphs whose winner is close
+        low, high = block * LANES, min((block + 1) * LANES, num_queries)
+        longest = 0
+        for q in range(low, high):
+            longest = max(longest, row_ptr[q + 1] - row_ptr[q])
+        close = np.empty(longest, np.int64)  # columns whose winner is close
         a = np.empty(h.shape[1], np.float32)
-        for q in range(block * LANES, min((block + 1) * LANES, len(best))):
-            row, names = best[q], winners[q]
+        for q in range(low, high):
+            row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
+            local = listed[first[q] : first[q] + len(row)]  # local graph of each column
             for t in range(len(row)):
                 row[t] = -np.sqrt(max(query_squares[q] - np.float32(2) * row[t], np.float32(0)))
             num_close = 0
@@ -375,7 +418,7 @@ def _to_distances(
             for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
                 num_wanted = num_left = 0
                 for t in close[:num_close]:
-                    start, end = (ptr[t], ptr[t + 1]) if every else (0, 1)
+                    start, end = (ptr[local[t]], ptr[local[t] + 1]) if every else (0, 1)
                     for m in range(start, end):
                         key = members[m] if every else names[t]
                         wanted[num_wanted] = key
@@ -392,7 +435,7 @@ def _to_distances(
                     row[t] = values[names[t]]
                     if every:
                         row[t] = -np.inf
-                        for m in range(ptr[t], ptr[t + 1]):
+                        for m in range(ptr[local[t]], ptr[local[t] + 1]):
                             if values[members[m]] > row[t]:
                                 row[t], names[t] = values[members[m]], members[m]
                     elif row[t] < 0 and row[t] * row[t] < limit * SURE:
@@ -410,12 +453,13 @@ def _to_cosines(
     key_lengths: FloatArray,
     query_stretch: FloatArray,
     key_stretch: FloatArray,
+    row_ptr: IntArray,
     winners: Int32Array,
     best: FloatArray,
 ) -> None:
     """Scores to cosines; where the ends of an edge nearly cancel, from the vectors of the edges."""
-    for q in numba.prange(len(best)):
-        row, names = best[q], winners[q]
+    for q in numba.prange(len(query_ends)):
+        row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
         for t in range(len(row)):
             key = max(names[t], 0)
             if names[t] >= 0 and query_stretch[q] * key_stretch[key] > CANCELED:

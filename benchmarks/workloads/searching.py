@@ -1,0 +1,81 @@
+"""The K nearest among many labeled nodes: by bounds, against a comparison with all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks import ours
+from benchmarks.cases import Case
+from benchmarks.graphs import generated_graph
+from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
+from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
+from se_gnn.model import Prediction, Voter
+from se_gnn.similarity import search
+
+NUM_NODES, NUM_LABELED = 20_000, 8_000
+TRAINING_EPOCHS = 10
+
+
+def trained(case: Case, run: RunSettings) -> Outcome:
+    """With embeddings of a model that was trained on a few of the labels."""
+    graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
+    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    model = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    voter = Voter(_with_labels(graph, run), model.config)
+    return _measured(case, run, voter, model.embeddings, "speedup", by_search=True)
+
+
+def random_vectors(case: Case, run: RunSettings) -> Outcome:
+    """With random vectors, among which nothing can be told apart before all is compared."""
+    graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
+    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    voter = Voter(_with_labels(graph, run), config)
+    h = torch.randn(graph.num_nodes, 160, generator=torch.Generator().manual_seed(run.seed))
+    return _measured(case, run, voter, h, "time", by_search=False)
+
+
+def _with_labels(graph: AttributedGraph, run: RunSettings) -> AttributedGraph:
+    """The graph with two of five nodes labeled."""
+    count = graph.num_nodes * NUM_LABELED // NUM_NODES
+    chosen: IntArray = np.sort(np.random.default_rng(run.seed).permutation(graph.num_nodes)[:count])
+    rest, nobody = np.setdiff1d(np.arange(graph.num_nodes), chosen), np.empty(0, np.int64)
+    return dataclasses.replace(graph, train=chosen, val=nobody, test=rest)
+
+
+def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str, *, by_search: bool) -> Outcome:
+    plan = voter.plan(np.arange(voter.graph.num_nodes))
+
+    def predict(fewest: int) -> Prediction:
+        with mock.patch.object(search, "FEWEST_LABELED", fewest), mock.patch.object(search, "FEWEST_PAIRS", fewest):
+            return voter.predict(h, plan)
+
+    counts = 1 if run.quick else search.FEWEST_LABELED
+    used = search.Search(h, plan, voter.config.similarity.num_nearest).pays()
+    if not run.quick and used != by_search:
+        raise Disagreement(f"the search is {'' if used else 'not '}used")
+    found, wanted = predict(counts), predict(1 << 60)
+    for name in ("neighbors", "overall", "node", "structure", "weights", "probabilities"):
+        if getattr(found, name).tobytes() != getattr(wanted, name).tobytes():
+            raise Disagreement(f"{name} differ")
+    sides = {"ours": Side(lambda: predict(counts)), "full": Side(lambda: predict(1 << 60))}
+    samples = alternate(sides, rounds=run.rounds(case.rounds), shortest=run.shortest_sample)
+    above, below = ("full", "ours") if figure == "speedup" else ("ours", "full")
+    settings = voter.config.similarity
+    return Outcome(
+        figures={figure: round_ratios(samples[above], samples[below])},
+        samples=samples,
+        details={
+            "nodes": voter.graph.num_nodes,
+            "labeled nodes": len(voter.graph.train),
+            "dimensions": h.shape[1],
+            "K": settings.num_nearest,
+            "lambda": settings.node_weight,
+            "same bits": "yes",
+        },
+    )
