@@ -12,6 +12,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,31 @@ def resident_bytes() -> int:
     """Resident memory of this process now; the peak where the system does not tell."""
     found = _status("VmRSS")
     return peak_bytes() if found is None else found
+
+
+class AllocatedPeak:
+    """Largest memory that this process had allocated, looked at every few milliseconds in a thread of its own.
+
+    Pages of mapped files are left out: the system takes them away when it needs the memory.
+    """
+
+    def __init__(self) -> None:
+        self.bytes, self.at_start = 0, 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> AllocatedPeak:
+        self.at_start = self.bytes = _status("RssAnon") or resident_bytes()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.005):
+            self.bytes = max(self.bytes, _status("RssAnon") or 0)
 
 
 def reset_peak() -> None:

@@ -21,6 +21,13 @@ def test_the_tables_of_the_presets_are_current():
     assert replaced(page, "presets", preset_tables()) == page, "python -m docs.generate presets writes them"
 
 
+def test_the_figures_of_the_page_on_scale_are_current():
+    from docs.generate import scale
+
+    page = scale.PAGE.read_text(encoding="utf-8")
+    assert replaced(page, "scale", scale.whole()) == page, "python -m docs.generate scale writes them"
+
+
 GUIDES = {
     "how_long": "how-long.md",
     "which_settings": "which-settings.md",

@@ -7,6 +7,7 @@ python -m docs.generate rating       # docs/images/rating-*.png; trains on digit
 python -m docs.generate screenshots  # docs/images/explorer-*.png; trains on the tables of an example, needs chromium
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate guides       # figures of the guides, out of results and searches
+python -m docs.generate scale        # what 100 million nodes would take, docs/scale.md
 python -m docs.generate all
 """
 
@@ -20,11 +21,13 @@ from docs.generate.notebooks import write_notebooks
 from docs.generate.pictures import write_pictures
 from docs.generate.presets import write_presets
 from docs.generate.rating_pictures import write_rating_pictures
+from docs.generate.scale import write_scale
 from docs.generate.screenshots import write_screenshots
 
 PARTS = {
     "presets": write_presets,
     "guides": write_guides,
+    "scale": write_scale,
     "examples": write_examples,
     "pictures": write_pictures,
     "screenshots": write_screenshots,

@@ -316,6 +316,12 @@ class AttributedGraph:
         matrix.sort_indices()
         return matrix
 
+    @property
+    def neighbor_arrays(self) -> tuple[Any, Any, Any]:
+        """Neighbors and edges of each node as arrays in CSR form: where a row begins, neighbors, ids of the edges."""
+        adjacency = self.adjacency
+        return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data
+
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.node_names)}

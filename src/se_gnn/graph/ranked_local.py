@@ -23,8 +23,7 @@ def ranked_rows(
     graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int
 ) -> tuple[IntArray, Int32Array, IntArray]:
     """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
-    adjacency = graph.adjacency
-    arrays = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
+    arrays = graph.neighbor_arrays
     chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
     held = np.empty((len(nodes), max_edges), np.int32)
     sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)

@@ -30,6 +30,7 @@ from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_arrays, read_header
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
 from se_gnn.graph.columns import column_from_dict
+from se_gnn.graph.mapped import holds_mapped, mapped_digest, open_mapped
 from se_gnn.graph.raw import RawTable
 from se_gnn.graph.stored_values import KINDS as EDGE_KINDS
 from se_gnn.graph.stored_values import about_values, value_arrays, values_from
@@ -70,6 +71,8 @@ def load_graph(folder: str | Path) -> AttributedGraph:
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"graph folder {path} does not exist")
+    if holds_mapped(path):
+        return open_mapped(path)
     pending_note(path)
     limits = {ARRAYS: LARGE, NAMES: MOST_NAMES}
     return graph_from_files({name: read_current(path, name, limit=limits[name]) for name in limits}, where=path)
@@ -77,11 +80,13 @@ def load_graph(folder: str | Path) -> AttributedGraph:
 
 def holds_graph(folder: str | Path) -> bool:
     """Whether there is a graph to load."""
-    return current_path(Path(folder), NAMES).is_file()
+    return holds_mapped(Path(folder)) or current_path(Path(folder), NAMES).is_file()
 
 
 def graph_digest(folder: str | Path) -> str:
     """A digest of a stored graph: of its names, which hold the digest of its arrays."""
+    if holds_mapped(Path(folder)):
+        return mapped_digest(Path(folder))
     return sha256(read_current(Path(folder), NAMES, limit=MOST_NAMES))
 
 

@@ -92,13 +92,17 @@ class SEGNN(nn.Module):
         """Where the parameters are."""
         return next(self.parameters()).device
 
-    @torch.no_grad()
-    def embed(self, graph: AttributedGraph) -> Tensor:
-        """Embeddings of all nodes, [N, D]."""
+    def check_features(self, graph: AttributedGraph) -> None:
+        """Refuse a graph with another number of features."""
         given = graph.num_features + len(own_edge_columns(graph, self.config.encoder))
         if given != self.encoder.num_features:
             expected = self.encoder.num_features
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {given}")
+
+    @torch.no_grad()
+    def embed(self, graph: AttributedGraph) -> Tensor:
+        """Embeddings of all nodes, [N, D]."""
+        self.check_features(graph)
         h: Tensor = self(self.inputs(graph))
         if not bool((h.abs() < LARGEST).all()):  # `not <` also refuses NaN
             raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,12 +14,16 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps, encoder_features
+from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
-from se_gnn.graph.attributed import Features, IntArray
+from se_gnn.graph.attributed import Features, FloatArray, IntArray
+from se_gnn.graph.mapped import MappedGraph
+from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
+from se_gnn.similarity.memory import memory_budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,8 @@ class TrainedModel:
     @cached_property
     def embeddings(self) -> Tensor:
         """H of all nodes, [N, D]."""
+        if isinstance(self.graph, MappedGraph):
+            raise InputError(f"{self.graph.name} is mapped from files: explanations need a graph that fits the memory")
         return self.model.embed(self.graph)
 
     @cached_property
@@ -55,8 +62,20 @@ class TrainedModel:
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
+        if isinstance(self.graph, MappedGraph):
+            return MappedVoter(self.graph, self.config, max_memory=self.max_memory)
         terms = self.model.edge_terms(self.graph)
         return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
+
+    @cached_property
+    def mapped_embeddings(self) -> FloatArray:
+        """H of all nodes of a mapped graph, [N, D], as a mapped file."""
+        assert isinstance(self.graph, MappedGraph)
+        self.model.check_features(self.graph)
+        encoder = self.model.encoder
+        if self.model.device.type != "cpu":  # the graph is in files of this machine, and so is all of its propagation
+            encoder = copy.deepcopy(encoder).cpu()
+        return embed_in_blocks(encoder, self.graph, memory_budget(self.max_memory))
 
     def on(self, graph: AttributedGraph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.
@@ -93,6 +112,8 @@ class TrainedModel:
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        if isinstance(self.voter, MappedVoter):
+            return self.voter.predict_nodes(self.mapped_embeddings, wanted, self.model.device)
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
 
 

@@ -21,6 +21,7 @@ from se_gnn.apps.cli.certify import certify
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.evaluate import evaluate
 from se_gnn.apps.cli.explain import explain
+from se_gnn.apps.cli.import_large import import_large
 from se_gnn.apps.cli.import_tables import import_tables
 from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.memory import memory
@@ -220,6 +221,15 @@ app.command(
         "    --label fraud --source from --target to --out may"
     ),
 )(import_tables)
+app.command(
+    "import-large",
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  se-gnn import-large --nodes nodes.parquet --edges edges.parquet --out big\n"
+        "  se-gnn predict model --graph big --sample 100000 --out predictions"
+    ),
+)(import_large)
 app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 

@@ -98,7 +98,7 @@ def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None
 
     if not texts:
         return None
-    known = set(graph.node_names)
+    known = set(graph.node_names) if any("," in text for text in texts) else set()
     split = [part for text in texts for part in ([text] if _name(text) in known else text.split(","))]
     ids = [node_id(graph, part.strip()) for part in split if part.strip()]
     if not ids:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from se_gnn.apps.cli.arguments import (
+    LARGEST_SEED,
     ModelFolder,
     Nodes,
     OtherGraph,
@@ -114,6 +115,10 @@ def predict(
         float,
         typer.Option(metavar="SHARE", help="Of --abstain: validation nodes that would have no answer."),
     ] = 0.05,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Of a folder: only N nodes, drawn at random by --seed.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Of --sample.")] = 0,
     shard: ShardNodes = SHARD_NODES,
     max_memory: MaxMemory = None,
     device: OnDevice = Device.cpu,
@@ -146,8 +151,10 @@ def predict(
             }
         )  # fmt: skip
         options = ShardOptions(out, shard, max_memory, device, wait, overwrite, quiet, progress)
-        predict_in_shards(folder, graph, nodes, options)
+        predict_in_shards(folder, graph, options, nodes=nodes, sample=sample, seed=seed)
         return
+    if sample is not None:
+        raise InputError("--sample needs a folder: let --out have no ending")
     writer = _writer(out)
     refuse_several_ranks(out)
     check_file(out, overwrite=overwrite)

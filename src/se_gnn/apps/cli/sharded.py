@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from se_gnn.apps.cli.arguments import node_ids, shows_progress
 from se_gnn.apps.cli.shard_options import SHARD_MEMORY, ShardOptions
 from se_gnn.apps.cli.tables import count
+from se_gnn.errors import InputError
 from se_gnn.progress import compilation_said
 
 if TYPE_CHECKING:
     import torch
 
+    from se_gnn.graph import AttributedGraph
     from se_gnn.graph.attributed import IntArray
     from se_gnn.model import TrainedModel
 
@@ -29,16 +31,26 @@ if TYPE_CHECKING:
 PACKAGES = ("numba", "numpy", "pyarrow", "torch")  # whose versions may change a bit
 
 
-def predict_in_shards(folder: Path, graph: Path | None, nodes: list[str] | None, options: ShardOptions) -> None:
-    """Write the predictions of all nodes, or of some."""
+def predict_in_shards(
+    folder: Path,
+    graph: Path | None,
+    options: ShardOptions,
+    *,
+    nodes: list[str] | None,
+    sample: int | None,
+    seed: int,
+) -> None:
+    """Write the predictions of all nodes, of some, or of a sample."""
     from se_gnn.apps.cli.prediction_files import as_parquet
 
+    if nodes and sample is not None:
+        raise InputError("--nodes names the nodes and --sample draws them: give one of them")
     _write(
         "predictions",
         folder,
         graph,
-        nodes,
         options,
+        lambda of: _sample(of, sample, seed) if sample is not None else node_ids(of, nodes),
         lambda trained, ids: as_parquet(trained.predict(ids), trained.graph),
     )
 
@@ -48,17 +60,30 @@ def explain_in_shards(folder: Path, graph: Path | None, k: int, options: ShardOp
     from se_gnn.apps.cli.explanation_files import explanations_as_parquet
 
     _write(
-        "explanations", folder, graph, None, options,
-        lambda trained, ids: explanations_as_parquet(trained, ids, k), explained=str(k),
-    )  # fmt: skip
+        "explanations",
+        folder,
+        graph,
+        options,
+        lambda _: None,
+        lambda trained, ids: explanations_as_parquet(trained, ids, k),
+        explained=str(k),
+    )
+
+
+def _sample(graph: AttributedGraph, size: int, seed: int) -> IntArray:
+    import numpy as np
+
+    if size > graph.num_nodes:
+        raise InputError(f"--sample must be at most the {graph.num_nodes:,} nodes, got {size:,}")
+    return np.sort(np.random.default_rng(seed).choice(graph.num_nodes, size, replace=False))
 
 
 def _write(
     kind: str,
     folder: Path,
     graph: Path | None,
-    nodes: list[str] | None,
     options: ShardOptions,
+    choose: Callable[[AttributedGraph], IntArray | None],
     make: Make,
     **settings: str,
 ) -> None:
@@ -80,7 +105,7 @@ def _write(
         budget = memory_budget(options.max_memory or SHARD_MEMORY)
         device = rank_device(options.device.value)
         trained = load_model_on(folder, graph, device=device, max_memory=budget)
-        wanted = node_ids(trained.graph, nodes)
+        wanted = choose(trained.graph)
         ids = np.arange(trained.graph.num_nodes) if wanted is None else wanted
         run = ShardRun(
             kind=kind,

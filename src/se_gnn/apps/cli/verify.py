@@ -13,11 +13,21 @@ from se_gnn.apps.cli.tables import count
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that predict or explain --all wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A folder that predict, explain --all or import-large wrote.")
+    ],
     quiet: Quiet = False,
 ) -> None:
-    """Check that a folder of predictions or explanations is whole: every file is there and as it was written."""
+    """Check that predictions, explanations or a mapped graph are whole: every file is there and as it was written."""
+    from se_gnn.graph.mapped import holds_mapped, open_mapped, verify_mapped
     from se_gnn.shards import verify_shards
+
+    if holds_mapped(folder):
+        graph = open_mapped(folder)
+        verify_mapped(folder)
+        if not quiet:
+            say(f"{folder} is whole: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}.")
+        return
 
     manifest = verify_shards(folder)
     if quiet:

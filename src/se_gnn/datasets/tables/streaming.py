@@ -1,0 +1,283 @@
+"""A mapped graph from Parquet tables that do not fit the memory. Shapes: N nodes, F features.
+
+The tables are read some rows at a time. Nodes have whole numbers for ids; every other column of the node table is a
+number and becomes one feature, as it is. What has to be looked at to be encoded (text, dates, categories, missing
+values) is for `se-gnn import`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from se_gnn.errors import InputError
+from se_gnn.files import remove_tree, replace_file, writing_to
+from se_gnn.files.npy import ArrayInfo, NpyWriter
+from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.external_edges import MOST, write_edges
+from se_gnn.graph.labels import UNKNOWN
+from se_gnn.graph.mapped import ARRAYS, HEADER, MappedGraph, open_mapped, write_header
+from se_gnn.optional import require
+
+Kind = Literal["float32", "float16"]
+SPLIT = ("train", "val", "test")
+ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
+FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedTables:
+    """Which columns of which tables make a mapped graph.
+
+    Args:
+        nodes: Parquet file with a row per node.
+        edges: Parquet file with a row per edge.
+        id: column with the id of a node, a whole number.
+        source: column with the id of one end of an edge.
+        target: column with the id of the other.
+        label: column with the class, empty where it is not known; None: there is none.
+        split: column with `train`, `val` or `test`, empty where it is none of them; None: every labeled node votes.
+        kind: how features are stored.
+    """
+
+    nodes: Path
+    edges: Path
+    id: str = "id"
+    source: str = "source"
+    target: str = "target"
+    label: str | None = None
+    split: str | None = None
+    kind: Kind = "float32"
+
+
+def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name: str = "graph") -> MappedGraph:
+    """Write a mapped graph; ``budget`` is the memory to work within, in bytes.
+
+    A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph.
+    """
+    with writing_to(folder) as out:
+        if any(out.iterdir()):
+            raise InputError(f"{out} is not empty; name another folder")
+        work = out / ".importing"
+        arrays = work / ARRAYS
+        arrays.mkdir(parents=True)
+        try:
+            nodes = _Nodes.read(tables, arrays, budget)
+            pairs = _positions(tables, nodes.ids, budget)
+            found, report = write_edges(pairs, len(nodes.ids), arrays, work, budget - nodes.num_bytes)
+            about = {
+                "name": name,
+                "num_nodes": len(nodes.ids),
+                "num_edges": found["edges"].shape[0],
+                "num_features": len(nodes.features),
+                "class_names": nodes.classes,
+                "feature_names": nodes.features,
+                "merged": {"given": report.given, "self_loops": report.self_loops, "duplicates": report.duplicates},
+            }
+            arrays.rename(out / ARRAYS)
+            replace_file(out / HEADER, write_header(out, about, {**nodes.infos, **found}))
+        except BaseException:
+            if not (out / HEADER).exists():
+                remove_tree(out / ARRAYS)
+            raise
+        finally:
+            remove_tree(work)
+    return open_mapped(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    ids: IntArray
+    classes: list[str]
+    features: list[str]
+    infos: dict[str, ArrayInfo]
+
+    @property
+    def num_bytes(self) -> int:
+        return 8 * len(self.ids)
+
+    @classmethod
+    def read(cls, tables: StreamedTables, arrays: Path, budget: int) -> _Nodes:
+        file = _open(tables.nodes)
+        features = _feature_columns(file, tables)
+        num_nodes = file.metadata.num_rows
+        _check_sizes(num_nodes, len(features), budget)
+        ids, labels = np.empty(num_nodes, np.int64), np.full(num_nodes, UNKNOWN, np.int64)
+        parts, low = np.zeros(num_nodes, np.int8), 0
+        classes: dict[str, int] = {}
+        step = max(1, budget // ROWS_SHARE // (8 * (len(features) + 4)))
+        infos = {}
+        with NpyWriter(arrays / "features.npy", tables.kind, (len(features),)) as writer:
+            for batch in file.iter_batches(batch_size=step):
+                rows = slice(low, low + batch.num_rows)
+                ids[rows] = _whole_numbers(batch, tables.id, tables.nodes)
+                writer.append(_numbers(batch, features, tables, low))
+                if tables.label is not None:
+                    labels[rows] = _codes(batch.column(tables.label), classes)
+                if tables.split is not None:
+                    parts[rows] = _split_codes(batch.column(tables.split), tables)
+                low = rows.stop
+            infos["features"] = writer.close()
+        _release()
+        names = sorted(classes)
+        place = np.array([names.index(one) for one in classes] + [UNKNOWN], np.int64)  # the last one is that of -1
+        labels = place[labels]
+        if tables.split is None:
+            parts[labels != UNKNOWN] = 1
+        _check_unique(ids, tables)
+        _check_labeled(labels, parts, ids)
+        for key, values in (("ids", ids), ("labels", labels)):
+            infos[key] = _whole(arrays / f"{key}.npy", values)
+        for code, part in enumerate(SPLIT, start=1):
+            infos[part] = _whole(arrays / f"{part}.npy", np.flatnonzero(parts == code))
+        return cls(ids, names, features, infos)
+
+
+def _positions(tables: StreamedTables, ids: IntArray, budget: int) -> Iterator[IntArray]:
+    """Ends of the edges as positions of nodes, some edges at a time."""
+    file = _open(tables.edges)
+    for column in (tables.source, tables.target):
+        _check_column(file, column, tables.edges)
+    numbered = bool((ids == np.arange(len(ids))).all())
+    order = None if numbered else np.argsort(ids, kind="stable")
+    known = ids if order is None else ids[order]
+    step, row = max(1, budget // ROWS_SHARE // 64), 0
+    for batch in file.iter_batches(batch_size=step, columns=[tables.source, tables.target]):
+        columns = [_whole_numbers(batch, column, tables.edges) for column in (tables.source, tables.target)]
+        given = np.stack(columns, axis=1)
+        places = given if numbered else np.minimum(np.searchsorted(known, given), len(ids) - 1)
+        wrong = (given < 0) | (given >= len(ids)) if numbered else known[places] != given
+        if wrong.any():
+            at = np.argwhere(wrong)[0]
+            raise InputError(
+                f"edge {row + int(at[0]):,} of {tables.edges} names node {given[tuple(at)]}, which {tables.nodes} does "
+                "not have"
+            )
+        yield places if order is None else order[places]
+        row += len(given)
+    _release()
+
+
+def _release() -> None:
+    """Let Arrow give back the memory of the batches that were read."""
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    arrow.default_memory_pool().release_unused()
+
+
+def _open(path: Path) -> Any:
+    parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    try:
+        return parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing") from error
+    except (OSError, arrow.ArrowException) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _feature_columns(file: Any, tables: StreamedTables) -> list[str]:
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    named = [name for name in (tables.id, tables.label, tables.split) if name is not None]
+    for name in named:
+        _check_column(file, name, tables.nodes)
+    features = []
+    for column in file.schema_arrow:
+        if column.name in named:
+            continue
+        kind = column.type
+        if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_boolean(kind)):
+            raise InputError(
+                f"column {column.name!r} of {tables.nodes} is {kind}: features of a mapped graph are numbers; `se-gnn "
+                "import` encodes other columns, where the table fits the memory"
+            )
+        features.append(column.name)
+    if not features:
+        raise InputError(f"{tables.nodes} has no column besides {', '.join(named)}: there must be a feature")
+    return features
+
+
+def _check_column(file: Any, name: str, path: Path) -> None:
+    known = file.schema_arrow.names
+    if name not in known:
+        raise InputError(f"{path} has no column {name!r}; it has {', '.join(known[:8])}")
+
+
+def _check_sizes(num_nodes: int, num_features: int, budget: int) -> None:
+    if not 0 < num_nodes <= MOST:
+        raise InputError(f"a mapped graph must have between 1 and {MOST:,} nodes, got {num_nodes:,}")
+    needed = FIXED_BYTES * num_nodes
+    if needed > budget:
+        raise InputError(
+            f"max_memory must be at least {needed / 2**20:,.0f}M for {num_nodes:,} nodes, got {budget / 2**20:,.0f}M"
+        )
+
+
+def _whole_numbers(batch: Any, name: str, path: Path) -> IntArray:
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    column = batch.column(name)
+    if not arrow.types.is_integer(column.type) or column.null_count:
+        what = f"{column.null_count} empty cells" if column.null_count else str(column.type)
+        raise InputError(f"column {name!r} of {path} must hold whole numbers, got {what}: number the nodes from 0")
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _numbers(batch: Any, features: list[str], tables: StreamedTables, row: int) -> Any:
+    block = np.empty((batch.num_rows, len(features)), tables.kind)
+    for place, name in enumerate(features):
+        with np.errstate(over="ignore"):
+            block[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
+    bad = np.argwhere(~np.isfinite(block))
+    if len(bad):
+        raise InputError(
+            f"column {features[bad[0, 1]]!r} of {tables.nodes} must hold finite numbers that fit {tables.kind}: row "
+            f"{row + int(bad[0, 0]):,} does not"
+        )
+    return block
+
+
+def _codes(column: Any, classes: dict[str, int]) -> IntArray:
+    """The class of each row by the order in which classes are met; -1 where it is empty."""
+    encoded = column.dictionary_encode()
+    place = [classes.setdefault(str(value), len(classes)) for value in encoded.dictionary.to_pylist()]
+    positions = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    found: IntArray = np.array([*place, UNKNOWN], np.int64)[positions]
+    return found
+
+
+def _split_codes(column: Any, tables: StreamedTables) -> Any:
+    encoded = column.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    for value in names:
+        if value not in ("", *SPLIT):
+            raise InputError(
+                f"column {tables.split!r} of {tables.nodes} must be train, val, test or empty, got {value!r}"
+            )
+    place = [0 if value == "" else 1 + SPLIT.index(value) for value in names]
+    return np.array([*place, 0], np.int8)[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+
+
+def _check_unique(ids: IntArray, tables: StreamedTables) -> None:
+    ordered = np.sort(ids)
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(twice):
+        raise InputError(
+            f"column {tables.id!r} of {tables.nodes} must have each id once, got {ordered[twice[0]]} twice"
+        )
+
+
+def _check_labeled(labels: IntArray, parts: Any, ids: IntArray) -> None:
+    missing = np.flatnonzero((parts > 0) & (labels == UNKNOWN))
+    if len(missing):
+        raise InputError(f"nodes of the split must have a class; node {ids[missing[0]]} has none")
+    if not (parts == 1).any():
+        raise InputError("at least one node must be labeled and in the part train: labeled nodes are those that vote")
+
+
+def _whole(path: Path, values: IntArray) -> ArrayInfo:
+    with NpyWriter(path, np.int64) as writer:
+        writer.append(values)
+        return writer.close()

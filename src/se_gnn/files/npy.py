@@ -1,0 +1,109 @@
+"""Arrays that need not fit the memory: `.npy` files, written some rows at a time and read by mapping.
+
+The header of a `.npy` file has room for any number of rows, so that it is written again when their number is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from se_gnn.errors import InputError
+from se_gnn.files.writing import NewFile
+
+BLOCK = 16 << 20  # bytes that are read at a time to make a digest
+
+Array = npt.NDArray[Any]
+
+
+class ArrayInfo(NamedTuple):
+    """What a stored array must be."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    sha256: str  # of the numbers, without the header
+
+
+class NpyWriter:
+    """A new `.npy` file; rows are appended, and :meth:`close` tells what it holds."""
+
+    def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
+        self.digest = hashlib.sha256()
+        self.file = NewFile(path)
+        self.file.write(self._header())
+
+    def append(self, values: Array) -> None:
+        """Write some more rows."""
+        array = np.ascontiguousarray(values, dtype=self.dtype)
+        if array.shape[1:] != self.row_shape:
+            raise ValueError(f"rows must have shape {self.row_shape}, got {array.shape[1:]}")
+        content: Any = array.reshape(-1).view(np.uint8).data
+        self.digest.update(content)
+        self.file.write(content)
+        self.rows += len(array)
+
+    def close(self) -> ArrayInfo:
+        """Put the number of rows into the header and wait until the disk has it."""
+        os.pwrite(self.file.descriptor, self._header(), 0)
+        self.file.sync()
+        self.file.close()
+        return ArrayInfo(self.dtype.str, (self.rows, *self.row_shape), self.digest.hexdigest())
+
+    def __enter__(self) -> NpyWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.file.close()
+
+    def _header(self) -> bytes:
+        text = io.BytesIO()
+        about = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.rows, *self.row_shape)}
+        np.lib.format.write_array_header_1_0(text, about)
+        return text.getvalue()
+
+
+def map_array(path: Path, info: ArrayInfo) -> Array:
+    """A stored array without reading it; type, shape and size of the file must be those that are expected."""
+    try:
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} is truncated or damaged: {error}") from error
+    if (array.dtype.str, array.shape) != (info.dtype, info.shape):
+        raise InputError(f"{path} must hold {info.dtype} of shape {info.shape}, got {array.dtype.str} of {array.shape}")
+    if path.stat().st_size != array.nbytes + getattr(array, "offset", 0):
+        raise InputError(f"{path} is truncated or longer than it was written")
+    return array
+
+
+def check_digest(path: Path, info: ArrayInfo) -> None:
+    """Compare all numbers of a stored array with their digest, some megabytes at a time."""
+    offset = int(getattr(map_array(path, info), "offset", 0))
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(offset)
+        while block := file.read(BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != info.sha256:
+        raise InputError(f"{path} was changed: it does not have the digest that was written with it")
+
+
+def read_rows(array: Array, low: int, high: int) -> Array:
+    """Some rows of a mapped array by reading the file: what is read leaves no pages of the file in this process."""
+    offset, filename = getattr(array, "offset", None), getattr(array, "filename", None)
+    if offset is None or filename is None:
+        return array[low:high]
+    row = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    with open(filename, "rb") as file:  # noqa: PTH123 - a name that NumPy keeps
+        count = (high - low) * (row // array.dtype.itemsize)
+        found: Array = np.fromfile(file, array.dtype, count, offset=offset + low * row)
+    return found.reshape(high - low, *array.shape[1:])

@@ -1,0 +1,14 @@
+"""Files that are there only while something is computed: new, no link is followed, nothing is synced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def scratch_file(path: Path) -> BinaryIO:
+    """A new file to write to and read from, in a folder that is removed with all that is in it."""
+    return os.fdopen(os.open(path, _CREATE, 0o600), "w+b")

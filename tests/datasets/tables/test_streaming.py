@@ -1,0 +1,164 @@
+"""Mapped graphs: the same graph as one built in memory, whatever the memory, and nothing believed that was changed."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from mapped_graphs import in_memory, random_tables
+from se_gnn.config import Config
+from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
+from se_gnn.errors import InputError
+from se_gnn.graph.mapped import MappedGraph, verify_mapped
+from se_gnn.graph.store import graph_digest, holds_graph, load_graph
+from se_gnn.model import SEGNN, TrainedModel
+
+MEGABYTE = 1 << 20
+
+
+def tables_in(folder, **changes):
+    given = {"nodes": folder / "nodes.parquet", "edges": folder / "edges.parquet", "label": "label", "split": "part"}
+    return StreamedTables(**{**given, **changes})
+
+
+@pytest.fixture
+def small(tmp_path):
+    return random_tables(tmp_path, 60, 150)
+
+
+@pytest.mark.parametrize("numbered", [True, False], ids=["ids from 0", "any ids"])
+@pytest.mark.parametrize("budget", [8_000, 40_000, MEGABYTE], ids=["tight", "some", "plenty"])
+def test_a_streamed_graph_is_the_one_built_in_memory_whatever_the_memory(tmp_path, numbered, budget):
+    expected = in_memory(*random_tables(tmp_path, 60, 400, numbered=numbered))
+    graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", budget)
+    assert isinstance(graph, MappedGraph)
+    for name in ("features", "edges", "labels", "train", "val", "test", "degrees"):
+        assert np.array_equal(getattr(graph, name), getattr(expected, name)), name
+    for one, other in zip(graph.neighbor_arrays, expected.neighbor_arrays):
+        assert np.array_equal(one, other)
+    assert tuple(graph.node_names) == expected.node_names
+    assert graph.class_names == expected.class_names
+    assert graph.merged.given == 400
+    assert graph.merged.self_loops == expected.merged.self_loops
+    assert graph.merged.duplicates == expected.merged.duplicates + expected.merged.reciprocal
+    assert graph.node_id(expected.node_names[7]) == 7
+    verify_mapped(tmp_path / "graph")
+
+
+def test_nothing_is_copied_when_a_graph_is_opened(small, tmp_path):
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    graph = load_graph(tmp_path / "graph")
+    for name in ("features", "edges", "labels", "indices", "edge_ids"):
+        assert isinstance(getattr(graph, name), np.memmap), name
+    assert holds_graph(tmp_path / "graph")
+    assert len(graph_digest(tmp_path / "graph")) == 64
+
+
+def test_half_precision_takes_half_the_bytes_and_rounds_to_nearest(small, tmp_path):
+    graph = import_streaming(tables_in(tmp_path, kind="float16"), tmp_path / "graph", MEGABYTE)
+    assert graph.features.dtype == np.float16
+    assert np.array_equal(graph.features, small[1].astype(np.float16))
+
+
+@pytest.mark.parametrize("aggregation", ["pagerank", "steps", "gcn", "mean", "own"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_blocks_embed_and_predict_as_the_whole_graph_does_up_to_rounding(tmp_path, aggregation, members):
+    given = random_tables(tmp_path, 300, 900, numbered=False)
+    expected, mapped = in_memory(*given), import_streaming(tables_in(tmp_path), tmp_path / "graph", 50_000)
+    config = Config.preset("best").with_settings(
+        aggregation=aggregation, members=members, hidden_size=8, output_size=6, num_nearest=5, portfolio=False
+    )
+    model = SEGNN(4, config, generator=torch.Generator().manual_seed(1))
+    whole, large = TrainedModel(model, expected), TrainedModel(model, mapped, max_memory=2 * MEGABYTE)
+    assert np.allclose(large.mapped_embeddings, whole.embeddings.numpy(), atol=1e-5)
+    nodes = np.array([0, 5, 77, 250, 299, 12])
+    one, other = whole.predict(nodes), large.predict(nodes)
+    assert np.allclose(one.overall, other.overall, atol=1e-5)
+    assert np.allclose(one.probabilities, other.probabilities, atol=1e-3)
+    assert np.mean(one.neighbors == other.neighbors) > 0.9  # neighbors that are equally similar may change places
+
+
+def test_local_graphs_of_a_mapped_graph_are_those_of_the_whole_graph(tmp_path):
+    from se_gnn.graph import local_graphs
+
+    expected = in_memory(*random_tables(tmp_path, 200, 600))
+    mapped = import_streaming(tables_in(tmp_path), tmp_path / "graph", 50_000)
+    nodes = np.arange(0, 200, 7)
+    one, other = (local_graphs(graph, nodes, 2, 20) for graph in (expected, mapped))
+    assert np.array_equal(one.edge_ids, other.edge_ids)
+    assert np.array_equal(one.ptr, other.ptr)
+
+
+def test_a_mapped_graph_is_not_trained_on(small, tmp_path):
+    graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    with pytest.raises(InputError, match="train on a part of it that fits the memory"):
+        graph.check_trainable()
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut", "longer"])
+def test_a_file_of_another_size_is_found_when_the_graph_is_opened(small, tmp_path, harm):
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    path = tmp_path / "graph" / "arrays" / "edges.npy"
+    content = path.read_bytes()
+    path.unlink()
+    if harm != "missing":
+        path.write_bytes(content[:-1] if harm == "cut" else content + b"x")
+    with pytest.raises(InputError, match=r"edges\.npy is (missing|truncated)"):
+        load_graph(tmp_path / "graph")
+
+
+def test_a_changed_number_is_found_by_its_digest(small, tmp_path):
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    path = tmp_path / "graph" / "arrays" / "features.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"features\.npy was changed"):
+        verify_mapped(tmp_path / "graph")
+
+
+def test_a_changed_header_is_not_believed(small, tmp_path):
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    path = tmp_path / "graph" / "mapped.json"
+    path.write_text(path.read_text().replace('"num_features": 4', '"num_features": 5'))
+    with pytest.raises(InputError, match="does not have its digest"):
+        load_graph(tmp_path / "graph")
+
+
+def test_an_import_that_fails_leaves_no_graph_and_no_files(small, tmp_path):
+    pq.write_table(pa.table({"source": [0, 1], "target": [1, 999]}), tmp_path / "edges.parquet")
+    with pytest.raises(InputError, match=r"edge 1 of .* names node 999, which .* does not have"):
+        import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    assert not list((tmp_path / "graph").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"x0": [0.0, np.nan, 1.0]}, "column 'x0' of .* must hold finite numbers .*: row 1 does not"),
+        ({"id": [1, 1, 2]}, "must have each id once, got 1 twice"),
+        ({"id": ["a", "b", "c"]}, "column 'id' of .* must hold whole numbers, got string"),
+        ({"note": ["a", "b", "c"]}, "column 'note' of .* is string: features of a mapped graph are numbers"),
+        ({"part": ["train", "exam", ""]}, "must be train, val, test or empty, got 'exam'"),
+        ({"label": [None, None, None]}, "nodes of the split must have a class; node 0 has none"),
+        ({"part": ["", "", ""]}, "at least one node must be labeled"),
+    ],
+)
+def test_tables_that_cannot_be_a_graph_are_refused(tmp_path, change, text):
+    nodes = {"id": [0, 1, 2], "x0": [0.0, 1.0, 2.0], "label": ["a", "b", None], "part": ["train", "train", ""]}
+    pq.write_table(pa.table({**nodes, **change}), tmp_path / "nodes.parquet")
+    pq.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "edges.parquet")
+    with pytest.raises(InputError, match=text):
+        import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+
+
+def test_too_little_memory_for_the_nodes_is_said_before_anything_is_read(small, tmp_path):
+    with pytest.raises(InputError, match=r"max_memory must be at least .* for 60 nodes"):
+        import_streaming(tables_in(tmp_path), tmp_path / "graph", 1000)
+
+
+def test_a_folder_with_files_is_left_alone(small, tmp_path):
+    with pytest.raises(InputError, match="is not empty"):
+        import_streaming(tables_in(tmp_path), tmp_path, MEGABYTE)
+    assert (tmp_path / "nodes.parquet").exists()
