@@ -1,17 +1,19 @@
 """Several kinds of nodes in one graph: the columns of each kind side by side, zeros elsewhere.
 
-A node of kind t with attributes x has the features :math:`(0, ..., 0, x, 0, ..., 0)` and a 1 in the column of its kind.
-A linear layer over these blocks is one linear layer per kind, with a bias of its own:
+A node of kind t with attributes x has the features :math:`(0, ..., 0, x, 0, ..., 0)` and a mark in the column of its
+kind. A linear layer over these blocks is one linear layer per kind, with a bias of its own:
 
-.. math:: W [0; x; 0; 1_t] = W_t x + b_t
+.. math:: W [0; x; 0; m_t] = W_t x + m_t b_t
 
-Its output is one space for all kinds. Features are sparse, so that a block of zeros costs nothing. Shapes: N nodes of
-all kinds, F features of all blocks.
+The mark :math:`m_t` is as large as the attributes of its kind are long (root mean square; 1 where there are none): it
+neither drowns them nor is drowned by them. The output is one space for all kinds. Features are sparse, so that a block
+of zeros costs nothing. Shapes: N nodes of all kinds, F features of all blocks.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,7 +90,7 @@ def join_kinds(given: Mapping[str, NodesOfKind]) -> JoinedKinds:
     for kind, nodes in given.items():
         block = _own_features(kind, nodes)
         first = sum(size.shape[1] for size in blocks)
-        mark = np.ones((len(nodes.names), 1), np.float32)
+        mark = np.full((len(nodes.names), 1), _mean_length(block.features), np.float32)
         blocks.append(sp.csr_array(sp.hstack([sp.csr_array(mark), sp.csr_array(block.features)], format="csr")))
         feature_names += [kind, *block.feature_names]
         columns.append(BooleanColumn(name=kind, first=first, size=1, words=("no", "yes"), fill=0.0))
@@ -117,6 +119,13 @@ def join_kinds(given: Mapping[str, NodesOfKind]) -> JoinedKinds:
 def column_name(kind: str, name: str) -> str:
     """What people see for a column of one kind."""
     return f"{kind}: {name}"
+
+
+def _mean_length(features: Any) -> float:
+    """Root mean square of the lengths of the rows; 1 where there is nothing in them."""
+    rows = sp.csr_array(features, dtype=np.float64)
+    square = float(rows.multiply(rows).sum()) / max(1, rows.shape[0])
+    return math.sqrt(square) or 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,7 +54,11 @@ def test_tables_of_several_kinds_become_one_graph(load):
     ]  # fmt: skip
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     marks = [column.first for column in graph.columns if ":" not in column.name]
-    assert np.array_equal(dense[:, marks], np.eye(3)[graph.node_kinds])
+    assert np.array_equal(dense[:, marks] > 0, np.eye(3, dtype=bool)[graph.node_kinds])
+    for kind in range(3):  # a mark is as large as the attributes of its kind are long
+        block = np.delete(dense[graph.node_kinds == kind], marks, axis=1)
+        length = np.sqrt(np.square(block, dtype="f8").sum() / len(block))
+        assert np.allclose(dense[graph.node_kinds == kind, marks[kind]], length)
     assert not dense[9:, : marks[1]].any()  # zeros where a node is of another kind
     assert [column.name for column in values.columns] == ["writes: position", "writes: day"]
     assert not values.attributes[values.kind == 1].any()
