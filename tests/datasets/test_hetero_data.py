@@ -46,12 +46,15 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     graph = from_hetero(library(), directed=True)
     values = graph.edge_values
     assert graph.node_kind_names == ("paper", "author", "venue")
-    assert graph.features.tolist()[:4] == [
-        [1, 1, 0.5, 0, 0, 0, 0, 0],
-        [1, 0, 2, 0, 0, 0, 0, 0],
-        [1, 3, 0, 0, 0, 0, 0, 0],
-        [0, 0, 0, 1, 7, 0, 0, 0],
-    ]
+    paper, author = np.sqrt([(1.25 + 4 + 9) / 3, (7**2 + 8**2) / 2])  # how long their attributes are
+    assert graph.features[:4].ravel().tolist() == pytest.approx(
+        [
+            *(paper, 1, 0.5, 0, 0, 0, 0, 0),
+            *(paper, 0, 2, 0, 0, 0, 0, 0),
+            *(paper, 3, 0, 0, 0, 0, 0, 0),
+            *(0, 0, 0, author, 7, 0, 0, 0),
+        ]
+    )
     assert graph.labels.tolist() == [0, 1, -1, -1, -1, -1, -1]
     assert graph.train.tolist() == [0, 1]
     assert values.kind_names == ("writes", "appears at")
