@@ -28,9 +28,10 @@ def same_settings(stored: Settings, wanted: Settings) -> bool:
 
 def _earlier(path: str) -> Any:
     """The value before a setting existed, by section and key, wherever in the settings the section is."""
-    section, _, key = path.rpartition(".")
-    name = f"{section.rpartition('.')[2]}.{key}".lstrip(".")
-    return EARLIER.get(name, _defaults().get(name))
+    parts = path.split(".")
+    names = (".".join(parts[-2:]), parts[-1])
+    known = {**_defaults(), **EARLIER}
+    return next((known[name] for name in names if name in known), None)
 
 
 @cache

@@ -12,6 +12,7 @@ from reproduce.settings_digest import digest_of, same_settings
 from reproduce.store import RESULTS, Result, Store
 
 from reproduce import settings_digest
+from se_gnn.config import Config
 from se_gnn.errors import InputError
 
 GCN = Series(kind="counting", dataset="cora", method="gcn", settings={"depth": 2})
@@ -39,6 +40,16 @@ def test_a_setting_that_came_later_may_have_had_a_value_before(monkeypatch):
     nested = [{"config": {"training": {"epochs": 5, **more}}} for more in ({}, {"loss": "clamped"}, {"loss": "exact"})]
     assert same_settings(nested[0], nested[1])
     assert not same_settings(nested[0], nested[2])
+
+
+def test_a_new_setting_begins_as_what_was_done_before_wherever_the_settings_are():
+    defaults = Config().to_dict()
+    for whole in (lambda settings: settings, lambda settings: {"config": settings}):
+        before = {key: value for key, value in defaults["encoder"].items() if key != "members"}
+        stored = {**{key: value for key, value in defaults.items() if key != "why"}, "encoder": before}
+        assert same_settings(whole(stored), whole(defaults | {"why": []}))
+        assert not same_settings(whole(stored), whole(defaults | {"encoder": {**defaults["encoder"], "members": 2}}))
+        assert not same_settings(whole(stored), whole(defaults | {"why": ["chosen"]}))
 
 
 def test_digests_are_equal_for_equal_settings_alone():
@@ -103,7 +114,7 @@ def test_committed_rows_say_what_made_them(path):
 
 
 def test_results_of_the_authors_settings_are_current():
-    """A setting that comes later needs its value in `settings_digest.EARLIER`, or all results are out of date."""
+    """The default of a new setting must be what was done before, or be in `settings_digest.EARLIER`."""
     store = Store()
     for dataset in ("citeseer", "pubmed"):
         assert len(store.of(preset_on(dataset, "authors"))) == 5
