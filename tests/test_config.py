@@ -35,7 +35,7 @@ configs = st.builds(
         weight_init=st.sampled_from(["xavier", "fan_in"]), scale_init=st.sampled_from(["small", "uniform"]),
     ),
     similarity=st.builds(
-        SimilarityConfig, num_nearest=count, node_weight=share, temperature=positive, hops=st.integers(1, 3),
+        SimilarityConfig, num_nearest=count, node_weight=share, temperature=st.floats(1e-6, 1e30), hops=st.integers(1, 3),
         measure=st.sampled_from(["cosine", "distance"]), directions=st.sampled_from(["one", "both"]),
     ),
     contrast=st.builds(ContrastConfig, node_loss_weight=positive, mask_rate=share, edge_noise=share, node_batch=count),
@@ -58,6 +58,10 @@ def refused(text, **sections):
 @pytest.mark.parametrize("value", [0, 0.0, -1, -0.5, math.nan, math.inf])
 def test_a_temperature_that_is_not_above_zero_is_refused(value):
     refused(f"temperature must be a finite number above 0, got {float(value)!r}", similarity={"temperature": value})
+
+
+def test_a_temperature_by_which_similarities_grow_beyond_float32_is_refused():
+    refused("temperature must be at least 1e-06, got 1e-320", similarity={"temperature": 1e-320})
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, 7, math.nan, math.inf])

@@ -63,6 +63,9 @@ class EncoderConfig:
             share_below_one(self, name)
 
 
+SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for float32
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityConfig:
     """Similarity and vote, Eq. (2)-(9)."""
@@ -84,6 +87,7 @@ class SimilarityConfig:
         at_least(self, 1, "num_nearest")
         between(self, 0, 1, "node_weight")
         above_zero(self, "temperature")
+        at_least(self, SMALLEST_TEMPERATURE, "temperature")
         between(self, 1, 3, "hops")
         if self.max_edges is not None:
             at_least(self, 1, "max_edges")

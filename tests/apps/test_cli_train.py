@@ -263,7 +263,7 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     )
     try:
         deadline = time.monotonic() + 60
-        while not (out / ".training" / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        while not list(out.glob(".training/**/metrics.jsonl")) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)

@@ -53,15 +53,17 @@ def test_each_kind_has_a_block_of_features_and_a_bias_of_its_own():
         }
     )
     features = joined.features
-    assert features.tolist() == [[1, 1, 0, 0, 0], [1, 2, 0, 0, 0], [0, 0, 1, 3, 4], [0, 0, 1, 5, 6]]
+    first, second = np.sqrt([(1 + 4) / 2, (9 + 16 + 25 + 36) / 2])  # marks as large as attributes are long
+    rows = [[first, 1, 0, 0, 0], [first, 2, 0, 0, 0], [0, 0, second, 3, 4], [0, 0, second, 5, 6]]
+    assert np.allclose(features, rows)
     assert joined.names == ("paper a", "paper b", "author a", "author c")  # two are called a
     assert joined.columns is None  # those of authors are not known
     assert joined.feature_names[:2] == ("paper", "paper: year")
     # one linear layer over the blocks is one layer per kind
     weight = np.random.default_rng(0).normal(size=(5, 3))
     paper, author = features[:2] @ weight, features[2:] @ weight
-    np.testing.assert_allclose(paper, features[:2, 1:2] @ weight[1:2] + weight[0])
-    np.testing.assert_allclose(author, features[2:, 3:] @ weight[3:] + weight[2])
+    np.testing.assert_allclose(paper, features[:2, 1:2] @ weight[1:2] + first * weight[0], rtol=1e-6)
+    np.testing.assert_allclose(author, features[2:, 3:] @ weight[3:] + second * weight[2], rtol=1e-6)
 
 
 def test_a_kind_without_attributes_is_known_by_its_names_where_they_are_few():

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.metrics import roc_auc_score
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import AttributedGraph
@@ -156,6 +155,8 @@ def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:
     The inverse without the rows of a class follows from the whole one (Schur complement):
     :math:`Q_{aa} - Q_{ab} Q_{bb}^{-1} Q_{ba}`.
     """
+    from sklearn.metrics import roc_auc_score  # takes a second to import: a server starts without it
+
     classes = np.unique(labels)
     if len(classes) < 2:
         return None
