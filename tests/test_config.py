@@ -35,8 +35,9 @@ configs = st.builds(
         weight_init=st.sampled_from(["xavier", "fan_in"]), scale_init=st.sampled_from(["small", "uniform"]),
     ),
     similarity=st.builds(
-        SimilarityConfig, num_nearest=count, node_weight=share, temperature=st.floats(1e-6, 1e30), hops=st.integers(1, 3),
-        measure=st.sampled_from(["cosine", "distance"]), directions=st.sampled_from(["one", "both"]),
+        SimilarityConfig, num_nearest=count, node_weight=share, temperature=st.floats(1e-6, 1e30),
+        hops=st.integers(1, 3), measure=st.sampled_from(["cosine", "distance"]),
+        directions=st.sampled_from(["one", "both"]),
     ),
     contrast=st.builds(ContrastConfig, node_loss_weight=positive, mask_rate=share, edge_noise=share, node_batch=count),
     training=st.builds(
