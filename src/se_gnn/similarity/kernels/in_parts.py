@@ -19,7 +19,7 @@ from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.mean import edge_mean
-from se_gnn.similarity.kernels.one_way import OneWay
+from se_gnn.similarity.kernels.one_way import OneWay, both_have_edges
 from se_gnn.similarity.measure import Measure
 
 
@@ -84,13 +84,7 @@ class PartedWay:
 
     def defined(self, device: torch.device) -> Tensor:
         """Where both nodes have edges, [T, L], on a device."""
-        if device not in self._with_edges:
-            asking, answering = (
-                torch.tensor(size > 0, device=device) for size in (np.diff(self.ptr), self.answer_sizes)
-            )
-            self._with_edges[device] = asking, answering
-        asking, answering = self._with_edges[device]
-        return asking[:, None] & answering[None, :]
+        return both_have_edges(self._with_edges, self.ptr, self.answer_sizes, device)
 
     def joined(self, h: Tensor, means: list[Tensor], measure: Measure) -> Tensor:
         """The mean over all parts from the mean of each, [T, L]."""

@@ -106,13 +106,7 @@ class OneWay:
 
     def defined(self, device: torch.device) -> Tensor:
         """Where both nodes have edges, [T, L], on a device."""
-        if device not in self._with_edges:
-            asking, answering = (
-                torch.tensor(size > 0, device=device) for size in (np.diff(self.ptr), self.answer_sizes)
-            )
-            self._with_edges[device] = asking, answering
-        asking, answering = self._with_edges[device]
-        return asking[:, None] & answering[None, :]
+        return both_have_edges(self._with_edges, self.ptr, self.answer_sizes, device)
 
     def rows(self, device: torch.device) -> Rows:
         """The queries of each node that asks, on a device; moved there once."""
@@ -134,3 +128,14 @@ def weight_sums(ptr: IntArray, columns: IntArray | Int32Array, weights: FloatArr
     """The sum of the weights of each t, each in the order of its edges, [T]."""
     owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     return np.bincount(owners, weights[columns], minlength=len(ptr) - 1).astype(np.float32)
+
+
+def both_have_edges(
+    kept: dict[torch.device, tuple[Tensor, Tensor]], ptr: IntArray, answer_sizes: IntArray, device: torch.device
+) -> Tensor:
+    """Where a node that asks and one that answers both have edges, [T, L]; what is moved to a device is ``kept``."""
+    if device not in kept:
+        asking, answering = (torch.tensor(size > 0, device=device) for size in (np.diff(ptr), answer_sizes))
+        kept[device] = asking, answering
+    asking, answering = kept[device]
+    return asking[:, None] & answering[None, :]
