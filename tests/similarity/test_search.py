@@ -105,9 +105,8 @@ def test_most_labeled_nodes_are_left_out_on_communities(communities, measure, di
     h, edges, labeled = communities
     plan = planned(edges, 600, labeled, np.arange(600), measure=measure, directions=directions, max_edges=16)
     found = Search(h, plan, 5)
-    first = found._first(0, 600)
-    ptr, _, _ = found.bounds.others(0, first.products, first.least, first.looked)
-    assert ptr[-1] / 600 < 30  # of 300
+    possible = found._possible(0, 600)
+    assert possible.ptr[-1] / 600 < 12  # of 300
     assert_same(found.nearest(), by_comparing_all(h, plan, 5))
 
 
@@ -157,6 +156,12 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
 def test_short_vectors_keep_lengths_and_bound_products():
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(50, 20)) @ generator.normal(size=(20, 64))).astype(np.float32)
-    short = Directions.of(vectors, unit=False).nodes(vectors)
-    np.testing.assert_allclose((short.short**2).sum(axis=1), short.squares, rtol=1e-3)
-    assert (vectors @ vectors.T <= short.short @ short.short.T * (1 + 1e-5) + 1e-2).all()
+    ends = np.stack([np.arange(50), np.arange(50)[::-1]], axis=1)
+    edges = (vectors[ends[:, 0]] + vectors[ends[:, 1]]).astype(np.float64) / 2
+    short, products = Directions.of(vectors, ends, unit=False).edges(vectors, ends), edges @ edges.T
+    for part in (short.coarse.astype(np.float64), short.fine.astype(np.float64)):
+        np.testing.assert_allclose((part**2).sum(axis=1), short.squares, rtol=1e-5)
+        rest, along = np.outer(part[:, -1], part[:, -1]), part[:, :-1] @ part[:, :-1].T
+        room = 1e-6 * np.sqrt(np.outer(short.squares, short.squares))
+        assert (products <= along + rest + room).all()
+        assert (products >= along - rest - room).all()
