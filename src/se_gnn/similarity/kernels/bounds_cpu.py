@@ -28,8 +28,8 @@ from se_gnn.similarity.kernels.lanes import (
 from se_gnn.similarity.kernels.rounding import CANCELED
 from se_gnn.similarity.short import UNIT
 
-FIRST_LOOK = 2  # times K: about so many are looked at to find a limit
-FEWEST = 48  # but never fewer
+FIRST_LOOK = 4  # times K: about so many are looked at to find a limit
+FEWEST = 64  # but never fewer
 SAMPLE = 2048  # labeled nodes that tell which are the highest
 
 
@@ -165,7 +165,7 @@ def _fill(side: BoundedSide, t: int, room: _Room) -> None:
             room.shift[block, i] = side.offset[edge] if at < end else -np.float32(np.inf)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(inline="always", fastmath={"reassoc", "contract"})
 def _structure(
     labeled: BoundedSide,
     i: int,
@@ -280,7 +280,20 @@ def _first_bounds(
             first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(cache=True, nogil=True)
+def _alone(
+    targets: BoundedSide, t: int, labeled: BoundedSide, i: int, rules: _Rules, product: np.float32
+) -> np.float32:
+    """Upper bound of the similarity of two nodes that are compared without their edges."""
+    together = targets.squares[t] + labeled.squares[i]
+    score = product if rules.unit else product - np.float32(0.5) * together
+    spare = np.float32(4) * rules.rounding * (np.float32(1) if rules.unit else together)
+    upper = _at_most(score, spare, np.float32(0), rules.unit)
+    return upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
+
+
+# inline: a call would take as long as a coarse look
+@numba.njit(inline="always", fastmath={"reassoc", "contract"})
 def _look(
     targets: BoundedSide,
     t: int,
@@ -326,7 +339,7 @@ def _look(
     return upper, lower
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _possible(
     targets: BoundedSide,
     labeled: BoundedSide,
@@ -365,37 +378,31 @@ def _possible(
             num_edges = targets.ptr[t + 1] - targets.ptr[t]
             _first_bounds(targets, t, labeled, rules, products[at], first)
             for i in bare:
-                first[i], _ = _look(targets, t, labeled, i, rules, products[at, i], nothing, False, room)
+                first[i] = _alone(targets, t, labeled, i, rules, products[at, i])
             mark = _highest_from(first, num_first)
             _fill(targets, t, room)
-            limit, kept, num_listed, num_left = nothing, 0, 0, 0
+            limit, kept, num_listed = nothing, 0, 0
             work[at, 0] = work[at, 1] = 0
-            for i in range(num_labeled):
-                if first[i] >= mark and labeled.ids[i] != targets.ids[t]:
-                    high, below = _look(targets, t, labeled, i, rules, products[at, i], limit, True, room)
+            for later in range(2):
+                count = 0
+                for i in range(num_labeled):
+                    if (first[i] >= mark) == later or first[i] < limit or labeled.ids[i] == targets.ids[t]:
+                        continue
+                    work[at, 0] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
+                    bounds[count], _ = _look(targets, t, labeled, i, rules, products[at, i], limit, False, room)
+                    left[count] = i
+                    count += not bounds[count] < limit
+                for k in np.argsort(-bounds[:count]):  # the highest first: they raise the limit
+                    if bounds[k] < limit:
+                        break
+                    i = left[k]
                     work[at, 1] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
-                    if not high < limit:
-                        listed[num_listed], upper[num_listed] = i, high
+                    above, below = _look(targets, t, labeled, i, rules, products[at, i], limit, True, room)
+                    if not above < limit:
+                        listed[num_listed], upper[num_listed] = i, above
                         num_listed += 1
                         kept = _raise(held, kept, below)
                         limit = held[num_nearest - 1] if kept == num_nearest else limit
-            for i in range(num_labeled):
-                if first[i] >= limit and not first[i] >= mark and labeled.ids[i] != targets.ids[t]:
-                    bounds[num_left], _ = _look(targets, t, labeled, i, rules, products[at, i], limit, False, room)
-                    work[at, 0] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
-                    left[num_left] = i
-                    num_left += not bounds[num_left] < limit
-            for k in np.argsort(-bounds[:num_left]):  # the highest first: they raise the limit
-                if bounds[k] < limit:
-                    break
-                i = left[k]
-                high, below = _look(targets, t, labeled, i, rules, products[at, i], limit, True, room)
-                work[at, 1] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
-                if not high < limit:
-                    listed[num_listed], upper[num_listed] = i, high
-                    num_listed += 1
-                    kept = _raise(held, kept, below)
-                    limit = held[num_nearest - 1] if kept == num_nearest else limit
             count = 0
             for k in range(num_listed):
                 if not upper[k] < limit:
