@@ -7,8 +7,6 @@ their similarities are those of a comparison with all labeled nodes. Shapes: T t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,6 +14,8 @@ from torch import Tensor
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
+from se_gnn.similarity.compared import Compared
+from se_gnn.similarity.device_search import DeviceSearch
 from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Possible
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.one_way import OneWay
@@ -56,10 +56,14 @@ def nearest_by_bounds(
     num_labeled, num_targets = len(plan.labeled), len(plan.targets)
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
-    known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
-    if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
+    known = h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
+    on_cpu = h.device.type == "cpu"
+    if not (many and few_wanted and known and _plain(plan) and (on_cpu or not plan.both)):
         return None
-    search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
+    if not bool(torch.isfinite(h).all()):
+        return None
+    kind: type[Search] | type[DeviceSearch] = Search if on_cpu else DeviceSearch
+    search = kind(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
     return search.nearest() if search.pays() else None
 
 
@@ -67,16 +71,6 @@ def _plain(plan: ComparisonPlan) -> bool:
     """Whether all edges match all, count alike, and have no vectors but those of their ends."""
     ways = [way for way in (plan.forward, plan.backward) if way is not None]
     return plan.own is None and all(isinstance(way, OneWay) and way.weights is None for way in ways)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """Some labeled nodes of each target, by position, with their similarities: [T, m], or in CSR rows."""
-
-    positions: Tensor
-    overall: Tensor
-    node: Tensor
-    structure: Tensor  # -inf where one of the two nodes has no edges
 
 
 class Search:
@@ -212,7 +206,10 @@ def _side_by_side(side: BoundedSide) -> BoundedSide:
     """The edges of each node one after the other in memory, an edge as often as it lies in a local graph."""
     rows = side.members
     return side._replace(
-        coarse=side.coarse[rows], fine=side.fine[rows], offset=side.offset[rows], members=np.arange(len(rows), dtype=np.int32)
+        coarse=side.coarse[rows],
+        fine=side.fine[rows],
+        offset=side.offset[rows],
+        members=np.arange(len(rows), dtype=np.int32),
     )
 
 

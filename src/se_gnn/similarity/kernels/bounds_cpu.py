@@ -39,9 +39,9 @@ class BoundedSide(NamedTuple):
     ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
 
     Shapes:
-        - **ids**, **noise**, **far:** :math:`(T,)`, **points:** :math:`(T, D)`, **squares:** of their lengths :math:`(T,)`
+        - **ids**, **noise**, **far:** :math:`(T,)`, **points:** :math:`(T, D)`, **squares:** :math:`(T,)`
         - **coarse**, **fine**, **offset** (what an edge adds to its scores): of each edge
-        - **ptr:** :math:`(T + 1,)`, **members:** rows of the edges of each node; those of a labeled node lie side by side
+        - **ptr:** :math:`(T + 1,)`, **members:** rows of the edges of each node; of a labeled node side by side
     """
 
     ids: IntArray
@@ -104,7 +104,11 @@ class Bounds:
 
     def _run(self, low: int, products: FloatArray, width: int) -> tuple[Int32Array, IntArray, IntArray]:
         count = len(products)
-        found, counts, work = np.empty((count, width), np.int32), np.empty(count, np.int64), np.empty((count, 2), np.int64)
+        found, counts, work = (
+            np.empty((count, width), np.int32),
+            np.empty(count, np.int64),
+            np.empty((count, 2), np.int64),
+        )
         chunks = np.linspace(0, count, num=min(count, 16 * numba.get_num_threads()) + 1).astype(np.int64)
         rules = _Rules(np.float32(self.node_weight), self.unit, self.both, np.float32(self.rounding))
         _possible(self.targets, self.labeled, rules, self.num_nearest, low, products, chunks, found, counts, work)
@@ -178,7 +182,7 @@ def _structure(
     fine: bool,
     room: _Room,
 ) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the mean similarity of a target's edges with their best matches, both ways if both count.
+    """Upper and lower bound of the mean similarity of a target's edges with their best matches, or of both ways.
 
     Where the upper bound is sure to be below ``needed`` after some of the edges, the others count as equal to their
     matches, and the lower bound is none.
@@ -377,8 +381,8 @@ def _possible(
             t = low + at
             num_edges = targets.ptr[t + 1] - targets.ptr[t]
             _first_bounds(targets, t, labeled, rules, products[at], first)
-            for i in bare:
-                first[i] = _alone(targets, t, labeled, i, rules, products[at, i])
+            for lonely in bare:
+                first[lonely] = _alone(targets, t, labeled, lonely, rules, products[at, lonely])
             mark = _highest_from(first, num_first)
             _fill(targets, t, room)
             limit, kept, num_listed = nothing, 0, 0

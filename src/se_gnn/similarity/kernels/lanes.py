@@ -295,7 +295,8 @@ def _bounding(depth: int, *, lower: bool, back: bool) -> Any:
 
     @intrinsic
     def bound(
-        typingctx: Any, lanes: Any, shift: Any, block: Any, keys: Any, offset: Any, start: Any, end: Any, out: Any, out_back: Any,
+        typingctx: Any, lanes: Any, shift: Any, block: Any, keys: Any, offset: Any, start: Any, end: Any,
+        out: Any, out_back: Any,
     ) -> Any:  # fmt: skip
         signature = types.void(lanes, shift, types.int64, keys, offset, types.int64, types.int64, out, out_back)
 
@@ -352,8 +353,8 @@ def _bounding(depth: int, *, lower: bool, back: bool) -> Any:
 
 
 COARSE, FINE = 8, 40  # numbers that a short vector has, the last of them the length of the rest
-# ``out[0]``: the highest of ``lanes . keys[k] + offset[k] + shift`` among the keys ``start`` to ``end``; coordinate d of
-# the queries of a block lies in row ``block * depth + d`` of ``lanes``, and ``shift[block]`` is theirs.
+# ``out[0]``: the highest of ``lanes . keys[k] + offset[k] + shift`` among the keys ``start`` to ``end``; coordinate d
+# of the queries of a block lies in row ``block * depth + d`` of ``lanes``, and ``shift[block]`` is theirs.
 bound_coarse = _bounding(COARSE, lower=False, back=False)
 # ``out[1]``: the same with the product of the rests taken off.
 bound_fine = _bounding(FINE, lower=True, back=False)
