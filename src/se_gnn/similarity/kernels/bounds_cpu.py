@@ -169,7 +169,6 @@ def _fill(side: BoundedSide, t: int, room: _Room) -> None:
             room.shift[block, i] = side.offset[edge] if at < end else -np.float32(np.inf)
 
 
-@numba.njit(inline="always", fastmath={"reassoc", "contract"})
 def _structure(
     labeled: BoundedSide,
     i: int,
@@ -193,7 +192,8 @@ def _structure(
     size, nothing = np.float32(num_edges), -np.float32(np.inf)
     upper = lower = np.float32(0)
     if both:
-        room.back[:, : end - start] = nothing
+        for k in range(end - start):
+            room.back[0, k] = room.back[1, k] = nothing
     for block in range((num_edges + WIDTH - 1) // WIDTH):
         low = block * WIDTH
         if not both:
@@ -235,6 +235,11 @@ def _structure(
     upper += added * max(abs(upper), np.float32(1))
     lower -= added * max(abs(lower), np.float32(1))
     return upper, lower if fine else nothing
+
+
+# inline: a call would take as long as a coarse look
+_structure_one_way = numba.njit(inline="always", fastmath={"reassoc", "contract"})(_structure)
+_structure_both_ways = numba.njit(nogil=True, fastmath={"reassoc", "contract"})(_structure)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -296,7 +301,6 @@ def _alone(
     return upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
 
 
-# inline: a call would take as long as a coarse look
 @numba.njit(inline="always", fastmath={"reassoc", "contract"})
 def _look(
     targets: BoundedSide,
@@ -336,7 +340,10 @@ def _look(
         else:
             spare = less = np.float32(4) * rules.rounding * (targets.noise[t] + labeled.noise[i])
         apart = np.float32(4 * UNIT) * (targets.far[t] + labeled.far[i])
-        high, low = _structure(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
+        if rules.both:
+            high, low = _structure_both_ways(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
+        else:
+            high, low = _structure_one_way(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
         upper, lower = weight * upper + rest * high, weight * lower + rest * low
     upper += np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
     lower -= np.float32(8 * UNIT) * (abs(lower) + np.float32(1))
@@ -381,8 +388,8 @@ def _possible(
             t = low + at
             num_edges = targets.ptr[t + 1] - targets.ptr[t]
             _first_bounds(targets, t, labeled, rules, products[at], first)
-            for lonely in bare:
-                first[lonely] = _alone(targets, t, labeled, lonely, rules, products[at, lonely])
+            for k in range(len(bare)):
+                first[bare[k]] = _alone(targets, t, labeled, bare[k], rules, products[at, bare[k]])
             mark = _highest_from(first, num_first)
             _fill(targets, t, room)
             limit, kept, num_listed = nothing, 0, 0
