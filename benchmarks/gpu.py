@@ -2,15 +2,13 @@
 
 Ratios are against a baseline in the same run.
 
-The graph of `million` has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
+The generated graph has one million nodes, ten million edges and 10,000 labeled nodes; all nodes are scored exactly,
 2-hop local graphs, one direction. A sample is scored again by plain float32 PyTorch, one labeled node after the other.
-That of `many_labeled` has one million nodes, five million edges and 100,000 labeled nodes.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import json
 import time
@@ -18,22 +16,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks import ours
 from benchmarks.baselines.dense import DenseTraining
-from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph, local_graphs
-from se_gnn.model import Prediction, TrainedModel, Voter
-from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled, search
-from se_gnn.similarity.device_search import DeviceSearch
+from se_gnn.model import Voter
+from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.numba_cpu import CpuKernel
 from se_gnn.similarity.kernels.plan import MatchPlan
@@ -43,13 +37,11 @@ from se_gnn.training import TrainingRun
 
 CUDA = torch.device("cuda")
 WIDTH = 64  # D
-FULL_LABELED = 2_000  # that the full comparison is measured with
-_NOT_USED = {"val": np.empty(0, np.int64), "test": np.empty(0, np.int64)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cases and write the results after each; those of other cases in the file stay, with their commit."""
-    cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, million, many_labeled)}
+    cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, million)}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--case", action="append", choices=list(cases), help="may be given again; none: all")
@@ -152,74 +144,6 @@ def million() -> dict[str, Any]:
         "same_nearest_as_sets": int((np.sort(exact) == np.sort(found_here)).all(axis=1).sum()),
         "largest_similarity_difference": float(np.abs(values.cpu().numpy() - prediction.overall[sample]).max()),
     }
-
-
-def many_labeled() -> dict[str, Any]:
-    """100,000 labeled of one million nodes: the search by bounds against the comparison of all pairs.
-
-    Embeddings are those of a model that was trained on a small graph of the same kind. The full comparison takes a time
-    proportional to the labeled nodes: it is measured with some of them, all edges of all targets, and multiplied.
-    """
-    graph, h, config = trained_embeddings(1_000_000)
-    chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
-    voter = Voter(dataclasses.replace(graph, train=chosen, **_NOT_USED), config)
-    some = np.sort(np.random.default_rng(1).choice(chosen, FULL_LABELED, replace=False))
-    part = Voter(dataclasses.replace(graph, train=some, **_NOT_USED), config)
-    start = time.perf_counter()
-    everyone = np.arange(graph.num_nodes)
-    plan, part_plan = voter.plan(everyone), part.plan(everyone)
-    planned = time.perf_counter() - start
-    sample = np.sort(np.random.default_rng(2).choice(graph.num_nodes, 500, replace=False))
-    sample_plan = voter.plan(sample)
-
-    def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-        torch.cuda.synchronize()
-        begun = time.perf_counter()
-        result = run()
-        torch.cuda.synchronize()
-        return time.perf_counter() - begun, result
-
-    def by_comparing_all(some_voter: Voter, some_plan: ComparisonPlan) -> Prediction:
-        with mock.patch.object(search, "FEWEST_LABELED", 1 << 60):
-            return some_voter.predict(h, some_plan)
-
-    wanted = by_comparing_all(voter, sample_plan)  # compiles the kernels, too
-    with mock.patch.object(search, "FEWEST_PAIRS", 1):
-        voter.predict(h, voter.plan(np.arange(0, graph.num_nodes, 500)))
-    full, _ = seconds(lambda: by_comparing_all(part, part_plan))
-    full *= len(chosen) / len(some)
-    torch.cuda.reset_peak_memory_stats()
-    looked = DeviceSearch(h, plan, config.similarity.num_nearest, budget=1 << 34)
-    probe = looked._possible(torch.from_numpy(sample).to(CUDA))
-    del looked
-    ours, found = seconds(lambda: voter.predict(h, plan))
-    same = np.sort(found.neighbors[sample]) == np.sort(wanted.neighbors)
-    return {
-        "nodes": graph.num_nodes, "edges": graph.num_edges, "labeled": len(chosen), "dimensions": h.shape[1],
-        "nearest": config.similarity.num_nearest, "node_weight": config.similarity.node_weight,
-        "mean_local_edges": float(plan.targets.sizes.mean()), "planning_seconds": planned,
-        "search_seconds": ours, "full_seconds": full, "full_measured_with_labeled": len(some), "ratio": full / ours,
-        "looked_at_coarsely": probe.coarse / len(sample), "looked_at_finely": probe.fine / len(sample),
-        "compared": len(probe.rows) / len(sample), "gpu_peak_gib": torch.cuda.max_memory_allocated() / 2**30,
-        "sample": len(sample), "same_nearest_as_sets": int(same.all(axis=1).sum()),
-        "largest_similarity_difference": float(np.abs(found.overall[sample] - wanted.overall).max()),
-    }  # fmt: skip
-
-
-def trained_embeddings(num_nodes: int) -> tuple[AttributedGraph, Tensor, Config]:
-    """A generated graph, its embeddings on the device, and the settings of their model."""
-    small, graph = generated_graph(20_000, seed=0), generated_graph(num_nodes, seed=0)
-    config = ours.config_for(small, preset="best", settings=("training.portfolio=false",))
-    model = ours.trained_model(small, config, seed=0, num_epochs=10)
-    means = [_class_means(part) for part in (small, graph)]
-    shifted = np.asarray(graph.features) + (means[0] - means[1])[graph.labels]  # the classes the model knows
-    graph = dataclasses.replace(graph, features=shifted.astype(np.float32))
-    return graph, TrainedModel(model.model, graph).embeddings.to(CUDA), model.config
-
-
-def _class_means(graph: AttributedGraph) -> np.ndarray[Any, np.dtype[np.float64]]:
-    features = np.asarray(graph.features, np.float64)
-    return np.stack([features[graph.labels == c].mean(axis=0) for c in range(graph.num_classes)])
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.compared import Compared
-from se_gnn.similarity.device_search import DeviceSearch
+from se_gnn.similarity.kernels import lanes
 from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Possible
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.one_way import OneWay
@@ -30,6 +30,7 @@ from se_gnn.similarity.short import Directions, ShortVectors, rounding
 BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
+BYTES_AN_EDGE = 4 * (lanes.COARSE + lanes.FINE + 2)  # of a labeled node's local graph
 SHARE = 8  # K is at most one in so many labeled nodes
 MOST_NOISE = 1e18  # whatever is more than that is not known at all
 PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
@@ -56,14 +57,13 @@ def nearest_by_bounds(
     num_labeled, num_targets = len(plan.labeled), len(plan.targets)
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
-    known = h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
-    on_cpu = h.device.type == "cpu"
-    if not (many and few_wanted and known and _plain(plan) and (on_cpu or not plan.both)):
+    known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
+    if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
         return None
-    if not bool(torch.isfinite(h).all()):
+    budget = memory_budget(max_memory, h.device)
+    if len(plan.labeled.edge_ids) * BYTES_AN_EDGE > budget // 2:
         return None
-    kind: type[Search] | type[DeviceSearch] = Search if on_cpu else DeviceSearch
-    search = kind(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
+    search = Search(h, plan, num_nearest, budget=budget)
     return search.nearest() if search.pays() else None
 
 

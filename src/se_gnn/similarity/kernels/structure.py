@@ -113,7 +113,7 @@ def structure_with_matches(
 
 def can_record(device: torch.device) -> bool:
     """Whether a comparison on a device may be part of a CUDA graph: nothing in it waits for the host."""
-    return device.type == "cuda" and has_triton()
+    return device.type == "cuda" and _has_triton()
 
 
 def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
@@ -204,7 +204,7 @@ def _kernel_for(h: Tensor) -> Kernel:
     if h.dtype == torch.float32:
         if h.device.type == "cpu":
             return CpuKernel()
-        if h.device.type == "cuda" and has_triton():
+        if h.device.type == "cuda" and _has_triton():
             from se_gnn.similarity.kernels.triton_gpu import TritonKernel  # only on machines with Triton
 
             return TritonKernel()
@@ -212,6 +212,5 @@ def _kernel_for(h: Tensor) -> Kernel:
 
 
 @cache
-def has_triton() -> bool:
-    """Whether kernels for CUDA can be compiled and run here."""
+def _has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None and torch.cuda.is_available()

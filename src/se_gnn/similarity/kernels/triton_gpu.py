@@ -4,9 +4,8 @@ Shapes: Q query edges, K key edges, L local graphs, D dimensions.
 
 Where edges lie in many local graphs, the products of queries and distinct keys are formed once, a block of queries at a
 time, and each local graph takes its maximum out of them. Else one program takes a tile of queries through a few local
-graphs: a matrix product with the edges of a local graph, its maximum while it is in registers. There a number is the
-sum of two in float16, which have 22 bits together, and a product is three products of tensor cores. Either way the
-winners are scored again in float32, as the paper writes it.
+graphs: a matrix product with the edges of a local graph, its maximum while it is in registers. Either way the winners
+are scored again in float32, as the paper writes it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from se_gnn.similarity.kernels.rounding import center
 from se_gnn.similarity.measure import EPS, Measure
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
-MOST_QUERIES = 128  # in a tile: what registers hold with the maxima
 GROUP = 8  # local graphs that one program takes its queries through
 SHARED = 2  # local graphs that a key lies in, on average, from which on products are formed once for all of them
 BLOCK_BYTES = 1 << 28  # products formed at a time
@@ -66,19 +64,15 @@ class TritonKernel(Kernel):
                     UNIT=measure.unit, QUERIES=tile, MEMBERS=16, DEPTH=width, num_warps=4,
                 )  # fmt: skip
         elif num_queries and num_local:
-            tile = min(MOST_QUERIES, max(16, TILE // width))
+            tile = min(256, max(16, TILE // width))
             typical = memberships / num_local
             grid = (triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))
-            members = index.members[int(plan.ptr[0]) : int(plan.ptr[-1])]
-            side_by_side = targets.index_select(0, members)  # the keys of each local graph lie together
-            scale, (probe, probe_rest), (target, target_rest) = in_halves(probes, side_by_side)
             _forward[grid](
-                probe, probe_rest, target, target_rest, offset.index_select(0, members) * scale,
-                queries, keys, index.ptr, members, best, winners,
+                probes, targets, offset, queries, keys, index.ptr, index.members, best, winners,
                 num_queries, num_local, depth,
                 UNIT=measure.unit, QUERIES=tile, GROUP=GROUP,
                 MEMBERS=64 if typical > 48 else 32 if typical > 16 else 16,
-                DEPTH=width, num_warps=4,
+                DEPTH=width, num_warps=8 if tile >= 128 else 4,
             )  # fmt: skip
         return best.T, winners.T
 
@@ -105,22 +99,9 @@ class TritonKernel(Kernel):
         return grad_h
 
 
-def in_halves(a: Tensor, b: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Two matrices as sums of two in float16 each, made larger so that none is lost; by how much their product is."""
-    scale, halves = torch.ones((), device=a.device), []
-    for values in (a, b):
-        largest = values.abs().amax() if values.numel() else values.new_ones(())
-        power = torch.exp2((8 - torch.ceil(torch.log2(largest.clamp_min(2.0**-60)))).clamp(-60, 60))
-        large = values * power  # at most 256: what float16 rounds off is float16 again
-        half = large.half()
-        halves.append((half, (large - half.float()).half()))
-        scale = scale * power
-    return scale, halves[0], halves[1]
-
-
 @triton.jit
 def _forward(
-    probes, probe_rests, targets, target_rests, offset, queries, keys, ptr, members, best_out, win_out,
+    probes, targets, offset, queries, keys, ptr, members, best_out, win_out,
     num_queries, num_local, depth,
     UNIT: tl.constexpr, QUERIES: tl.constexpr, GROUP: tl.constexpr, MEMBERS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
@@ -128,39 +109,33 @@ def _forward(
     d = tl.arange(0, DEPTH)
     inside = (rows[:, None] < num_queries) & (d[None, :] < depth)
     probe = tl.load(probes + rows[:, None] * depth + d[None, :], mask=inside, other=0.0)
-    probe_rest = tl.load(probe_rests + rows[:, None] * depth + d[None, :], mask=inside, other=0.0)
-    begin = tl.load(ptr)  # of the members at hand
     first = tl.program_id(1) * GROUP
     for t in range(first, tl.minimum(first + GROUP, num_local)):
-        start = tl.load(ptr + t) - begin
-        end = tl.load(ptr + t + 1) - begin
-        best = tl.full([QUERIES, MEMBERS], float("-inf"), tl.float32)  # of each column, and in which turn it came
-        turn = tl.full([QUERIES, MEMBERS], -1, tl.int32)
+        start = tl.load(ptr + t)
+        end = tl.load(ptr + t + 1)
+        best = tl.full([QUERIES], float("-inf"), tl.float32)
+        win = tl.full([QUERIES], -1, tl.int32)
         for low in range(start, end, MEMBERS):
             m = low + tl.arange(0, MEMBERS)
             there = m < end
+            key = tl.load(members + m, mask=there, other=0).to(tl.int64)
             wanted = there[:, None] & (d[None, :] < depth)
-            target = tl.load(targets + m[:, None] * depth + d[None, :], mask=wanted, other=0.0)
-            target_rest = tl.load(target_rests + m[:, None] * depth + d[None, :], mask=wanted, other=0.0)
-            score = tl.dot(probe_rest, tl.trans(target))
-            score = tl.dot(probe, tl.trans(target_rest), score)
-            score = tl.dot(probe, tl.trans(target), score)
-            score += tl.load(offset + m, mask=there, other=float("-inf"))[None, :]
-            better = score > best
-            best = tl.where(better, score, best)
-            turn = tl.where(better, ((low - start) // MEMBERS).to(tl.int32), turn)
-        top = tl.max(best, axis=1)
-        place = turn * MEMBERS + tl.arange(0, MEMBERS)[None, :]
-        nowhere = 2147483647
-        win = tl.min(tl.where((best == top[:, None]) & (turn >= 0), place, nowhere), axis=1)  # of equals the first
-        found = win < nowhere
-        key = tl.load(members + start + tl.where(found, win, 0), mask=found, other=0).to(tl.int64)
+            target = tl.load(targets + key[:, None] * depth + d[None, :], mask=wanted, other=0.0)
+            score = tl.dot(probe, tl.trans(target), input_precision="tf32x3")
+            score += tl.load(offset + key, mask=there, other=0.0)[None, :]
+            score = tl.where(there[None, :], score, float("-inf"))
+            top, at = tl.max(score, axis=1, return_indices=True, return_indices_tie_break_left=True)
+            better = top > best
+            best = tl.where(better, top, best)
+            win = tl.where(better, (low - start).to(tl.int32) + at.to(tl.int32), win)
+        found = win >= 0
+        key = tl.load(members + start + win, mask=found, other=0).to(tl.int64)
         a = tl.load(queries + rows[:, None] * depth + d[None, :], mask=inside, other=0.0)
         b = tl.load(keys + key[:, None] * depth + d[None, :], mask=inside & found[:, None], other=0.0)
         exact = tl.where(found, _similarity(a, b, UNIT), float("-inf"))
-        out = (t + tl.zeros([QUERIES], tl.int64)) * num_queries + rows
-        tl.store(best_out + out, exact, mask=rows < num_queries)
-        tl.store(win_out + out, tl.where(found, key.to(tl.int32), -1), mask=rows < num_queries)
+        place = t.to(tl.int64) * num_queries + rows
+        tl.store(best_out + place, exact, mask=rows < num_queries)
+        tl.store(win_out + place, tl.where(found, key.to(tl.int32), -1), mask=rows < num_queries)
 
 
 @triton.jit
