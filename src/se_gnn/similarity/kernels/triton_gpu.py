@@ -22,8 +22,8 @@ from se_gnn.similarity.kernels.rounding import center
 from se_gnn.similarity.measure import EPS, Measure
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
-WIDEST = 256  # dimensions that a tile holds; of more, CHUNK at a time
-CHUNK = 128
+ROOMY = 230_000  # bytes of shared memory from which on a tile holds 128 dimensions, else 32
+CHUNK = 64  # dimensions that are taken at a time where there are more
 GROUP = 8  # local graphs that one program takes its queries through
 SHARED = 2  # local graphs that a key lies in, on average, from which on products are formed once for all of them
 BLOCK_BYTES = 1 << 28  # products formed at a time
@@ -52,7 +52,7 @@ class TritonKernel(Kernel):
         winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=h.device)
         depth = h.shape[1]
         width = max(16, triton.next_power_of_2(depth))
-        chunk = width if width <= WIDEST else CHUNK
+        chunk = width if width <= _dimensions_held(h.device) else CHUNK
         memberships = int(plan.ptr[-1] - plan.ptr[0])
         step = BLOCK_BYTES // (4 * max(1, len(keys)))  # queries in a block
         if num_queries and num_local and memberships >= SHARED * len(keys) and step >= SMALLEST_BLOCK:
@@ -67,7 +67,7 @@ class TritonKernel(Kernel):
                     UNIT=measure.unit, QUERIES=tile, MEMBERS=16, CHUNK=chunk, num_warps=4,
                 )  # fmt: skip
         elif num_queries and num_local:
-            tile = min(256, max(16, TILE // chunk))
+            tile = min(256 if chunk == width else 64, TILE // chunk)
             typical = memberships / num_local
             grid = (triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))
             _forward[grid](
@@ -100,6 +100,11 @@ class TritonKernel(Kernel):
             for end in (0, 1):  # an edge is the mean of its two ends: each end receives half
                 grad_h.index_add_(0, ends[:, end], values, alpha=0.5)
         return grad_h
+
+
+def _dimensions_held(device: torch.device) -> int:
+    """How many dimensions of a tile of queries stay on the chip."""
+    return 128 if torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= ROOMY else 32
 
 
 @triton.jit
