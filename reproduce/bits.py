@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,19 @@ class Way:
 WAYS = tuple(Way(threads, interrupted) for interrupted in (False, True) for threads in THREADS)
 
 
-def all_runs() -> Iterator[tuple[Case, Way]]:
-    """Every way of every case, seed by seed, without end."""
+def batches(runs: int) -> Iterator[tuple[tuple[Case, ...], Way]]:
+    """So many runs, seed by seed: the cases that one process trains, and how.
+
+    >>> [len(cases) for cases, way in batches(20)]
+    [9, 9, 2]
+    """
     for seed in itertools.count():
-        for preset, dataset, way in itertools.product(PRESETS, DATASETS, WAYS):
-            yield Case(dataset, preset, seed), way
+        for way in WAYS:
+            if runs <= 0:
+                return
+            cases = [Case(dataset, preset, seed) for preset, dataset in itertools.product(PRESETS, DATASETS)]
+            yield tuple(cases[:runs]), way
+            runs -= len(cases)
 
 
 def trained_bits(cases: Sequence[Case], way: Way, epochs: int) -> list[bytes]:
@@ -154,6 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=6, help="of each run (default: 6)")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
     parser.add_argument("--out", type=Path, help="file of JSON lines to add to")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
@@ -165,12 +175,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commit = describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
     first: dict[Case, bytes] = {}
     differing, different_runs = 0, 0
-    for count, (case, way) in enumerate(itertools.islice(all_runs(), args.runs), start=1):
-        (bits,) = trained_bits([case], way, args.epochs)
-        apart = differing_bits(first.setdefault(case, bits), bits)
-        differing, different_runs = differing + apart, different_runs + (apart > 0)
-        how = "interrupted" if way.interrupted else "whole"
-        print(f"{count:4} of {args.runs}: {case}, {way.threads} threads, {how}: {apart} differing bits", flush=True)
+    pool = ThreadPoolExecutor(args.jobs)  # a batch is a process of its own, or two where it is interrupted
+    asked = list(batches(args.runs))
+    found = pool.map(lambda batch: trained_bits(*batch, args.epochs), asked)
+    count = 0
+    for (cases, way), all_bits in zip(asked, found):
+        for case, bits in zip(cases, all_bits, strict=True):
+            count += 1
+            apart = differing_bits(first.setdefault(case, bits), bits)
+            differing, different_runs = differing + apart, different_runs + (apart > 0)
+            how = "interrupted" if way.interrupted else "whole"
+            print(f"{count:4} of {args.runs}: {case}, {way.threads} threads, {how}: {apart} differing bits", flush=True)
     row = {
         "experiment": "bits",
         "runs": args.runs,
