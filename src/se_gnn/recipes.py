@@ -2,7 +2,8 @@
 
 One more recipe is offered only where most of what nodes have are columns of numbers; other graphs are trained as if it
 were not there. Each recipe learns the vote itself (the loss is over all labeled nodes, nothing is sampled) and asks
-that two views of an unlabeled node vote alike. What each is for, and the validation figures it was chosen by: docs/best.md.
+that two views of an unlabeled node vote alike. What each is for, and the validation figures it was chosen by:
+docs/best.md.
 """
 
 from __future__ import annotations
