@@ -1,9 +1,10 @@
 """Same seed, same bits: trained on 1, 2 and 4 threads, interrupted or not, in processes of their own.
 
-python -m reproduce.bits --runs 200 --out bits.jsonl
+python -m reproduce.bits --runs 200
 
-Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line with
-the number of runs and of differing bits, and with what made it; 1 as exit status where a bit differs.
+Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line to
+reproduce/bits.jsonl with the number of runs and of differing bits, and with what made it; 1 as exit status where a bit
+differs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ PRESETS = ("paper", "authors", "best")
 THREADS = (1, 2, 4)
 MOST_THREADS = 4
 _ROOT = Path(__file__).resolve().parents[1]
+ROWS = Path(__file__).with_name("bits.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,21 @@ def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: i
     raise AssertionError("the training ended before it was to be interrupted")
 
 
+def render() -> str:
+    """What the last comparison found."""
+    if not ROWS.is_file():
+        return "> Not run yet: `python -m reproduce.bits --runs 200`."
+    row = json.loads(ROWS.read_text(encoding="utf-8").splitlines()[-1])
+    machine = row["machine"]
+    return (
+        f"{row['runs']} trainings of {row['cases']} cases (the embedded data sets, every preset, several seeds; "
+        f"{row['epochs']} epochs), each on {', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} threads, interrupted "
+        f"by a kill and resumed or not, in processes of their own: **{row['differing_bits']} differing bits** in "
+        f"parameters, probabilities, neighbors, similarities and weights.\n\n"
+        f"`{row['command']}`, commit {row['commit']}, {machine['cpu']} with {machine['cores']} cores."
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, compare and add a line; 1 where a bit differs."""
     parser = argparse.ArgumentParser(
@@ -164,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=6, help="of each run (default: 6)")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
-    parser.add_argument("--out", type=Path, help="file of JSON lines to add to")
+    parser.add_argument("--out", type=Path, default=ROWS, help="file of JSON lines to add to")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.child:
@@ -198,9 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine": describe_machine(),
     }
     print(json.dumps(row))
-    if args.out:
-        with args.out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+    with args.out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
     return int(differing > 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from se_gnn.model.folder import load_model, save_model
 from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training import train
 from se_gnn.training.offered import offered_recipes
-from se_gnn.training.train import member_seed, num_members, portfolio
+from se_gnn.training.train import chosen_recipe, member_seed, num_members, portfolio
 from strategies import random_graph
 
 
@@ -71,6 +72,18 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
         f"{best['name']}-2",
         f"{best['name']}-3",
     ]
+
+
+def finished(name: str, accuracy: float, loss: float) -> SimpleNamespace:
+    return SimpleNamespace(name=name, standing=(accuracy, -loss))
+
+
+def test_of_recipes_that_are_always_right_the_loss_decides_and_of_others_only_a_clear_lead():
+    always = [finished("first", 1.0, 0.3), finished("second", 1.0, 0.1), finished("third", 0.9, 0.05)]
+    assert chosen_recipe(always, "accuracy", 70).name == "second"
+    nearly = [finished("first", 0.9, 0.3), finished("second", 0.91, 0.1), finished("third", 0.93, 0.2)]
+    assert chosen_recipe(nearly[:2], "accuracy", 70).name == "first"
+    assert chosen_recipe(nearly, "accuracy", 70).name == "third"
 
 
 def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):

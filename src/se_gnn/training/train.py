@@ -343,7 +343,13 @@ def portfolio(config: Config, recipes: Mapping[str, Settings] = RECIPES) -> dict
 
 
 def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Finished:
-    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes."""
+    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes.
+
+    Of several that are right on all of them, so that nothing can be better, the one with the lowest loss.
+    """
+    perfect = [run for run in runs if best_by != "loss" and run.standing[0] == 1]
+    if perfect:
+        return max(perfect, key=lambda run: run.standing[1])
     best = runs[0]
     for run in runs[1:]:
         figure, margin = best.standing[0], 0.0
@@ -393,6 +399,8 @@ def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
     by = config.training.best_by
     figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
     rule = "the first that no later one beats by half a standard error"
+    if by != "loss" and best.standing[0] == 1:
+        rule = "the lowest loss of those that are always right"
     return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
 
 
