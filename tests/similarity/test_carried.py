@@ -18,7 +18,7 @@ from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.carried import CarriedByEdges, compared_graphs, edge_features
 from se_gnn.similarity.kernels import reference, structure_with_matches
 from se_gnn.similarity.measure import measure_named
-from strategies import continuous, measures, random_graph, seeds
+from strategies import continuous, measures, random_graph, rich_graph, seeds
 
 EVERYTHING = SimilarityConfig(match_direction=True, match_kinds="own", match_attributes=True, weighted_mean=True)
 each = st.fixed_dictionaries(
@@ -32,22 +32,6 @@ each = st.fixed_dictionaries(
         "hops": st.integers(1, 2),
     }
 )
-
-
-def rich_graph(seed=0, *, num_nodes=7, num_edges=11, **details):
-    """A random graph whose edges carry everything; some have no direction, some are parallel."""
-    generator = np.random.default_rng(seed)
-    values = EdgeValues(
-        direction=generator.integers(-1, 2, num_edges).astype(np.int8),
-        weight=generator.uniform(0.2, 3, num_edges).astype(np.float32),
-        kind=generator.integers(0, 2, num_edges).astype(np.int32),
-        kind_names=("pays", "knows"),
-        attributes=generator.normal(size=(num_edges, 2)).astype(np.float32),
-    )
-    pairs = generator.integers(0, num_nodes, (num_edges, 2))
-    pairs[1] = pairs[0]
-    given = {"num_nodes": num_nodes, "num_edges": num_edges, "num_labeled": 3, "edges": pairs}
-    return random_graph(seed, **given, edge_values=values, **details)
 
 
 def terms_of(graph, config, size, dtype=torch.float32, device="cpu"):
