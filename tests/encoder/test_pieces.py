@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from backends import on_every_device
 from se_gnn.config import Config, EncoderConfig
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
@@ -37,12 +38,22 @@ def dense_graph(seed: int = 3) -> AttributedGraph:
     )
 
 
+SETTINGS = Config.preset("best").with_settings(
+    portfolio=False, epochs=3, members=2, hidden_size=8, output_size=4, attribute_scaling="pieces"
+)
+
+
 @pytest.fixture(scope="module")
 def trained() -> TrainedModel:
-    settings = Config.preset("best").with_settings(
-        portfolio=False, epochs=3, members=2, hidden_size=8, output_size=4, attribute_scaling="pieces"
-    )
-    return train(dense_graph(), settings)
+    return train(dense_graph(), SETTINGS)
+
+
+@on_every_device
+def test_pieces_are_the_same_wherever_they_are_fitted(trained, device):
+    other = train(dense_graph(), SETTINGS, device=device)
+    for one, same in zip(trained.model.encoder.encoders, other.model.encoder.encoders):
+        if one.pieces is not None:
+            torch.testing.assert_close(one.pieces.state_dict(), same.pieces.cpu().state_dict(), rtol=1e-6, atol=1e-6)
 
 
 def test_pieces_add_up_to_the_number_between_the_quantiles():
