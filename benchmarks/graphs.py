@@ -16,12 +16,15 @@ from se_gnn.graph.attributed import IntArray
 NUM_CLASSES = 7  # of a generated graph
 MEAN_DEGREE = 10
 NUM_FEATURES = 32
+HUBS_NODES, HUBS_EDGES = 25_000, 175_000
 
 
 def load_graph(name: str, *, seed: int) -> AttributedGraph:
     """The graph of a case; :class:`Unavailable` where its data is missing."""
     if name == "tiny":
         return generated_graph(160, seed=seed, labeled_a_class=5)
+    if name == "hubs":
+        return graph_with_hubs(HUBS_NODES, HUBS_EDGES, seed=seed)
     try:
         return load_dataset(name, seed=seed)
     except InputError as error:
@@ -51,6 +54,30 @@ def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> 
         train=split.train,
         val=split.val,
         test=split.test,
+    )
+
+
+def graph_with_hubs(num_nodes: int, num_edges: int, *, seed: int) -> AttributedGraph:
+    """Degrees by a power law with exponent 2.5, the largest in the thousands; every second edge joins equals."""
+    generator = np.random.default_rng([seed, num_nodes, num_edges])
+    labels = generator.integers(NUM_CLASSES, size=num_nodes)
+    weights = np.arange(1, num_nodes + 1) ** (-1 / 1.5)
+    by_class = [np.flatnonzero(labels == label) for label in range(NUM_CLASSES)]
+    found = np.empty((0, 2), np.int64)
+    while len(found) < num_edges:
+        first, second = generator.choice(num_nodes, (2, num_edges), p=weights / weights.sum())
+        for label, members in enumerate(by_class):
+            of_class = np.flatnonzero((labels[first] == label) & (generator.random(num_edges) < 0.5))
+            shares = weights[members] / weights[members].sum()
+            second[of_class] = generator.choice(members, len(of_class), p=shares)
+        pairs = np.sort(np.stack([first, second], axis=1), axis=1)
+        found = np.unique(np.concatenate([found, pairs[first != second]]), axis=0)
+    edges = found[np.sort(generator.permutation(len(found))[:num_edges])]
+    centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
+    features = 0.5 * centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
+    split = split_by_class(labels, train=20, val=500 // NUM_CLASSES, generator=generator)
+    return AttributedGraph.build(
+        name="hubs", features=features, edges=edges, labels=labels, train=split.train, val=split.val, test=split.test
     )
 
 

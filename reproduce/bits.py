@@ -1,9 +1,10 @@
 """Same seed, same bits: trained on 1, 2 and 4 threads, interrupted or not, in processes of their own.
 
-python -m reproduce.bits --runs 200 --out bits.jsonl
+python -m reproduce.bits --runs 200
 
-Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line with
-the number of runs and of differing bits, and with what made it; 1 as exit status where a bit differs.
+Runs of one data set, preset and seed must agree in every bit of their parameters and predictions. Adds a JSON line to
+reproduce/bits.jsonl with the number of runs and of differing bits, and with what made it; 1 as exit status where a bit
+differs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ PRESETS = ("paper", "authors", "best")
 THREADS = (1, 2, 4)
 MOST_THREADS = 4
 _ROOT = Path(__file__).resolve().parents[1]
+ROWS = Path(__file__).with_name("bits.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,19 @@ class Way:
 WAYS = tuple(Way(threads, interrupted) for interrupted in (False, True) for threads in THREADS)
 
 
-def all_runs() -> Iterator[tuple[Case, Way]]:
-    """Every way of every case, seed by seed, without end."""
+def batches(runs: int) -> Iterator[tuple[tuple[Case, ...], Way]]:
+    """So many runs, seed by seed: the cases that one process trains, and how.
+
+    >>> [len(cases) for cases, way in batches(20)]
+    [9, 9, 2]
+    """
     for seed in itertools.count():
-        for preset, dataset, way in itertools.product(PRESETS, DATASETS, WAYS):
-            yield Case(dataset, preset, seed), way
+        for way in WAYS:
+            if runs <= 0:
+                return
+            cases = [Case(dataset, preset, seed) for preset, dataset in itertools.product(PRESETS, DATASETS)]
+            yield tuple(cases[:runs]), way
+            runs -= len(cases)
 
 
 def trained_bits(cases: Sequence[Case], way: Way, epochs: int) -> list[bytes]:
@@ -147,6 +158,21 @@ def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: i
     raise AssertionError("the training ended before it was to be interrupted")
 
 
+def render() -> str:
+    """What the last comparison found."""
+    if not ROWS.is_file():
+        return "> Not run yet: `python -m reproduce.bits --runs 200`."
+    row = json.loads(ROWS.read_text(encoding="utf-8").splitlines()[-1])
+    machine = row["machine"]
+    return (
+        f"{row['runs']} trainings of {row['cases']} cases (the embedded data sets, every preset, several seeds; "
+        f"{row['epochs']} epochs), each on {', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} threads, interrupted "
+        f"by a kill and resumed or not, in processes of their own: **{row['differing_bits']} differing bits** in "
+        f"parameters, probabilities, neighbors, similarities and weights.\n\n"
+        f"`{row['command']}`, commit {row['commit']}, {machine['cpu']} with {machine['cores']} cores."
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, compare and add a line; 1 where a bit differs."""
     parser = argparse.ArgumentParser(
@@ -154,7 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=6, help="of each run (default: 6)")
-    parser.add_argument("--out", type=Path, help="file of JSON lines to add to")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
+    parser.add_argument("--out", type=Path, default=ROWS, help="file of JSON lines to add to")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.child:
@@ -165,12 +192,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commit = describe_commit(apart_from=("reproduce/results", "docs", "README.md"))
     first: dict[Case, bytes] = {}
     differing, different_runs = 0, 0
-    for count, (case, way) in enumerate(itertools.islice(all_runs(), args.runs), start=1):
-        (bits,) = trained_bits([case], way, args.epochs)
-        apart = differing_bits(first.setdefault(case, bits), bits)
-        differing, different_runs = differing + apart, different_runs + (apart > 0)
-        how = "interrupted" if way.interrupted else "whole"
-        print(f"{count:4} of {args.runs}: {case}, {way.threads} threads, {how}: {apart} differing bits", flush=True)
+    pool = ThreadPoolExecutor(args.jobs)  # a batch is a process of its own, or two where it is interrupted
+    asked = list(batches(args.runs))
+    found = pool.map(lambda batch: trained_bits(*batch, args.epochs), asked)
+    count = 0
+    for (cases, way), all_bits in zip(asked, found):
+        for case, bits in zip(cases, all_bits, strict=True):
+            count += 1
+            apart = differing_bits(first.setdefault(case, bits), bits)
+            differing, different_runs = differing + apart, different_runs + (apart > 0)
+            how = "interrupted" if way.interrupted else "whole"
+            print(f"{count:4} of {args.runs}: {case}, {way.threads} threads, {how}: {apart} differing bits", flush=True)
     row = {
         "experiment": "bits",
         "runs": args.runs,
@@ -183,9 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine": describe_machine(),
     }
     print(json.dumps(row))
-    if args.out:
-        with args.out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+    with args.out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
     return int(differing > 0)
 
 

@@ -1,10 +1,10 @@
-"""docs/truth.md: the largest errors and the false statements of explanations, and how far evidence agrees."""
+"""docs/truth.md: the largest errors and the false statements of explanations, how far evidence agrees, and the bits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reproduce import agreement, truth
+from reproduce import agreement, bits, truth
 from reproduce.markdown import paragraphs
 from reproduce.store import Store
 
@@ -14,6 +14,7 @@ INTRODUCTION = """\
 
     make reproduce-truth              # computes every explanation again; takes a while
     make reproduce-agreement          # evidence of five training seeds, beside other explainers
+    python -m reproduce.bits          # same seed, same bits
     python -m reproduce.truth cora --preset authors --nodes 50    # a quick look
     python -m reproduce render        # this page, from the rows in reproduce/results/
 
@@ -25,4 +26,5 @@ def write_truth(store: Store, page: Path = PAGE) -> None:
     sections = [
         f"## {experiment.TITLE}\n\n{experiment.render(store, page.parent)}" for experiment in (truth, agreement)
     ]
-    page.write_text(paragraphs(INTRODUCTION, *sections) + "\n", encoding="utf-8")
+    same = f"## Same seed, same bits\n\n{bits.render()}"
+    page.write_text(paragraphs(INTRODUCTION, *sections, same) + "\n", encoding="utf-8")

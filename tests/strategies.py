@@ -52,6 +52,22 @@ def random_graph(
     return AttributedGraph.build(**{**values, **details})
 
 
+def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **details: Any) -> AttributedGraph:
+    """A random graph whose edges carry everything; some have no direction, some are parallel."""
+    generator = np.random.default_rng(seed)
+    values = EdgeValues(
+        direction=generator.integers(-1, 2, num_edges).astype(np.int8),
+        weight=generator.uniform(0.2, 3, num_edges).astype(np.float32),
+        kind=generator.integers(0, 2, num_edges).astype(np.int32),
+        kind_names=("pays", "knows"),
+        attributes=generator.normal(size=(num_edges, 2)).astype(np.float32),
+    )
+    pairs = generator.integers(0, num_nodes, (num_edges, 2))
+    pairs[1] = pairs[0]
+    given = {"num_nodes": num_nodes, "num_edges": num_edges, "num_labeled": 3, "edges": pairs, "edge_values": values}
+    return random_graph(seed, **{**given, **details})
+
+
 HUB, LABELED, UNLABELED, ISOLATED = 0, 5, 45, 58  # of the hub graph
 
 
@@ -92,7 +108,7 @@ def small_config(**sections: dict[str, Any]) -> Config:
 
 def untrained(graph: AttributedGraph, config: Config, seed: int = 0) -> TrainedModel:
     """A model with random parameters, biases included."""
-    model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).eval()
+    model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).eval()
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -15,7 +15,8 @@ def write_rating_pictures() -> None:
     """Prepare pairs of handwritten digits, serve them, take the pictures; needs playwright and chromium."""
     from playwright.sync_api import sync_playwright
 
-    from se_gnn.apps.rating import RatingStore, create_app
+    from se_gnn.apps.rating import RatingStore
+    from se_gnn.apps.rating.application import create_app
     from se_gnn.apps.web import WebSettings
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:

@@ -34,10 +34,10 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     settings, (kind, _, rate) = job.series.settings, job.series.noise.rpartition("-")
     generator = np.random.default_rng([job.seed, 7])
     clean = load_dataset(job.series.dataset, seed=job.seed)
-    noisy = flipped(clean, kind, float(rate), settings["gcn"], generator=generator)
+    noisy = flipped(clean, kind, float(rate), settings["gcn"], generator=generator, device=device)
     wrong = noisy.labels[noisy.train] != clean.labels[clean.train]  # [L]
     ours = suspicion(noisy, generator=generator)
-    outside, inside = gcn_probabilities(noisy, settings["gcn"], seed=job.seed, generator=generator)
+    outside, inside = gcn_probabilities(noisy, settings["gcn"], seed=job.seed, generator=generator, device=device)
     theirs, found_in = (cleanlab_suspects(noisy, probabilities) for probabilities in (outside, inside))
     order = np.argsort(-ours.score, kind="stable")
     named = noisy.train[order[ours.score[order] > ours.threshold]]
@@ -63,7 +63,13 @@ def measure(job: Job, device: str) -> dict[str, Any]:
 
 
 def flipped(
-    graph: AttributedGraph, kind: str, rate: float, gcn: dict[str, Any], *, generator: np.random.Generator
+    graph: AttributedGraph,
+    kind: str,
+    rate: float,
+    gcn: dict[str, Any],
+    *,
+    generator: np.random.Generator,
+    device: str = "cpu",
 ) -> AttributedGraph:
     """The graph with a share of the labels of labeled and of validation nodes flipped.
 
@@ -74,10 +80,11 @@ def flipped(
         rate: share of each part that is flipped.
         gcn: settings of the GCN.
         generator: draws the nodes and their classes.
+        device: where the GCN is trained.
     """
     labels, count = graph.labels.copy(), graph.num_classes
     if kind == "confused":
-        predicted = baseline("gcn", **gcn).fit(graph, seed=0).predict()[graph.val]
+        predicted = baseline("gcn", **gcn).fit(graph, seed=0, device=device).predict()[graph.val]
         confusion = confusion_matrix(graph.labels[graph.val], predicted, count)
         np.fill_diagonal(confusion, -1)
         confused = confusion.argmax(axis=1)
@@ -89,7 +96,7 @@ def flipped(
 
 
 def gcn_probabilities(
-    graph: AttributedGraph, gcn: dict[str, Any], *, seed: int, generator: np.random.Generator
+    graph: AttributedGraph, gcn: dict[str, Any], *, seed: int, generator: np.random.Generator, device: str = "cpu"
 ) -> tuple[FloatArray, FloatArray]:
     """Class probabilities of the labeled nodes, [L, C]: each by a GCN that was trained without it, and by one GCN."""
     fold = generator.permutation(len(graph.train)) % FOLDS
@@ -97,8 +104,10 @@ def gcn_probabilities(
     for one in range(FOLDS):
         held = graph.train[fold == one]
         others = graph.with_split(train=graph.train[fold != one], val=graph.val, test=graph.test)
-        outside[fold == one] = baseline("gcn", **gcn).fit(others, seed=seed).predict_proba()[held]
-    return outside, baseline("gcn", **gcn).fit(graph, seed=seed).predict_proba()[graph.train]
+        network = baseline("gcn", **gcn).fit(others, seed=seed, device=device)
+        outside[fold == one] = network.predict_proba()[held]
+    whole = baseline("gcn", **gcn).fit(graph, seed=seed, device=device)
+    return outside, whole.predict_proba()[graph.train]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

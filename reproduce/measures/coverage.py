@@ -1,4 +1,8 @@
-"""Coverage and size of prediction sets on the test nodes, with nodes that were held out before training."""
+"""Coverage and size of prediction sets on the test nodes, with nodes that were held out before training.
+
+Twice: with the calibration nodes that the split gives, and with as many drawn again and again from calibration and test
+nodes together. These are exchangeable with the rest by construction, which those of a fixed split need not be.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from se_gnn.baselines import baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph
+from se_gnn.graph.attributed import IntArray
 from se_gnn.memory.calibration import with_calibration
 from se_gnn.memory.scores import Scores, aps_scores, diffused, lac_scores
 from se_gnn.memory.sets import prediction_sets, quantile
@@ -27,11 +32,14 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         for method in ("lac", "aps", "daps"):
             found = prediction_sets(trained, graph.test, coverage=coverage, method=method, seed=job.seed)
             figures |= {f"{method}_coverage": found.covered(graph.labels), f"{method}_size": found.mean_size}
+            unseen = prediction_sets(trained, _unseen(graph), coverage=coverage, method=method, seed=job.seed)
+            figures |= redrawn(unseen.scores, graph, settings, method, job.seed)
         return {**figures, "accuracy": trained.predict(graph.test).accuracy(graph.labels)}
     fitted = baseline(job.series.method, **settings["method"]).fit(graph, seed=job.seed, device=device)
     probabilities = fitted.predict_proba().astype(np.float64)
     for method, scores in scores_of(probabilities, graph, job.seed).items():
         figures |= cut(scores, graph, coverage, method)
+        figures |= redrawn(scores[_unseen(graph)], graph, settings, method, job.seed)
     right = probabilities[graph.test].argmax(axis=1) == graph.labels[graph.test]
     return {**figures, "accuracy": float(right.mean())}
 
@@ -54,3 +62,24 @@ def cut(scores: Scores, graph: AttributedGraph, coverage: float, method: str) ->
     members = scores[graph.test] <= threshold
     covered = members[np.arange(len(members)), graph.labels[graph.test]]
     return {f"{method}_coverage": float(covered.mean()), f"{method}_size": float(members.sum(axis=1).mean())}
+
+
+def redrawn(
+    scores: Scores, graph: AttributedGraph, settings: dict[str, Any], method: str, seed: int
+) -> dict[str, float]:
+    """Mean coverage and size over draws of the calibration nodes, from the scores of all that nothing looked at."""
+    generator, labels = np.random.default_rng([seed, 11]), graph.labels[_unseen(graph)]
+    own = scores[np.arange(len(labels)), labels]
+    covered, sizes = [], []
+    for _ in range(settings["draws"]):
+        order = generator.permutation(len(labels))
+        held, asked = order[: len(graph.calibration)], order[len(graph.calibration) :]
+        threshold = quantile(own[held], settings["coverage"])
+        covered.append((own[asked] <= threshold).mean())
+        sizes.append((scores[asked] <= threshold).sum(axis=1).mean())
+    return {f"{method}_redrawn_coverage": float(np.mean(covered)), f"{method}_redrawn_size": float(np.mean(sizes))}
+
+
+def _unseen(graph: AttributedGraph) -> IntArray:
+    """Calibration and test nodes."""
+    return np.concatenate([graph.calibration, graph.test])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import resolve_device, train
+from se_gnn.training.tuning import Tuning
 
 RANK = 5  # k of precision@k
 
@@ -31,7 +34,8 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     reset_peak(device)
     start = time.perf_counter()
     if series.method == "se-gnn":
-        trained = train(graph, Config.from_dict(series.settings), seed=job.seed, device=device)
+        config = tuned_config(graph, job, device) if series.variant == "tune" else Config.from_dict(series.settings)
+        trained = train(graph, config, seed=job.seed, device=device)
         trained_after = time.perf_counter()
         prediction = trained.predict(graph.test)
         probabilities, about = prediction.probabilities, evidence(trained, prediction)
@@ -46,6 +50,16 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         **{name: round(value, 3) for name, value in seconds.items()},
         "peak_bytes": peak_bytes(device),
     }
+
+
+def tuned_config(graph: AttributedGraph, job: Job, device: str) -> Config:
+    """What `se-gnn tune` finds on the validation nodes in so many trials."""
+    settings = job.series.settings
+    with tempfile.TemporaryDirectory() as folder:
+        base = Config.from_dict(settings["config"])
+        tuning = Tuning(graph, base, Path(folder), seed=job.seed, device=resolve_device(device))
+        tuning.run(math.inf, max_trials=settings["trials"])
+        return tuning.best_config()
 
 
 def quality(probabilities: FloatArray, graph: AttributedGraph) -> dict[str, float]:

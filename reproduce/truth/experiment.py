@@ -8,17 +8,18 @@ from reproduce.job import Series
 from reproduce.markdown import paragraphs, table
 from reproduce.methods import DATASET_NAMES, se_gnn_settings
 from reproduce.store import Result, Store
+from reproduce.truth.statements import ROUNDING
 from se_gnn.config import PRESETS
 
 TITLE = "Every number and statement, computed again"
 ELSEWHERE = True  # on docs/truth.md
 DATASETS = ("cora", "citeseer", "pubmed", "ba-shapes")
-ABOUT = """\
+ABOUT = f"""\
 Everything an explanation says of a test node is computed again from the embeddings by the equations, in float64
 NumPy, without the library's similarity code: local graphs, similarities, matches, importance, votes, and what would
 be predicted without each labeled neighbor. A statement counts as false where float64 contradicts it by more than
-0.001, below which float32 cannot decide. For removals of up to three labeled nodes every smaller removal is tried,
-for larger ones that of the nearest labeled nodes of the predicted class."""
+{ROUNDING:g}, below which float32 cannot decide. For removals of up to three labeled nodes every smaller removal is
+tried, for larger ones that of the nearest labeled nodes of the predicted class."""
 ADDED = "contributions added up, against the stated probability"
 
 

@@ -27,7 +27,7 @@ LARGEST = 2**31 - 1  # of a whole number: what every array index and every sampl
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
-Scaling = Literal["raw", "unit"]
+Scaling = Literal["raw", "unit", "pieces"]
 MatchKinds = Literal["any", "own", "learned"]
 BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
 
@@ -44,7 +44,7 @@ class EncoderConfig:
     teleport: float = 0.2  # of `pagerank`, and where the weights of `steps` begin
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # start of that vector: 0.01, or uniform in [0.01, 1)
-    attribute_scaling: Scaling = "raw"  # attributes as they are, or each node's of length 1
+    attribute_scaling: Scaling = "raw"  # attributes as they are, each node's of length 1, or each column in pieces
     attribute_dropout: float = 0.0  # share of the attributes that a training step leaves out
     hidden_dropout: float = 0.0  # share of the hidden units
     node_dropout: float = 0.0  # share of the nodes that lose all their attributes

@@ -46,6 +46,16 @@ def test_all_measures_are_plain_numbers(method, monkeypatch):
     assert ("chosen" in found) == (method == "gcn")
 
 
+def test_tune_trains_what_its_trials_found(monkeypatch):
+    graph = random_graph(seed=0)
+    monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
+    base = Config.preset("best").with_settings(epochs=2, members=1, hidden_size=8, output_size=4, num_nearest=2)
+    settings = {"config": base.to_dict(), "trials": 2}
+    job = Job(Series(kind="default", dataset="x", method="se-gnn", variant="tune", settings=settings), 0)
+    assert "of 2 trials" in measures.tuned_config(graph, job, "cpu").why[0]
+    assert 0 <= measures.measure(job, "cpu")["accuracy"] <= 1
+
+
 def test_the_grid_is_decided_on_validation_nodes_alone(monkeypatch):
     graph = random_graph(seed=0)
 

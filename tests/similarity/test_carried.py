@@ -18,7 +18,7 @@ from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.carried import CarriedByEdges, compared_graphs, edge_features
 from se_gnn.similarity.kernels import reference, structure_with_matches
 from se_gnn.similarity.measure import measure_named
-from strategies import continuous, measures, random_graph, seeds
+from strategies import continuous, measures, random_graph, rich_graph, seeds
 
 EVERYTHING = SimilarityConfig(match_direction=True, match_kinds="own", match_attributes=True, weighted_mean=True)
 each = st.fixed_dictionaries(
@@ -34,29 +34,14 @@ each = st.fixed_dictionaries(
 )
 
 
-def rich_graph(seed=0, *, num_nodes=7, num_edges=11, **details):
-    """A random graph whose edges carry everything; some have no direction, some are parallel."""
-    generator = np.random.default_rng(seed)
-    values = EdgeValues(
-        direction=generator.integers(-1, 2, num_edges).astype(np.int8),
-        weight=generator.uniform(0.2, 3, num_edges).astype(np.float32),
-        kind=generator.integers(0, 2, num_edges).astype(np.int32),
-        kind_names=("pays", "knows"),
-        attributes=generator.normal(size=(num_edges, 2)).astype(np.float32),
-    )
-    pairs = generator.integers(0, num_nodes, (num_edges, 2))
-    pairs[1] = pairs[0]
-    given = {"num_nodes": num_nodes, "num_edges": num_edges, "num_labeled": 3, "edges": pairs}
-    return random_graph(seed, **given, edge_values=values, **details)
-
-
-def terms_of(graph, config, size, dtype=torch.float32):
+def terms_of(graph, config, size, dtype=torch.float32, device="cpu"):
     """A term for each edge, as W a with a fixed W that gradients flow to; None where the settings have none."""
     carried = edge_features(graph.edge_values, config)
     if carried is None:
         return None, None
-    weight = continuous(5, carried.shape[1], size).to(dtype).requires_grad_()
-    return weight, lambda ids: torch.from_numpy(carried).to(dtype)[ids] @ weight
+    weight = continuous(5, carried.shape[1], size).to(dtype).to(device).requires_grad_()
+    there = torch.from_numpy(carried).to(dtype).to(device)
+    return weight, lambda ids: there[ids] @ weight
 
 
 def plan_of(graph, config, terms=None, nodes=None):
@@ -104,40 +89,48 @@ def by_loops(h, graph, plan, config, terms):
 def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
     graph, config = rich_graph(seed), SimilarityConfig(**setting)
     h = continuous(seed, graph.num_nodes, 4)
-    _, terms = terms_of(graph, config, 4)
+    _, terms = terms_of(graph, config, 4, device=device)
     _, wide = terms_of(graph, config, 4, torch.float64)
-    plan = plan_of(graph, config, None if terms is None else lambda ids: terms(ids.cpu()).to(device))
+    plan = plan_of(graph, config, terms)
     expected = by_loops(h.double(), graph, plan, config, wide)
     with torch.no_grad():
         found = structure_similarity(h.to(device), plan).cpu()
     torch.testing.assert_close(found.double(), expected.detach(), rtol=1e-5, atol=3e-6)
 
 
+@on_every_device
 @settings(max_examples=8)
 @given(seed=seeds, setting=each, wide=st.booleans())
-def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_edges_carry(seed, setting, wide):
+def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_edges_carry(seed, setting, wide, device):
     graph, config = rich_graph(seed), SimilarityConfig(**setting)
-    dtype = torch.float64 if wide else torch.float32  # the torch kernel, or Numba's
+    dtype = torch.float64 if wide else torch.float32  # the torch kernel, or the device's own
     h = continuous(seed, graph.num_nodes, 4)
     found = []
     for fast in (True, False):
-        leaf = h.clone().to(dtype if fast else torch.float64).requires_grad_()
-        weight, terms = terms_of(graph, config, 4, leaf.dtype)
+        leaf = h.clone().to(dtype if fast else torch.float64).to(device if fast else "cpu").requires_grad_()
+        weight, terms = terms_of(graph, config, 4, leaf.dtype, leaf.device)
         plan = plan_of(graph, config, terms)
         similarity = structure_similarity(leaf, plan) if fast else by_loops(leaf, graph, plan, config, terms)
-        counts = continuous(seed + 1, *similarity.shape).to(leaf.dtype)
+        counts = continuous(seed + 1, *similarity.shape).to(leaf.dtype).to(leaf.device)
         torch.where(torch.isfinite(similarity), similarity * counts, 0).sum().backward()
-        found.append([leaf.grad.double()] + ([] if weight is None else [weight.grad.double()]))
+        found.append([one.grad.double().cpu() for one in (leaf, weight) if one is not None])
     for fast, slow in zip(*found):
         torch.testing.assert_close(fast, slow, rtol=1e-4, atol=1e-4)
 
 
+@on_every_device
 @settings(max_examples=15)
 @given(seed=seeds)
-def test_a_matched_edge_has_the_role_and_the_type_of_the_edge_it_matches(seed):
+def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, device):
     graph = rich_graph(seed)
-    plan = plan_of(graph, EVERYTHING, terms_of(graph, EVERYTHING, 4)[1])
-    _, matching, _ = structure_with_matches(continuous(seed, graph.num_nodes, 4), plan)
+    plan = plan_of(graph, EVERYTHING, terms_of(graph, EVERYTHING, 4, device=device)[1])
+    h = continuous(seed, graph.num_nodes, 4)
+    _, matching, _ = structure_with_matches(h.to(device), plan)
+    points = measure_named("cosine").points(h.double())
+    terms = terms_of(graph, EVERYTHING, 4, torch.float64)[1](torch.arange(graph.num_edges)).detach()
+    ends = torch.from_numpy(np.array(graph.edges))
+    vectors = torch.nn.functional.normalize(points[ends].mean(dim=1) + terms, dim=1)
+    cosines = (vectors @ vectors.T).numpy()  # of all edges with each other, [E, E]
     for t in range(len(plan.targets)):
         rows = matching.rows(t)
         assert matching.edge_ids[rows].tolist() == plan.targets.row(t).tolist()
@@ -145,8 +138,13 @@ def test_a_matched_edge_has_the_role_and_the_type_of_the_edge_it_matches(seed):
         for i in range(len(plan.labeled)):
             own = slice(plan.labeled.ptr[i], plan.labeled.ptr[i + 1])
             theirs = dict(zip(plan.labeled.edge_ids[own].tolist(), plan.labeled.parts[own].tolist()))
-            for part, matched in zip(parts.tolist(), matching.matched(rows, i).tolist()):
-                assert part not in theirs.values() if matched < 0 else theirs[matched] == part
+            for row, part, matched in zip(rows, parts.tolist(), matching.matched(rows, i).tolist()):
+                allowed = [edge for edge, own_part in theirs.items() if own_part == part]
+                assert (matched in allowed) if allowed else matched < 0
+                if allowed:
+                    best = cosines[matching.edge_ids[row], allowed].max()
+                    assert cosines[matching.edge_ids[row], matched] == pytest.approx(best, abs=1e-5)
+                    assert float(matching.similarity[row, i]) == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])

@@ -107,6 +107,24 @@ def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measu
     torch.testing.assert_close(pull(backend, h, plan, measure, weights), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("shared", [2, 1000], ids=["products once", "for each local graph"])  # of the Triton kernel
+@pytest.mark.parametrize("size", [48, 256, 320, 1000])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@on_every_backend
+def test_embeddings_of_a_committee_are_as_wide_as_they_like(wide, backend, measure, size, shared, monkeypatch):
+    if backend == "triton":
+        monkeypatch.setattr("se_gnn.similarity.kernels.triton_gpu.SHARED", shared)
+    graph, plan = wide
+    h = continuous(5, graph.num_nodes, size)
+    best, winners = match(backend, h, plan, measure)
+    expected, first = reference.match_edges(h, plan, measure)
+    torch.testing.assert_close(best, expected, rtol=1e-5, atol=1e-5)
+    assert torch.equal(winners, first)
+    weights = continuous(6, plan.num_queries, plan.num_local)
+    pulled = pull(backend, h, plan, measure, weights)
+    torch.testing.assert_close(pulled, gradient(reference.match_edges, h, plan, measure, weights), rtol=1e-3, atol=1e-4)
+
+
 @on_every_backend
 @settings(max_examples=60)
 @given(case=match_plans(), seed=seeds, size=sizes)

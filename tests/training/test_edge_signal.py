@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from backends import on_every_device
 from se_gnn.config import Config
 from se_gnn.datasets.edge_signal import edge_signal_graph
 from se_gnn.errors import InputError
@@ -25,9 +26,10 @@ def test_without_what_edges_carry_the_model_guesses():
     assert accuracy(train(graph, SETTINGS)) < 0.65
 
 
+@on_every_device
 @pytest.mark.parametrize("signal", ONLY)
-def test_what_alone_tells_the_classes_apart_is_learned(signal):
-    trained = train(edge_signal_graph(signal), SETTINGS)
+def test_what_alone_tells_the_classes_apart_is_learned(signal, device):
+    trained = train(edge_signal_graph(signal), SETTINGS, device=device)
     assert accuracy(trained) >= 0.95
 
 

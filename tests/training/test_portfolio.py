@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ import torch
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph
+from se_gnn.graph.columns import BooleanColumn, NumberColumn
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.recipes import RECIPES
+from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training import train
-from se_gnn.training.train import member_seed, num_members, portfolio
+from se_gnn.training.offered import offered_recipes
+from se_gnn.training.train import chosen_recipe, member_seed, num_members, portfolio
 from strategies import random_graph
 
 
@@ -71,6 +74,18 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     ]
 
 
+def finished(name: str, accuracy: float, loss: float) -> SimpleNamespace:
+    return SimpleNamespace(name=name, standing=(accuracy, -loss))
+
+
+def test_of_recipes_that_are_always_right_the_loss_decides_and_of_others_only_a_clear_lead():
+    always = [finished("first", 1.0, 0.3), finished("second", 1.0, 0.1), finished("third", 0.9, 0.05)]
+    assert chosen_recipe(always, "accuracy", 70).name == "second"
+    nearly = [finished("first", 0.9, 0.3), finished("second", 0.91, 0.1), finished("third", 0.93, 0.2)]
+    assert chosen_recipe(nearly[:2], "accuracy", 70).name == "first"
+    assert chosen_recipe(nearly, "accuracy", 70).name == "third"
+
+
 def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):
     settings = trained.config.similarity
     truth = graph.labels[graph.val]
@@ -119,6 +134,37 @@ def test_settings_of_the_user_hold_in_every_recipe():
     recipes = portfolio(Config.preset("best").with_settings(learning_rate=0.5, steps=3))
     assert {one.training.learning_rate for one in recipes.values()} == {0.5}
     assert {one.encoder.steps for one in recipes.values()} == {3}
+
+
+def numbers_graph(**details) -> AttributedGraph:
+    columns = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0, scale=1) for i in range(5))
+    return random_graph(3, num_nodes=60, num_labeled=20, columns=columns, **details)
+
+
+def test_where_columns_are_numbers_one_more_recipe_is_offered_and_that_is_said():
+    trained = train(numbers_graph(), quick(members=1))
+    assert [run["name"] for run in trained.metrics["runs"]] == [*RECIPES, *FOR_COLUMNS]
+    assert "recipe 'columns' is offered too: 5 of the 5 columns of a node are numbers" in trained.config.why
+
+
+def test_other_graphs_are_offered_what_they_were():
+    assert list(offered_recipes(random_graph(3))) == list(RECIPES)
+    mixed = tuple(BooleanColumn(name=f"c{i}", first=i, size=1, words=("no", "yes"), fill=0) for i in range(3))
+    numbers = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0, scale=1) for i in range(3, 5))
+    assert list(offered_recipes(random_graph(3, columns=mixed + numbers))) == list(RECIPES)
+
+
+@pytest.mark.parametrize(("best_by", "sizes"), [("accuracy", (10, 20, 40)), ("roc_auc", (10, 20, 40, 50))])
+def test_for_a_ranking_all_labeled_nodes_may_vote(best_by, sizes, monkeypatch):
+    from se_gnn.training import vote_choice
+
+    tried = []
+    original = vote_choice._try
+    monkeypatch.setattr(vote_choice, "_try", lambda *given: tried.append(given[4]) or original(*given))
+    graph = random_graph(3, num_nodes=110, num_edges=200, num_labeled=50)
+    trained = train(graph, quick(members=1, portfolio=False, best_by=best_by))
+    assert tuple(sorted(set(tried))) == sizes
+    assert trained.config.similarity.num_nearest in tried
 
 
 def test_without_validation_nodes_the_first_recipe_is_taken_and_said():

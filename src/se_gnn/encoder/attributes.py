@@ -25,6 +25,7 @@ def attribute_encoder_config(num_features: int, config: EncoderConfig) -> Encode
         num_layers=1,
         output_size=min(num_features, WIDTH),
         aggregation="own" if config.aggregation == "own" else "pagerank",
+        attribute_scaling="raw" if config.attribute_scaling == "pieces" else config.attribute_scaling,
         members=1,
         attribute_share=0.0,
     )

@@ -12,6 +12,7 @@ from se_gnn.config import EncoderConfig
 from se_gnn.encoder.attributes import attribute_encoder_config
 from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps, Step
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.graph.attributed import Features
 from se_gnn.graph.sparse import SparseMatrix
 
 
@@ -55,6 +56,11 @@ class Committee(nn.Module):
     def num_features(self) -> int:
         """F."""
         return self.encoders[0].num_features
+
+    def fit(self, features: Features) -> None:
+        """Fit what is not learned of every member to the attributes of all nodes."""
+        for member in self.encoders:
+            member.fit(features)
 
     def forward(self, inputs: EncoderInputs) -> Tensor:
         """Embed every node."""

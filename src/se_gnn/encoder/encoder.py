@@ -17,7 +17,9 @@ from torch import Tensor, nn
 from se_gnn.config import EncoderConfig
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.fixed_order import linear
+from se_gnn.graph.attributed import Features
 from se_gnn.graph.sparse import SparseMatrix
 
 Step = Callable[[Tensor], Tensor]  # the propagation matrix times [N, D]
@@ -38,13 +40,15 @@ class Change:
     """Attributes taken from some nodes: how the first layer's input changes in each of S variants.
 
     Shapes:
-        - **nodes:** :math:`(U,)`, **features:** :math:`(f,)`, **taken:** :math:`(U, f)`, as the first layer reads them
+        - **nodes:** :math:`(U,)`, **features:** :math:`(f,)`, **had** and **taken:** :math:`(U, f)`, as the first layer
+          reads them
         - **variant:** :math:`(f,)`, which variant each feature is taken in; **ratio:** :math:`(U, S)`, what the scaling
           of a row becomes, as a share of what it was
     """
 
     nodes: Tensor
     features: Tensor
+    had: Tensor
     taken: Tensor
     variant: Tensor
     ratio: Tensor
@@ -75,7 +79,9 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         width = config.output_size or config.hidden_size
-        sizes = [num_features] + [config.hidden_size] * (config.num_layers - 1) + [width]
+        self.pieces = Pieces(num_features) if config.attribute_scaling == "pieces" else None
+        read = num_features * PIECES if self.pieces is not None else num_features
+        sizes = [read] + [config.hidden_size] * (config.num_layers - 1) + [width]
         self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in itertools.pairwise(sizes))
         self.weight: nn.Linear | None = None
         self.scale: nn.Parameter | None = None
@@ -97,12 +103,16 @@ class Encoder(nn.Module):
         """F."""
         first = self.layers[0]
         assert isinstance(first, nn.Linear)
-        return first.in_features
+        return first.in_features // (1 if self.pieces is None else PIECES)
+
+    def fit(self, features: Features) -> None:
+        """Fit what is not learned to the attributes of all nodes before training: the pieces of their columns."""
+        if self.pieces is not None:
+            self.pieces.fit(features)
 
     def forward(self, inputs: EncoderInputs, dropout: Dropout | None = None) -> Tensor:
         """Embed every node; ``dropout`` is what a training step leaves out."""
-        features = inputs.features if dropout is None else dropout.of_attributes(inputs).features
-        own = self.later_layers(self.first_layer(features), dropout)
+        own = self.later_layers(self._first(inputs, dropout), dropout)
         return self.finish(own, self.aggregate(own, lambda h: inputs.propagation @ h))
 
     def embed(self, features: Tensor | SparseMatrix, step: Step) -> Tensor:
@@ -117,8 +127,21 @@ class Encoder(nn.Module):
         aggregated = self.aggregate(own, lambda h: inputs.propagation @ h)
         return EncoderSteps(first, own, aggregated, inputs.propagation)
 
+    def _first(self, inputs: EncoderInputs, dropout: Dropout | None) -> Tensor:
+        """The first layer without the attributes that a step leaves out; of a column all pieces, so that it is mean."""
+        if self.pieces is None:
+            return self.first_layer(inputs.features if dropout is None else dropout.of_attributes(inputs).features)
+        pieces = self.pieces(inputs.features)
+        kept = None if dropout is None else dropout.attributes  # [N, F], or [N, 1]
+        if kept is not None:
+            pieces = pieces * (kept if kept.shape[1] == 1 else kept.repeat_interleave(PIECES, dim=1))
+        return self._linear(pieces)
+
     def first_layer(self, features: Tensor | SparseMatrix) -> Tensor:
-        """X W + b; sparse attributes stay sparse."""
+        """X W + b, of attributes or of their pieces; sparse attributes stay sparse."""
+        return self._linear(features if self.pieces is None else self.pieces(features))
+
+    def _linear(self, features: Tensor | SparseMatrix) -> Tensor:
         layer = self.layers[0]
         assert isinstance(layer, nn.Linear)
         if isinstance(features, SparseMatrix):
@@ -169,19 +192,27 @@ class Encoder(nn.Module):
     def changed(self, steps: EncoderSteps, change: Change) -> Tensor:
         """H of the nodes of a change, in each of its variants, [U, S, D]; all else stays as it is.
 
-        The first layer is linear and so is what is aggregated: only the nodes in question are computed again.
+        The first layer is linear (in the pieces of a column) and so is what is aggregated: only the nodes in question
+        are computed again.
         """
         layer = self.layers[0]
         assert isinstance(layer, nn.Linear)
-        columns = layer.weight.T[change.features]  # [f, D]
-        moved = torch.zeros(*change.ratio.shape, layer.out_features, device=columns.device)
-        moved.index_add_(1, change.variant, change.taken[:, :, None] * columns)
+        moved = torch.zeros(*change.ratio.shape, layer.out_features, device=layer.weight.device)
+        moved.index_add_(1, change.variant, self._moved(layer, change))
         unbiased = steps.first[change.nodes] - layer.bias
         own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + layer.bias)
         lost = own - steps.own[change.nodes][:, None]
         between = self._between(steps.propagation, change.nodes)
         aggregated = steps.aggregated[change.nodes][:, None] + torch.einsum("uw,wsd->usd", between, lost)
         return self.finish(own, aggregated)
+
+    def _moved(self, layer: nn.Linear, change: Change) -> Tensor:
+        """What each attribute that is taken was to the first layer, [U, f, D]."""
+        if self.pieces is None:
+            return change.taken[:, :, None] * layer.weight.T[change.features]
+        weights = layer.weight.T.reshape(-1, PIECES, layer.out_features)[change.features]  # [f, P, D]
+        had, has = (self.pieces.of(values, change.features) for values in (change.had, change.had - change.taken))
+        return torch.einsum("ufp,fpd->ufd", had - has, weights)
 
     def _between(self, propagation: SparseMatrix, nodes: Tensor) -> Tensor:
         """How much of H^m of each of these nodes the others aggregate, [U, U]."""

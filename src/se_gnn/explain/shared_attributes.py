@@ -177,7 +177,8 @@ def _change(
     features = np.array([j for group in groups for j in group], dtype=np.int64)
     variant = 1 + np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rows = _rows(trained, nodes)  # [U, F]
-    taken = (rows[:, features] - without[features]) * np.array([[node in losing] for node in nodes])  # [U, f]
+    had = rows[:, features]  # [U, f]
+    taken = (had - without[features]) * np.array([[node in losing] for node in nodes])  # [U, f]
     ratio = np.ones((len(nodes), 1 + len(groups)), np.float32)
     factors = row_factors(rows, scaling)
     if factors is not None:  # a row without an attribute is scaled by its new length
@@ -185,8 +186,8 @@ def _change(
             less = rows.copy()
             less[:, list(group)] -= taken[:, variant == 1 + i]
             ratio[:, 1 + i] = np.asarray(row_factors(less, scaling)) / factors
-        taken = taken * factors[:, None]
-    arrays = (np.array(nodes), features, taken.astype(np.float32), variant, ratio)
+        had, taken = had * factors[:, None], taken * factors[:, None]
+    arrays = (np.array(nodes), features, had.astype(np.float32), taken.astype(np.float32), variant, ratio)
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,14 +35,17 @@ from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.progress import bar, compilation_said, phase
 from se_gnn.ranks import Ranks, alone
-from se_gnn.recipes import RECIPES
+from se_gnn.recipes import RECIPES, Settings
 from se_gnn.training.estimate import estimate
+from se_gnn.training.offered import offered_recipes, why_columns
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
 LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
 MEMBERS_OF_LARGE = 3
+RANKINGS = ("roc_auc", "average_precision")  # figures of the order of all nodes
+MOST_IN_RANKING = 2000  # labeled nodes that vote at most, where such a figure is asked for
 
 
 def train(
@@ -146,17 +149,23 @@ class _Training:
         self.ranks = ranks
 
     def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
-        """Where K is chosen anyway, it is never more than the labeled nodes there are."""
-        most = len(graph.train)
-        if config.training.choose_vote and "num_nearest" not in self.fixed and config.similarity.num_nearest > most:
-            return config.with_settings(num_nearest=most)
-        return config
+        """Where K is chosen anyway, it is never more than the labeled nodes there are; for a ranking it begins as all.
+
+        A figure of ranks asks for the order of all nodes, and those among whose K nearest nobody is of the class in
+        question have none.
+        """
+        settings, wanted = config.training, config.similarity.num_nearest
+        if not settings.choose_vote or "num_nearest" in self.fixed:
+            return config
+        if settings.best_by in RANKINGS:
+            wanted = max(wanted, MOST_IN_RANKING)
+        return config.with_settings(num_nearest=min(wanted, len(graph.train)))
 
     def run(self) -> TrainedModel:
         """From settings to a model."""
         variants = {"training": self.config}
         if self.config.training.portfolio:
-            recipes = portfolio(self.config)
+            recipes = portfolio(self.config, offered_recipes(self.graph))
             variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
         self._train_all([_Planned(name, config, self.seed) for name, config in variants.items()])
@@ -170,6 +179,8 @@ class _Training:
             ),
         ]
         if self.config.training.portfolio:
+            offered = why_columns(self.graph)
+            why += [] if offered is None else [offered]
             why.append(_why_members(self.graph, self.config, self.members))
         unused = unused_values(self.graph, best.config)
         model = self._voting(chosen, (*why, *([unused] if unused else [])))
@@ -312,8 +323,8 @@ def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -
             shown.set_description(f"{label}, stopped early")
 
 
-def portfolio(config: Config) -> dict[str, Config]:
-    """The recipes as whole settings. A setting that differs from that of `best` was set by the user and holds in all.
+def portfolio(config: Config, recipes: Mapping[str, Settings] = RECIPES) -> dict[str, Config]:
+    """Recipes as whole settings. A setting that differs from that of `best` was set by the user and holds in all.
 
     >>> several = portfolio(Config.preset("best").with_settings(hidden_size=16))
     >>> {name: (one.encoder.hidden_size, one.encoder.aggregation) for name, one in several.items()}
@@ -327,12 +338,18 @@ def portfolio(config: Config) -> dict[str, Config]:
                 for section, values in recipe.items()
             }
         )
-        for name, recipe in RECIPES.items()
+        for name, recipe in recipes.items()
     }
 
 
 def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Finished:
-    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes."""
+    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes.
+
+    Of several that are right on all of them, so that nothing can be better, the one with the lowest loss.
+    """
+    perfect = [run for run in runs if best_by != "loss" and run.standing[0] == 1]
+    if perfect:
+        return max(perfect, key=lambda run: run.standing[1])
     best = runs[0]
     for run in runs[1:]:
         figure, margin = best.standing[0], 0.0
@@ -382,6 +399,8 @@ def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
     by = config.training.best_by
     figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
     rule = "the first that no later one beats by half a standard error"
+    if by != "loss" and best.standing[0] == 1:
+        rule = "the lowest loss of those that are always right"
     return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
 
 

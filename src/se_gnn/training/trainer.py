@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.figures import known
 from se_gnn.files import append_line, json_line, replace_file
@@ -71,6 +72,7 @@ class TrainingRun:
         check_num_nearest(graph, config)
         _warn_of_single_nodes(graph)
         self.model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.model.encoder.fit(encoder_features(graph, config.encoder))
         self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         settings = config.training
         objective = ViewsObjective if settings.references == "all" else PaperObjective

@@ -29,8 +29,9 @@ from se_gnn.files import (
 )
 from se_gnn.graph import AttributedGraph
 from se_gnn.optional import require
-from se_gnn.recipes import RECIPES
+from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training.checkpoint import fingerprint
+from se_gnn.training.offered import offered_recipes
 from se_gnn.training.train import portfolio
 from se_gnn.training.trainer import TrainingRun
 
@@ -90,7 +91,10 @@ class Tuning:
             raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
         self.graph, self.base, self.folder, self.seed, self.device = graph, base, folder, seed, device
-        self.recipes = portfolio(base)
+        recipes = offered_recipes(graph)
+        self.recipes, self.space = portfolio(base, recipes), dict(SPACE)
+        if recipes.keys() & FOR_COLUMNS.keys():
+            self.space["attribute_scaling"] = ["raw", "unit", "pieces"]
         self.study = self._study()
         self.trials = self._recalled()
 
@@ -132,8 +136,8 @@ class Tuning:
     def _try(self, deadline: float) -> Trial | None:
         """One training run; None where the time was used up before it said anything."""
         asked = self.study.ask()
-        settings = {"recipe": asked.suggest_categorical("recipe", list(RECIPES))}
-        for name, values in SPACE.items():
+        settings = {"recipe": asked.suggest_categorical("recipe", list(self.recipes))}
+        for name, values in self.space.items():
             if isinstance(values, list):
                 settings[name] = asked.suggest_categorical(name, values)
             else:
@@ -174,8 +178,8 @@ class Tuning:
         path = self.folder / TRIALS
         trials = [_trial(row, path) for row in read_json_lines(path)] if path.exists() else []
         choices = self.optuna.distributions
-        space: dict[str, Any] = {"recipe": choices.CategoricalDistribution(list(RECIPES))}
-        for name, values in SPACE.items():
+        space: dict[str, Any] = {"recipe": choices.CategoricalDistribution(list(self.recipes))}
+        for name, values in self.space.items():
             of_list = isinstance(values, list)
             space[name] = (
                 choices.CategoricalDistribution(values) if of_list else choices.FloatDistribution(*values, log=True)
@@ -195,7 +199,7 @@ def vars_of(trial: Trial) -> dict[str, Any]:
 def _trial(row: Mapping[str, Any], path: Path) -> Trial:
     try:
         trial = Trial(**row)
-        known = trial.settings.keys() == {"recipe", *SPACE} and trial.settings["recipe"] in RECIPES
+        known = trial.settings.keys() == {"recipe", *SPACE} and trial.settings["recipe"] in {**RECIPES, **FOR_COLUMNS}
     except (TypeError, AttributeError) as error:
         raise InputError(f"{path} is damaged: a line is not a trial") from error
     if not known:

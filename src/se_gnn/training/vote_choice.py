@@ -66,6 +66,8 @@ def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter, fixed: froze
     """
     settings, num_labeled = model.config.similarity, len(graph.train)
     sizes = [k for k in NUM_NEAREST if k <= num_labeled] or [num_labeled]
+    if settings.num_nearest > NUM_NEAREST[-1]:
+        sizes.append(settings.num_nearest)
     if "num_nearest" in fixed:
         sizes = [settings.num_nearest]
     weights = (settings.node_weight,) if "node_weight" in fixed else NODE_WEIGHTS

@@ -7,7 +7,8 @@ import pytest
 from apps.rating.conftest import make_file
 from live_server import serving
 from playwright_browser import chromium
-from se_gnn.apps.rating import RatingStore, create_app
+from se_gnn.apps.rating import RatingStore
+from se_gnn.apps.rating.application import create_app
 from web_client import UNLIMITED
 
 

@@ -18,7 +18,8 @@ ANSWERS = 100
 SERVER = """
 import sys
 from pathlib import Path
-from se_gnn.apps.rating import RatingStore, create_app
+from se_gnn.apps.rating import RatingStore
+from se_gnn.apps.rating.application import create_app
 from se_gnn.apps.web import WebSettings
 from se_gnn.apps.web.server import run_server
 app = create_app(RatingStore(Path(sys.argv[1])), WebSettings())

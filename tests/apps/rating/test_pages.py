@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from apps.rating.conftest import ITEMS, make_file
-from se_gnn.apps.rating import METHODS, RatingStore, create_app
+from se_gnn.apps.rating import METHODS, RatingStore
+from se_gnn.apps.rating.application import create_app
 from web_client import UNLIMITED, Client
 
 TOTAL = ITEMS * 4

@@ -18,7 +18,7 @@ from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed, mask_of_importance
 from se_gnn.model import TrainedModel
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, rich_graph, seeds, small_config, untrained
 
 MODEL = {"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"}
 
@@ -56,6 +56,43 @@ def test_a_mask_of_zeros_and_ones_is_the_model_on_the_graph_without_those_edges(
     found = pyg_explainer(trained).get_masked_prediction(x, edge_index, edge_mask=mask)
     smaller = TrainedModel(trained.model, graph.with_edges(graph.edges[kept]))
     np.testing.assert_allclose(found.numpy(), smaller.predict().probabilities, atol=1e-4)
+
+
+RICH = {
+    "encoder": {"read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2},
+    "similarity": {"match_direction": True, "match_kinds": "own", "match_attributes": True, "weighted_mean": True},
+}
+
+
+@settings(max_examples=20)
+@given(seed=seeds, directions=st.sampled_from(["one", "both"]), kinds=st.sampled_from(["any", "own", "learned"]))
+def test_the_module_carries_what_edges_carry(seed, directions, kinds):
+    changes = {**RICH, "similarity": {**RICH["similarity"], "directions": directions, "match_kinds": kinds}}
+    trained = untrained(rich_graph(seed), small_config(**changes))
+    found = SEGNNModule(trained)(*inputs(trained.graph)).detach().numpy()
+    np.testing.assert_allclose(found, trained.predict().probabilities, atol=1e-4)
+
+
+@settings(max_examples=20)
+@given(seed=seeds, data=st.data())
+def test_a_mask_on_edges_that_carry_something_is_the_model_without_those_pairs(seed, data):
+    graph = rich_graph(seed)
+    trained = untrained(graph, small_config(**RICH))
+    pairs, place = np.unique(graph.edges, axis=0, return_inverse=True)
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
+    kept = np.array(chosen, dtype=bool)[place.ravel()]
+    mask = torch.from_numpy(np.concatenate([kept, kept])).float()
+    found = pyg_explainer(trained).get_masked_prediction(*inputs(graph), edge_mask=mask)
+    smaller = TrainedModel(trained.model, graph.with_edges(graph.edges[kept]))
+    np.testing.assert_allclose(found.numpy(), smaller.predict().probabilities, atol=1e-4)
+
+
+def test_masks_of_edges_that_carry_something_have_gradients():
+    trained = untrained(rich_graph(3), small_config(**RICH))
+    found = pyg_explainer(trained, GNNExplainer(epochs=2))(*inputs(trained.graph), index=5)
+    assert found.edge_mask.shape == (2 * trained.graph.num_edges,)
+    own = pyg_explainer(trained)(*inputs(trained.graph), index=5)
+    assert own.edge_mask.max() == 1
 
 
 def test_masked_attributes_change_the_prediction_as_other_attributes_do(trained):

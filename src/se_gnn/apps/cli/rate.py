@@ -55,7 +55,8 @@ def rate(
 
     for package in ("fastapi", "uvicorn", "jinja2"):
         require(package, extra="serve", feature="rating pages")
-    from se_gnn.apps.rating import RatingPlan, RatingStore, create_app, read_models
+    from se_gnn.apps.rating import RatingPlan, RatingStore, read_models
+    from se_gnn.apps.rating.application import create_app
     from se_gnn.apps.rating.plan import methods_of
     from se_gnn.apps.web.server import run_server
     from se_gnn.apps.web.settings import settings_for

@@ -15,6 +15,7 @@ from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.problems import ProblemError, busy
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation, WhatIf
+from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.graph import UNKNOWN, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.palette import class_style
@@ -169,6 +170,10 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
                 edge=_edge(snapshot, int(matching.edge_ids[rows[i]])),
                 matched=_edge(snapshot, int(matched[i])),
                 similarity=float(values[i]),
+                alike=[
+                    _text(name)
+                    for name in agreeing_facts(trained.graph, int(matching.edge_ids[rows[i]]), int(matched[i]))
+                ],
             )
             for i in best.tolist()
         ],
@@ -233,7 +238,22 @@ def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
-    return models.LocalEdge(id=edge, ends=snapshot.graph.edges[edge].tolist())
+    return models.LocalEdge(id=edge, ends=snapshot.graph.edges[edge].tolist(), carries=_carried(snapshot, edge))
+
+
+def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
+    values = snapshot.graph.edge_values
+    if values is None:
+        return None
+    text = edge_text(snapshot.graph, edge)
+    directed = values.direction is not None and bool(values.direction[edge])
+    return models.EdgeValue(
+        start=text.start if directed else None,
+        end=text.end if directed else None,
+        kind=None if values.kind is None else _text(values.kind_names[values.kind[edge]]),
+        weight=None if values.weight is None else float(values.weight[edge]),
+        facts={_text(fact.name): _text(fact.value) for fact in text.facts},
+    )
 
 
 def _class(snapshot: Snapshot, label: int) -> str:

@@ -107,11 +107,22 @@ class NearestPage(Answer):
     nearest: list[Nearest]
 
 
+class EdgeValue(Answer):
+    """What an edge carries; None: edges of this graph have no such thing, or it has no direction."""
+
+    start: NodeId | None = Field(description="the node it starts at; null: no direction")
+    end: NodeId | None = Field(description="the node it leads to; null: no direction")
+    kind: str | None = Field(description="its type")
+    weight: float | None
+    facts: dict[str, str] = Field(description="weight and attributes as they are shown, by their names")
+
+
 class LocalEdge(Answer):
     """An edge: its id, a row of the graph's edge list, and its two nodes."""
 
     id: NodeId
     ends: Annotated[list[NodeId], Field(min_length=2, max_length=2)]
+    carries: EdgeValue | None = Field(None, description="null: edges of this graph carry nothing but their ends")
 
 
 class LocalGraphPage(Answer):
@@ -138,6 +149,7 @@ class MatchedEdge(Answer):
     edge: LocalEdge
     matched: LocalEdge
     similarity: float
+    alike: list[str] = Field(description="what both edges carry alike: type, weight, attributes by their names")
 
 
 class SimilarityAnswer(Answer):

@@ -12,15 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from se_gnn.encoder import row_factors
+from se_gnn.encoder import own_edge_columns, row_factors, step_weights
+from se_gnn.encoder.own_edges import own_edges
 from se_gnn.errors import InputError
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.interop.pyg_explanation import edge_ids, mask_of_importance, node_mask
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity.carried import CarriedByEdges, compared_graphs
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
 _config: Any = require("torch_geometric.explain.config", extra="data", feature="PyG explainers")
@@ -38,6 +40,11 @@ class SEGNNModule(nn.Module):
     graph. With weights of 0 and 1 alone that is the model on the smaller graph. There are gradients to ``x`` and to the
     masks. A class that nobody votes for has the probability 1e-8, so that logarithms are finite.
 
+    What the edges of the trained graph carry (direction, weight, type, attributes) they carry here as well:
+    ``edge_index`` says which pairs of nodes are joined, and a pair that was joined in training keeps its edges. Edges
+    of the same ends share the mean of the masks of their pair. Of an edge with a mask between 0 and 1 a node reads the
+    whole values (``read_edges``), of one with 0 none.
+
     Shapes:
         - **x:** :math:`(N, F)`, **edge_index:** :math:`(2, |E|)`
         - **output:** :math:`(N, C)`, probabilities (``return_type="probs"``)
@@ -45,11 +52,6 @@ class SEGNNModule(nn.Module):
 
     def __init__(self, trained: TrainedModel) -> None:
         super().__init__()
-        if trained.graph.edge_values is not None:
-            raise InputError(
-                f"SEGNNModule must have a graph whose edges carry nothing but their ends, {trained.graph.name} has "
-                f"edges with {', '.join(trained.graph.edge_values.carried)}: use Explainer and Explanation.to_pyg"
-            )
         self.trained = trained
         self.model: SEGNN = trained.model
         # PyG sets its masks on layers of this kind, and counts them to know how far a node sees
@@ -60,9 +62,9 @@ class SEGNNModule(nn.Module):
         graph, weights = self._weighted_graph(x, edge_index)
         config, train = self.trained.config.similarity, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
-        targets = local_graphs(graph, np.arange(graph.num_nodes), config.hops, config.max_edges)
-        labeled = local_graphs(graph, graph.train, config.hops, config.max_edges)
-        plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
+        targets, labeled = (compared_graphs(graph, some, config) for some in (np.arange(graph.num_nodes), graph.train))
+        carried = CarriedByEdges.of(graph, config, self.model.edge_terms(graph))
+        plan = ComparisonPlan.build(graph.edges, targets, labeled, config, carried)
         overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
@@ -80,18 +82,24 @@ class SEGNNModule(nn.Module):
         pairs = edge_index.detach().cpu().numpy().T
         whole = known.with_edges(pairs)
         proper = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
-        ids = torch.from_numpy(edge_ids(whole, pairs[proper])).to(x.device)
+        ids = torch.from_numpy(edge_ids(whole, pairs[proper])).to(x.device)  # the first edge of each pair
         given = self.edge_weights[0](edge_index, known.num_nodes)[torch.from_numpy(proper).to(x.device)]
         sums = torch.zeros(whole.num_edges, device=x.device).index_add(0, ids, given)
-        weights = sums / torch.bincount(ids, minlength=whole.num_edges)
+        means = sums / torch.bincount(ids, minlength=whole.num_edges).clamp(min=1)
+        weights = means[torch.from_numpy(edge_ids(whole, whole.edges)).to(x.device)]
         kept = weights.detach() > 0
         return known.with_edges(whole.edges[kept.cpu().numpy()]), weights[kept]
 
     def _embed(self, x: Tensor, graph: AttributedGraph, weights: Tensor) -> Tensor:
         """H, Eq. (1), with weighted edges."""
         u, v = torch.tensor(graph.edges, device=x.device).T
+        settings = self.trained.config.encoder
+        if (counts := step_weights(graph, settings)) is not None:
+            weights = weights * torch.from_numpy(counts).to(x.device)
+        if own_edge_columns(graph, settings):
+            x = torch.cat([x, torch.from_numpy(own_edges(graph)).to(x.device)], dim=1)
         degrees = torch.zeros(graph.num_nodes, device=x.device).index_add(0, u, weights).index_add(0, v, weights)
-        if self.trained.config.encoder.aggregation == "mean":
+        if settings.aggregation == "mean":
             share = torch.where(degrees > 0, 1 / degrees.clamp(min=torch.finfo(degrees.dtype).tiny), 0)
             to_u, to_v, own = weights * share[u], weights * share[v], torch.zeros_like(degrees)
         else:
@@ -104,7 +112,7 @@ class SEGNNModule(nn.Module):
             kept = h * own[:, None]
             return kept.index_add(0, u, to_u[:, None] * h[v]).index_add(0, v, to_v[:, None] * h[u])
 
-        factors = row_factors(x.detach().cpu().numpy(), self.trained.config.encoder.attribute_scaling)
+        factors = row_factors(x.detach().cpu().numpy(), settings.attribute_scaling)
         scaled = x if factors is None else x * torch.from_numpy(factors).to(x.device)[:, None]
         return self.model.encoder.embed(scaled, step)
 
@@ -180,9 +188,11 @@ def _on_graph(trained: TrainedModel, x: Tensor, edge_index: Tensor) -> TrainedMo
 
 
 def _on_pairs(mask: FloatArray, graph: AttributedGraph, edge_index: Tensor) -> Tensor:
-    """A mask of undirected edges [E] on a list of directed ones; 0 for self-loops."""
+    """A mask of undirected edges [E] on a list of directed ones: of a pair the largest; 0 for self-loops."""
     pairs: IntArray = edge_index.detach().cpu().numpy().T
     proper = pairs[:, 0] != pairs[:, 1]
+    mask = mask.copy()
+    np.maximum.at(mask, edge_ids(graph, graph.edges), mask.copy())
     values = np.zeros(len(pairs), np.float32)
     values[proper] = mask[edge_ids(graph, pairs[proper])]
     return torch.from_numpy(values).to(edge_index.device)

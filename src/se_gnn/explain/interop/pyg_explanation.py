@@ -80,7 +80,7 @@ def node_mask(
 
 
 def edge_ids(graph: AttributedGraph, edges: IntArray) -> IntArray:
-    """Ids of edges that the graph has, given as pairs in any order."""
+    """Ids of edges that the graph has, given as pairs in any order; of several with the same ends the first."""
     n = graph.num_nodes
     low, high = edges.min(axis=1), edges.max(axis=1)
     keys = graph.edges[:, 0] * n + graph.edges[:, 1]

@@ -86,6 +86,16 @@ def _add_rows(
         cursor[t] = i
 
 
+def edge_sums(way: OneWay, weights: Tensor) -> Tensor:
+    """What the edges of each node count together, by the weight of each query [Q], with gradients, [T]."""
+    rows = way.rows(weights.device)
+    sizes = rows.ptr.diff().long()
+    owners = torch.repeat_interleave(torch.arange(len(sizes), device=weights.device), sizes)
+    return torch.zeros(len(sizes), dtype=weights.dtype, device=weights.device).index_add(
+        0, owners, weights[rows.columns.long()]
+    )
+
+
 def weighted_edge_mean(best: Tensor, way: OneWay, weights: Tensor) -> Tensor:
     """The same where each query counts with its weight, [Q], with gradients to both; 0 for a node without edges."""
     best = best.masked_fill(torch.isneginf(best), 0)

@@ -17,7 +17,7 @@ from torch import Tensor
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.in_parts import PartedWay, floor
 from se_gnn.similarity.kernels.kernel import Kernel
-from se_gnn.similarity.kernels.mean import edge_mean, weighted_edge_mean
+from se_gnn.similarity.kernels.mean import edge_mean, edge_sums, weighted_edge_mean
 from se_gnn.similarity.kernels.numba_cpu import CpuKernel
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.plan import MatchPlan
@@ -169,12 +169,36 @@ def _means(
 
 
 def _learned(h: Tensor, way: Way, measure: Measure, edge_weights: Tensor | None) -> Tensor:
+    if edge_weights is not None:
+        return _weighted(h, way, measure, edge_weights)
     if isinstance(way, PartedWay):
-        return way.joined(h, [_learned(h, one, measure, edge_weights) for one in way.ways], measure)
-    best, _ = match_edges(h, way.matching, measure)  # [Q, L]
-    if edge_weights is None:
-        return edge_mean(best, way)
-    return weighted_edge_mean(best, way, edge_weights[torch.from_numpy(way.matching.query_ids).to(h.device)])
+        return way.joined(h, [_learned(h, one, measure, None) for one in way.ways], measure)
+    return edge_mean(match_edges(h, way.matching, measure)[0], way)
+
+
+def _weighted(h: Tensor, way: Way, measure: Measure, edge_weights: Tensor) -> Tensor:
+    """The mean of Eq. (6) in which an edge counts with its weight, times the one that it carries, [T, L]."""
+    if isinstance(way, OneWay):
+        best, _ = match_edges(h, way.matching, measure)  # [Q, L]
+        return weighted_edge_mean(best, way, _counts(way, edge_weights))
+    sums = h.new_zeros(len(way.ptr) - 1, len(way.answer_sizes))
+    total = h.new_zeros(len(way.ptr) - 1)
+    for one in way.ways:
+        counts = _counts(one, edge_weights)
+        mean = _weighted(h, one, measure, edge_weights)
+        missing = one.answer_sizes == 0
+        if missing.any():
+            lowest = weighted_edge_mean(floor(h, one, measure)[:, None], one, counts)
+            mean = torch.where(torch.from_numpy(missing).to(h.device), lowest, mean)
+        own = edge_sums(one, counts)  # [T]
+        sums, total = sums + own[:, None] * mean, total + own
+    return sums / torch.where(total > 0, total, 1)[:, None]
+
+
+def _counts(way: OneWay, edge_weights: Tensor) -> Tensor:
+    """How much each query counts, [Q]."""
+    counts = edge_weights[torch.from_numpy(way.matching.query_ids).to(edge_weights.device)]
+    return counts if way.weights is None else counts * torch.from_numpy(way.weights).to(counts.device)
 
 
 def _kept(h: Tensor, way: Way, measure: Measure) -> tuple[Tensor, EdgeMatching]:

@@ -22,6 +22,8 @@ from se_gnn.similarity.kernels.rounding import center
 from se_gnn.similarity.measure import EPS, Measure
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
+ROOMY = 230_000  # bytes of shared memory from which on a tile holds 128 dimensions, else 32
+CHUNK = 64  # dimensions that are taken at a time where there are more
 GROUP = 8  # local graphs that one program takes its queries through
 SHARED = 2  # local graphs that a key lies in, on average, from which on products are formed once for all of them
 BLOCK_BYTES = 1 << 28  # products formed at a time
@@ -50,10 +52,11 @@ class TritonKernel(Kernel):
         winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=h.device)
         depth = h.shape[1]
         width = max(16, triton.next_power_of_2(depth))
+        chunk = width if width <= _dimensions_held(h.device) else CHUNK
         memberships = int(plan.ptr[-1] - plan.ptr[0])
         step = BLOCK_BYTES // (4 * max(1, len(keys)))  # queries in a block
         if num_queries and num_local and memberships >= SHARED * len(keys) and step >= SMALLEST_BLOCK:
-            tile = max(16, min(64, TILE // (2 * width)))
+            tile = max(16, min(64, TILE // (2 * chunk)))
             for low in range(0, num_queries, step):
                 scores = torch.addmm(
                     offset[:, None], targets, probes[low : low + step].T
@@ -61,10 +64,10 @@ class TritonKernel(Kernel):
                 _best_of_scores[(triton.cdiv(scores.shape[1], tile), num_local)](
                     scores, queries, keys, index.ptr, index.members, best, winners,
                     low, scores.shape[1], num_queries, depth,
-                    UNIT=measure.unit, QUERIES=tile, MEMBERS=16, DEPTH=width, num_warps=4,
+                    UNIT=measure.unit, QUERIES=tile, MEMBERS=16, CHUNK=chunk, num_warps=4,
                 )  # fmt: skip
         elif num_queries and num_local:
-            tile = min(256, max(16, TILE // width))
+            tile = min(256 if chunk == width else 64, TILE // chunk)
             typical = memberships / num_local
             grid = (triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))
             _forward[grid](
@@ -72,7 +75,7 @@ class TritonKernel(Kernel):
                 num_queries, num_local, depth,
                 UNIT=measure.unit, QUERIES=tile, GROUP=GROUP,
                 MEMBERS=64 if typical > 48 else 32 if typical > 16 else 16,
-                DEPTH=width, num_warps=8 if tile >= 128 else 4,
+                CHUNK=chunk, WIDE=width > chunk, num_warps=8 if tile >= 128 else 4,
             )  # fmt: skip
         return best.T, winners.T
 
@@ -99,16 +102,22 @@ class TritonKernel(Kernel):
         return grad_h
 
 
+def _dimensions_held(device: torch.device) -> int:
+    """How many dimensions of a tile of queries stay on the chip."""
+    return 128 if torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= ROOMY else 32
+
+
 @triton.jit
 def _forward(
     probes, targets, offset, queries, keys, ptr, members, best_out, win_out,
     num_queries, num_local, depth,
-    UNIT: tl.constexpr, QUERIES: tl.constexpr, GROUP: tl.constexpr, MEMBERS: tl.constexpr, DEPTH: tl.constexpr,
+    UNIT: tl.constexpr, QUERIES: tl.constexpr, GROUP: tl.constexpr, MEMBERS: tl.constexpr, CHUNK: tl.constexpr,
+    WIDE: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
-    d = tl.arange(0, DEPTH)
-    inside = (rows[:, None] < num_queries) & (d[None, :] < depth)
-    probe = tl.load(probes + rows[:, None] * depth + d[None, :], mask=inside, other=0.0)
+    there_rows = rows < num_queries
+    if not WIDE:  # the queries stay on the chip
+        probe = _rows_at(probes, rows, there_rows, 0, depth, CHUNK)
     first = tl.program_id(1) * GROUP
     for t in range(first, tl.minimum(first + GROUP, num_local)):
         start = tl.load(ptr + t)
@@ -119,9 +128,15 @@ def _forward(
             m = low + tl.arange(0, MEMBERS)
             there = m < end
             key = tl.load(members + m, mask=there, other=0).to(tl.int64)
-            wanted = there[:, None] & (d[None, :] < depth)
-            target = tl.load(targets + key[:, None] * depth + d[None, :], mask=wanted, other=0.0)
-            score = tl.dot(probe, tl.trans(target), input_precision="tf32x3")
+            if WIDE:
+                score = tl.zeros([QUERIES, MEMBERS], tl.float32)
+                for c in range(0, depth, CHUNK):
+                    part = _rows_at(probes, rows, there_rows, c, depth, CHUNK)
+                    target = _rows_at(targets, key, there, c, depth, CHUNK)
+                    score += tl.dot(part, tl.trans(target), input_precision="tf32x3")
+            else:
+                target = _rows_at(targets, key, there, 0, depth, CHUNK)
+                score = tl.dot(probe, tl.trans(target), input_precision="tf32x3")
             score += tl.load(offset + key, mask=there, other=0.0)[None, :]
             score = tl.where(there[None, :], score, float("-inf"))
             top, at = tl.max(score, axis=1, return_indices=True, return_indices_tie_break_left=True)
@@ -130,19 +145,18 @@ def _forward(
             win = tl.where(better, (low - start).to(tl.int32) + at.to(tl.int32), win)
         found = win >= 0
         key = tl.load(members + start + win, mask=found, other=0).to(tl.int64)
-        a = tl.load(queries + rows[:, None] * depth + d[None, :], mask=inside, other=0.0)
-        b = tl.load(keys + key[:, None] * depth + d[None, :], mask=inside & found[:, None], other=0.0)
-        exact = tl.where(found, _similarity(a, b, UNIT), float("-inf"))
+        exact = _similarity(queries, keys, rows, key, there_rows & found, depth, UNIT, QUERIES, CHUNK)
+        exact = tl.where(found, exact, float("-inf"))
         place = t.to(tl.int64) * num_queries + rows
-        tl.store(best_out + place, exact, mask=rows < num_queries)
-        tl.store(win_out + place, tl.where(found, key.to(tl.int32), -1), mask=rows < num_queries)
+        tl.store(best_out + place, exact, mask=there_rows)
+        tl.store(win_out + place, tl.where(found, key.to(tl.int32), -1), mask=there_rows)
 
 
 @triton.jit
 def _best_of_scores(
     scores, queries, keys, ptr, members, best_out, win_out,
     first, width, num_queries, depth,
-    UNIT: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, DEPTH: tl.constexpr,
+    UNIT: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     inside = column < width
@@ -163,23 +177,41 @@ def _best_of_scores(
     found = inside & (win >= 0)
     key = tl.load(members + start + win, mask=found, other=0).to(tl.int64)
     rows = column.to(tl.int64) + first
-    d = tl.arange(0, DEPTH)
-    wanted = found[:, None] & (d[None, :] < depth)
-    a = tl.load(queries + rows[:, None] * depth + d[None, :], mask=wanted, other=0.0)
-    b = tl.load(keys + key[:, None] * depth + d[None, :], mask=wanted, other=0.0)
-    exact = tl.where(found, _similarity(a, b, UNIT), float("-inf"))
+    exact = _similarity(queries, keys, rows, key, found, depth, UNIT, QUERIES, CHUNK)
+    exact = tl.where(found, exact, float("-inf"))
     place = t.to(tl.int64) * num_queries + rows
     tl.store(best_out + place, exact, mask=inside)
     tl.store(win_out + place, tl.where(found, key.to(tl.int32), -1), mask=inside)
 
 
 @triton.jit
-def _similarity(a, b, UNIT: tl.constexpr):
+def _rows_at(matrix, rows, there, first, depth, CHUNK: tl.constexpr):
+    """Some dimensions of some rows, 0 where there are none."""
+    d = first + tl.arange(0, CHUNK)
+    wanted = there[:, None] & (d[None, :] < depth)
+    return tl.load(matrix + rows[:, None] * depth + d[None, :], mask=wanted, other=0.0)
+
+
+@triton.jit
+def _similarity(
+    queries, keys, rows, key, there, depth, UNIT: tl.constexpr, QUERIES: tl.constexpr, CHUNK: tl.constexpr
+):  # fmt: skip
+    """Of each query with its winner, CHUNK dimensions at a time."""
+    product = tl.zeros([QUERIES], tl.float32)
+    a_square = tl.zeros([QUERIES], tl.float32)
+    b_square = tl.zeros([QUERIES], tl.float32)
+    for c in range(0, depth, CHUNK):
+        a = _rows_at(queries, rows, there, c, depth, CHUNK)
+        b = _rows_at(keys, key, there, c, depth, CHUNK)
+        if UNIT:
+            product += tl.sum(a * b, axis=1)
+            a_square += tl.sum(a * a, axis=1)
+            b_square += tl.sum(b * b, axis=1)
+        else:
+            product += tl.sum((a - b) * (a - b), axis=1)
     if UNIT:
-        a_length = tl.maximum(tl.sqrt_rn(tl.sum(a * a, axis=1)), _EPS)
-        b_length = tl.maximum(tl.sqrt_rn(tl.sum(b * b, axis=1)), _EPS)
-        return tl.sum(a * b, axis=1) / (a_length * b_length)
-    return -tl.sqrt_rn(tl.sum((a - b) * (a - b), axis=1))
+        return product / (tl.maximum(tl.sqrt_rn(a_square), _EPS) * tl.maximum(tl.sqrt_rn(b_square), _EPS))
+    return -tl.sqrt_rn(product)
 
 
 @triton.jit

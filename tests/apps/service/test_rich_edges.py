@@ -1,0 +1,69 @@
+"""The API hands out what edges carry, and what matched edges carry alike."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from se_gnn.apps.explorer import create_app
+from se_gnn.apps.service import Store
+from se_gnn.config import Config
+from se_gnn.datasets.edge_signal import edge_signal_graph
+from se_gnn.explain.edge_text import agreeing_facts, edge_text
+from se_gnn.model import SEGNN, TrainedModel
+from web_client import UNLIMITED, Client
+
+
+@pytest.fixture(scope="module")
+def rich() -> TrainedModel:
+    graph = edge_signal_graph("direction")
+    generator = np.random.default_rng(0)
+    values = dataclasses.replace(
+        graph.edge_values,
+        weight=generator.uniform(1, 9, graph.num_edges).astype(np.float32),
+        kind=generator.integers(0, 2, graph.num_edges).astype(np.int32),
+        kind_names=("pays", "lends"),
+        attributes=generator.normal(size=(graph.num_edges, 1)).astype(np.float32),
+        attribute_names=("amount",),
+    )
+    graph = dataclasses.replace(graph, edge_values=values)
+    settings = Config.preset("best").with_settings(members=1, hidden_size=8, output_size=4)
+    return TrainedModel(SEGNN.for_graph(graph, settings), graph)
+
+
+@pytest.fixture(scope="module")
+def rich_client(rich) -> Client:
+    return Client(create_app(Store.of_model(rich), UNLIMITED))
+
+
+def test_an_edge_of_a_local_graph_says_where_it_leads_and_what_it_carries(rich_client, rich):
+    graph, values = rich.graph, rich.graph.edge_values
+    node = int(graph.test[0])
+    edges = rich_client.get(f"/v1/nodes/{node}/local-graph").json()["edges"]
+    assert edges
+    for edge in edges:
+        text, carries = edge_text(graph, edge["id"]), edge["carries"]
+        directed = bool(values.direction[edge["id"]])
+        assert (carries["start"], carries["end"]) == ((text.start, text.end) if directed else (None, None))
+        assert carries["facts"] == {fact.name: fact.value for fact in text.facts}
+        assert carries["weight"] == pytest.approx(values.weight[edge["id"]])
+        assert carries["kind"] == values.kind_names[values.kind[edge["id"]]]
+        assert "amount" in carries["facts"]
+
+
+def test_matched_edges_say_what_both_carry_alike(rich_client, rich):
+    one, other = int(rich.graph.test[0]), int(rich.graph.train[0])
+    matches = rich_client.post("/v1/similarity", json={"one": one, "other": other}).json()["matches"]
+    assert matches
+    assert any(match["alike"] for match in matches)
+    for match in matches:
+        expected = agreeing_facts(rich.graph, match["edge"]["id"], match["matched"]["id"])
+        assert match["alike"] == list(expected)
+        assert match["matched"]["carries"] is not None
+
+
+def test_an_edge_that_carries_nothing_says_so(client):
+    edges = client.get("/v1/nodes/0/local-graph").json()["edges"]
+    assert {edge["carries"] for edge in edges} == {None}
