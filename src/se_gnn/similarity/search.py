@@ -37,7 +37,6 @@ PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
 
 # What things cost, in nanoseconds on one core; only their ratios count.
 FIRST = 4.0  # a pair of nodes, by node similarity alone
-PREPARE = 0.5  # an edge made short, per dimension
 COARSE = 0.25  # a pair of edges, by coarse vectors
 FINE = 0.9  # and by fine ones
 EXACT = 0.02  # a pair of edges of two nodes that are compared alone, per dimension

@@ -169,7 +169,9 @@ def _fill(side: BoundedSide, t: int, room: _Room) -> None:
             room.shift[block, i] = side.offset[edge] if at < end else -np.float32(np.inf)
 
 
-def _structure(
+# inline: a call would take as long as a coarse look
+@numba.njit(inline="always", fastmath={"reassoc", "contract"})
+def _one_way(
     labeled: BoundedSide,
     i: int,
     num_edges: int,
@@ -181,65 +183,65 @@ def _structure(
     fine: bool,
     room: _Room,
 ) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the mean similarity of a target's edges with their best matches, or of both ways.
+    """Upper and lower bound of the mean similarity of a target's edges with their best matches.
 
     Where the upper bound is sure to be below ``needed`` after some of the edges, the others count as equal to their
     matches, and the lower bound is none.
     """
-    unit, both = rules.unit, rules.both
     start, end = labeled.ptr[i], labeled.ptr[i + 1]
-    most = np.float32(1) + spare if unit else np.float32(0)  # of equals
-    size, nothing = np.float32(num_edges), -np.float32(np.inf)
-    upper = lower = np.float32(0)
-    if both:
-        for k in range(end - start):
-            room.back[0, k] = room.back[1, k] = nothing
+    most = np.float32(1) + spare if rules.unit else np.float32(0)  # of equals
+    upper, lower = most * np.float32(num_edges), np.float32(0)
+    needed *= np.float32(num_edges)
     for block in range((num_edges + WIDTH - 1) // WIDTH):
-        low = block * WIDTH
-        if not both:
-            bound = (upper + most * np.float32(num_edges - low)) / size
-            if bound < needed:
-                return bound, nothing
-        if fine and both:
-            bound_fine_both(
-                room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back,
-            )  # fmt: skip
-        elif fine:
-            bound_fine(
-                room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back,
-            )  # fmt: skip
-        elif both:
-            bound_coarse_both(
-                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back,
-            )  # fmt: skip
+        if upper < needed:
+            lower = -np.float32(np.inf)
+            break
+        if fine:
+            bound_fine(room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back)
         else:
             bound_coarse(
-                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back,
-            )  # fmt: skip
-        for k in range(min(WIDTH, num_edges - low)):
-            upper += _at_most(room.out[0, k], spare, apart, unit)
+                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back
+            )
+        for k in range(min(WIDTH, num_edges - block * WIDTH)):
+            upper += _at_most(room.out[0, k], spare, apart, rules.unit) - most
         if fine:
-            for k in range(min(WIDTH, num_edges - low)):
-                lower += _at_least(room.out[1, k], less, apart, unit)
-    upper, lower = upper / size, lower / size
-    if both:
-        up = down = np.float32(0)
-        for k in range(end - start):
-            up += _at_most(room.back[0, k], spare, apart, unit)
-        if fine:
-            for k in range(end - start):
-                down += _at_least(room.back[1, k], less, apart, unit)
-        size = np.float32(end - start)
-        upper, lower = (upper + up / size) / np.float32(2), (lower + down / size) / np.float32(2)
-    added = np.float32((num_edges + end - start) * 2 * UNIT)  # by the sums
-    upper += added * max(abs(upper), np.float32(1))
-    lower -= added * max(abs(lower), np.float32(1))
-    return upper, lower if fine else nothing
+            for k in range(min(WIDTH, num_edges - block * WIDTH)):
+                lower += _at_least(room.out[1, k], less, apart, rules.unit)
+    return upper / np.float32(num_edges), lower / np.float32(num_edges)
 
 
-# inline: a call would take as long as a coarse look
-_structure_one_way = numba.njit(inline="always", fastmath={"reassoc", "contract"})(_structure)
-_structure_both_ways = numba.njit(nogil=True, fastmath={"reassoc", "contract"})(_structure)
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _both_ways(
+    labeled: BoundedSide,
+    i: int,
+    num_edges: int,
+    rules: _Rules,
+    spare: np.float32,
+    less: np.float32,
+    apart: np.float32,
+    fine: bool,
+    room: _Room,
+) -> tuple[np.float32, np.float32]:
+    """The same of both directions: the mean of theirs."""
+    start, end = labeled.ptr[i], labeled.ptr[i + 1]
+    for k in range(end - start):
+        room.back[0, k] = room.back[1, k] = -np.float32(np.inf)
+    upper = lower = upper_back = lower_back = np.float32(0)
+    for block in range((num_edges + WIDTH - 1) // WIDTH):
+        if fine:
+            bound_fine_both(room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back)
+        else:
+            bound_coarse_both(
+                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back
+            )
+        for k in range(min(WIDTH, num_edges - block * WIDTH)):
+            upper += _at_most(room.out[0, k], spare, apart, rules.unit)
+            lower += _at_least(room.out[1, k], less, apart, rules.unit) if fine else np.float32(0)
+    for k in range(end - start):
+        upper_back += _at_most(room.back[0, k], spare, apart, rules.unit)
+        lower_back += _at_least(room.back[1, k], less, apart, rules.unit) if fine else np.float32(0)
+    own, other = np.float32(2 * num_edges), np.float32(2 * (end - start))
+    return upper / own + upper_back / other, lower / own + lower_back / other
 
 
 @numba.njit(cache=True, nogil=True)
@@ -341,9 +343,12 @@ def _look(
             spare = less = np.float32(4) * rules.rounding * (targets.noise[t] + labeled.noise[i])
         apart = np.float32(4 * UNIT) * (targets.far[t] + labeled.far[i])
         if rules.both:
-            high, low = _structure_both_ways(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
+            high, low = _both_ways(labeled, i, num_edges, rules, spare, less, apart, fine, room)
         else:
-            high, low = _structure_one_way(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
+            high, low = _one_way(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
+        sums = np.float32((num_edges + labeled.ptr[i + 1] - labeled.ptr[i]) * 4 * UNIT)  # what they may be rounded by
+        high += sums * max(abs(high), np.float32(1))
+        low -= sums * max(abs(low), np.float32(1))
         upper, lower = weight * upper + rest * high, weight * lower + rest * low
     upper += np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
     lower -= np.float32(8 * UNIT) * (abs(lower) + np.float32(1))
