@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.device import resolve_device
 from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
@@ -38,7 +39,7 @@ from se_gnn.ranks import Ranks, alone
 from se_gnn.recipes import RECIPES, Settings
 from se_gnn.training.estimate import estimate
 from se_gnn.training.offered import offered_recipes, why_columns
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
