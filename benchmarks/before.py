@@ -39,9 +39,7 @@ class Side:
         """Start it; it reads nothing but the library from the checkout."""
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(checkout / "src")}
         command = [sys.executable, "-P", str(Path(__file__).with_name("before_worker.py"))]
-        return cls(
-            subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        )
+        return cls(subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
 
     def ask(self, task: str, count: int = 1) -> Any:
         """Have a task done and get its answer."""

@@ -23,8 +23,8 @@ PHASES = ("load", "train", "predict", "explain")
 TITLES = {"cora": "Cora", "amazon-photo": "Amazon-Photo"}
 COSTS = """\
 Edges with attributes are compared by products of edges instead of nodes, which takes longer on dense graphs. Processor
-time of the comparison with random values on the edges, as a multiple of the plain graph's (`{command}`, local graphs of
-at most 64 edges):"""
+time of the comparison with random values on the edges, as a multiple of the plain graph's, local graphs of at most 64
+edges (`{command}`):"""
 MADE_UP = """\
 `se_gnn.datasets.edge_signal.edge_signal_graph` makes graphs of two classes whose ends and node attributes are drawn
 alike: only the direction, the type, the weight or an attribute of the edges differs."""
