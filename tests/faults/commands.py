@@ -17,6 +17,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
+from se_gnn.shards import verify_shards
 
 QUICK = (
     "--preset", "authors", "--set", "training.epochs=2", "--set", "encoder.hidden_size=4",
@@ -119,6 +120,15 @@ def file_content(path: Path) -> object:
     return path.read_bytes() if path.exists() else None
 
 
+def shards_content(folder: Path) -> object:
+    """The shards of a folder that says it is whole, which must be true; None where nothing is."""
+    try:
+        manifest = verify_shards(folder)
+    except InputError as error:
+        return _none_yet(error, "is not a folder of shards")
+    return [(folder / manifest.parts / shard.file).read_bytes() for shard in manifest.shards]
+
+
 def prepare(root: Path) -> None:
     """The state that every scenario begins with: a graph, tables, a model, and an old one of everything."""
     save_graph(toy(), root / "toy")
@@ -136,8 +146,11 @@ def prepare(root: Path) -> None:
     ]  # fmt: skip
     for result in made:
         assert result.exit_code == 0, result.output
-    for name in ("old.predictions.csv", "old.report.html"):
+    for name in ("old.predictions.csv", "old.report.html", "old.audit.csv", "old.certify.csv"):
         (root / name).write_text("old")
+    for command, more in (("predict", ()), ("explain", ("--all",))):
+        old = run(command, root / "old-model", *more, "--shard", "24", "--out", root / f"old-{command}", "-q")
+        assert old.exit_code == 0, old.output
 
 
 def _scenarios() -> dict[str, Scenario]:
@@ -181,6 +194,29 @@ def _scenarios() -> dict[str, Scenario]:
                 f"{'old' if before else 'fresh'}.report.html", file_content, before,
             ),
         ]  # fmt: skip
+        for command, more in (("predict", []), ("explain", ["--all"])):
+            found.append(
+                Scenario(
+                    f"{command} into a folder, {kind}",
+                    [command, "{root}/old-model", *more, "--shard", "9", "--out", f"{base}{command}", *over, "-q"],
+                    f"{start}{command}",
+                    shards_content,
+                    before,
+                    stride=6,
+                )
+            )
+        for command in ("audit", "certify"):
+            name = f"{'old' if before else 'fresh'}.{command}.csv"
+            found.append(
+                Scenario(
+                    f"{command}, {kind}",
+                    [command, "{root}/old-model", "--out", f"{{root}}/{name}", *over],
+                    name,
+                    file_content,
+                    before,
+                    stride=4,
+                )
+            )
     return {scenario.name: scenario for scenario in found}
 
 

@@ -39,6 +39,7 @@ class ShardFolder:
                 f"{self.path} exists and holds other files ({', '.join(foreign[:3])}); name another folder"
             )
         if self._holds_this_run(overwrite=overwrite):
+            self._tidy()  # where it ended between its manifest and its last step
             return True
         others = [path for path in self.path.glob(".parts-*") if path != self.work]
         if others and not overwrite:
@@ -98,12 +99,16 @@ class ShardFolder:
             sync_folder(self.path)
         manifest = Manifest(self.run.kind, self.run.digest, self.run.to_dict(), self.parts.name, tuple(shards))
         replace_file(self.path / MANIFEST, manifest.to_bytes())
+        self._tidy()
+        return manifest
+
+    def _tidy(self) -> None:
+        """Remove the records, which the manifest replaces, and the shards of other runs."""
         for number in range(len(self.run)):
             self._record_path(number).unlink(missing_ok=True)
         for path in [*self.path.glob("parts-*"), *self.path.glob(".parts-*")]:
             if path != self.parts:
                 remove_tree(path)
-        return manifest
 
     def _holds_this_run(self, *, overwrite: bool) -> bool:
         """Whether the folder holds the finished result of this run; one of another run is an error, or to be lost."""
