@@ -2,8 +2,8 @@
 
 Each side is a process of its own with one thread. It trains epochs of the preset `paper`, explains nodes, and says how
 much memory it had at most; turns of both sides follow each other, so that whatever slows the machine slows both. Of
-each side the fastest turn counts, in seconds of processor time. Both must have the same losses, or there is nothing to compare. An earlier checkout:
-`git worktree add --detach ../before COMMIT`.
+each side the fastest turn counts, in seconds of processor time. Both must have the same losses, or there is nothing to
+compare. An earlier checkout: `git worktree add --detach ../before COMMIT`.
 """
 
 from __future__ import annotations

@@ -131,8 +131,8 @@ def edge_costs() -> str:
     before = json.loads((PUBLISHED / "before-rich-edges.json").read_text(encoding="utf-8"))
     ratios = ", ".join(f"{FIGURES[name]} {figure['ratio']:.2f}" for name, figure in before["figures"].items())
     told = (
-        f"Graphs whose edges carry nothing: Cora with the preset `paper`, as a multiple of the commit {before['before']} "
-        f"before edges could carry something (`{before['command']}`): {ratios}."
+        "Graphs whose edges carry nothing: Cora with the preset `paper`, as a multiple of the commit "
+        f"{before['before']} before edges could carry something (`{before['command']}`): {ratios}."
     )
     return paragraphs(COSTS.format(command=found["command"]), table(["", *heads], rows), told)
 

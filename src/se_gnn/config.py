@@ -328,15 +328,12 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-@cache
-def _hints(section: type) -> dict[str, Any]:
-    """The types of the settings of a section, as they are written: each explanation makes settings of its own."""
-    return get_type_hints(section)
+_hints = cache(get_type_hints)  # each explanation makes settings of its own, and looking them up takes a millisecond
 
 
 def check_types(section: Any) -> None:
     """Each value has the type its annotation names; whole numbers pass for floats and are not beyond all bounds."""
-    for name, hint in _hints(type(section)).items():
+    for name, hint in _hints(type(section)).items():  # type: ignore[arg-type]  # a class can be hashed
         value = getattr(section, name)
         if get_origin(hint) is Literal:
             if not isinstance(value, str) or value not in get_args(hint):
