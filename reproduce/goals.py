@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reproduce import authors_settings, figure_5, table_2, table_5
+from reproduce import authors_settings, default, figure_5, table_2, table_5
 from reproduce.job import Series
 from reproduce.markdown import MISSING, NOT_APPLICABLE, measured, paragraphs, table
-from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify, preset_on
+from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify
 from reproduce.paper import printed
 from reproduce.store import Store
 
@@ -39,7 +39,7 @@ def goals() -> list[Goal]:
     """All goals for SE-GNN."""
     found = []
     for dataset, accuracy, precision in (("cora", 80.0, 78), ("citeseer", 73.3, 71), ("pubmed", 79.3, 79)):
-        ours, best, name = classify(dataset, "se-gnn"), preset_on(dataset, "best"), DATASET_NAMES[dataset]
+        ours, best, name = classify(dataset, "se-gnn"), default.on_graph(dataset, "se-gnn"), DATASET_NAMES[dataset]
         found.append(Goal(f"{name}, accuracy", ours, "accuracy", accuracy, best=best))
         found.append(Goal(f"{name}, precision@5", ours, "precision_at_5", precision, best=best))
     syn_cora = classify("syn-cora-authors", "se-gnn")

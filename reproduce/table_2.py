@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from reproduce import default
 from reproduce.job import Series
 from reproduce.markdown import NOT_APPLICABLE, paragraphs, percent, spread, table
-from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify, preset_on
+from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify
 from reproduce.paper import printed
 from reproduce.store import Store
 
@@ -21,13 +22,13 @@ that was tried is in `reproduce/searches/se-gnn.jsonl`."""
 def series() -> list[Series]:
     """Every classifier on every citation graph, and SE-GNN once more with the preset `best`."""
     compared = [classify(dataset, method) for dataset in DATASETS for method in CLASSIFIERS]
-    return [*compared, *(preset_on(dataset, "best") for dataset in DATASETS)]
+    return [*compared, *(default.on_graph(dataset, "se-gnn") for dataset in DATASETS)]
 
 
 def render(store: Store, pictures: Path) -> str:
     """A row for each method."""
     header, rows = beside_the_print(store, CLASSIFIERS, {"ours": classify})
-    best = [spread(store.of(preset_on(dataset, "best")), "accuracy") for dataset in DATASETS]
+    best = [spread(store.of(default.on_graph(dataset, "se-gnn")), "accuracy") for dataset in DATASETS]
     rows.append([NAMES["se-gnn-best"], *(cell for ours in best for cell in (NOT_APPLICABLE, ours))])
     return paragraphs(table(header, rows), NOTE)
 
