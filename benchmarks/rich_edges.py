@@ -1,4 +1,4 @@
-"""What edges that carry something cost: `python -m benchmarks.rich_edges [DATASET]`, as ratios within one run.
+"""What edges that carry something cost: `python -m benchmarks.rich_edges [DATASET ...]`, as ratios within one run.
 
 Edges of a data set get random directions, types, weights and attributes. Each setting compares all nodes with the
 labeled ones, and the labeled ones with each other with gradients, in turns with the plain graph; of each the fastest
@@ -8,13 +8,17 @@ turn counts, in seconds of processor time, so that other work on the machine cha
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from benchmarks.machine import describe_commit, describe_machine
 from se_gnn.config import SimilarityConfig
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import AttributedGraph, EdgeValues
@@ -22,11 +26,13 @@ from se_gnn.similarity import ComparisonPlan, compare
 from se_gnn.similarity.carried import CarriedByEdges, compared_graphs, edge_features
 
 TURNS, WIDTH = 5, 32
+DATASETS = ("cora", "amazon-photo")
+RESULTS = Path(__file__).resolve().parent / "published" / "rich-edges.json"
 SETTINGS: dict[str, dict[str, object]] = {
     "plain": {},
     "weights": {"weighted_mean": True},
     "direction": {"match_direction": True},
-    "types": {"match_kinds": "own"},
+    "three types": {"match_kinds": "own"},
     "direction and types": {"match_direction": True, "match_kinds": "own"},
     "attributes": {"match_attributes": True},
     "all": {"match_direction": True, "match_kinds": "own", "match_attributes": True, "weighted_mean": True},
@@ -69,8 +75,8 @@ def tasks(graph: AttributedGraph, config: SimilarityConfig) -> tuple[Callable[[]
     return predict, learn
 
 
-def main(dataset: str) -> None:
-    """Print a row per setting."""
+def measured(dataset: str) -> dict[str, Any]:
+    """Processor time of each setting as a multiple of the plain graph's: all nodes, and a training step."""
     graph = with_values(load_dataset(dataset))
     every = {name: tasks(graph, SimilarityConfig(max_edges=64, **values)) for name, values in SETTINGS.items()}  # type: ignore[arg-type]
     fastest = {(name, i): float("inf") for name in every for i in range(2)}
@@ -80,12 +86,26 @@ def main(dataset: str) -> None:
                 start = time.process_time()
                 task()
                 fastest[name, i] = min(fastest[name, i], time.process_time() - start)
-    size = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {len(graph.train)} labeled"
-    print(f"{dataset}: {size}; times the plain graph")
-    for name in every:
-        predict, learn = (fastest[name, i] / fastest["plain", i] for i in range(2))
-        print(f"  {name:<20} all nodes {predict:5.2f}   labeled, with gradients {learn:5.2f}")
+    sizes = {"nodes": graph.num_nodes, "edges": graph.num_edges, "labeled": len(graph.train)}
+    times = {name: [fastest[name, i] / fastest["plain", i] for i in range(2)] for name in every if name != "plain"}
+    return {**sizes, "times": times}
+
+
+def main(datasets: Sequence[str], path: Path) -> None:
+    """Measure, print a row per setting, and write."""
+    results = {
+        "command": "NUMBA_NUM_THREADS=1 python -m benchmarks.rich_edges",
+        "commit": describe_commit(),
+        "machine": describe_machine(),
+        "datasets": {dataset: measured(dataset) for dataset in datasets},
+    }
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    for dataset, found in results["datasets"].items():
+        sizes = f"{found['nodes']:,} nodes, {found['edges']:,} edges, {found['labeled']} labeled"
+        print(f"{dataset}: {sizes}; times the plain graph")
+        for name, (predict, learn) in found["times"].items():
+            print(f"  {name:<20} all nodes {predict:5.2f}   labeled, with gradients {learn:5.2f}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "cora")
+    main(sys.argv[1:] or DATASETS, RESULTS)

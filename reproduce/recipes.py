@@ -10,7 +10,7 @@ from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
 from se_gnn.config import Config
-from se_gnn.training.train import portfolio
+from se_gnn.training.portfolio import portfolio
 
 TITLE = "Recipes of the default preset on validation nodes"
 ELSEWHERE = True  # on docs/best.md

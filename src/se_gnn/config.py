@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -327,9 +328,12 @@ def _parse_value(text: str) -> Any:
         return text
 
 
+_hints = cache(get_type_hints)  # each explanation makes settings of its own, and looking them up takes a millisecond
+
+
 def check_types(section: Any) -> None:
     """Each value has the type its annotation names; whole numbers pass for floats and are not beyond all bounds."""
-    for name, hint in get_type_hints(type(section)).items():
+    for name, hint in _hints(type(section)).items():  # type: ignore[arg-type]  # a class can be hashed
         value = getattr(section, name)
         if get_origin(hint) is Literal:
             if not isinstance(value, str) or value not in get_args(hint):

@@ -18,7 +18,7 @@ from se_gnn.model.folder import load_model, save_model
 from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training import train
 from se_gnn.training.offered import offered_recipes
-from se_gnn.training.train import chosen_recipe, member_seed, num_members, portfolio
+from se_gnn.training.portfolio import chosen_recipe, member_seed, num_members, portfolio
 from strategies import random_graph
 
 

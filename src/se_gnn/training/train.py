@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,15 +33,20 @@ from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.progress import bar, compilation_said, phase
 from se_gnn.ranks import Ranks, alone
-from se_gnn.recipes import RECIPES, Settings
 from se_gnn.training.estimate import estimate
 from se_gnn.training.offered import offered_recipes, why_columns
+from se_gnn.training.portfolio import (
+    chosen_recipe,
+    member_seed,
+    num_members,
+    portfolio,
+    why_members,
+    why_recipe,
+)
 from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
-LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
-MEMBERS_OF_LARGE = 3
 RANKINGS = ("roc_auc", "average_precision")  # figures of the order of all nodes
 MOST_IN_RANKING = 2000  # labeled nodes that vote at most, where such a figure is asked for
 
@@ -171,7 +173,7 @@ class _Training:
         self.planned = len(variants) + self.members - 1
         self._train_all([_Planned(name, config, self.seed) for name, config in variants.items()])
         best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
-        why = [_why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
+        why = [why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
         others = range(1, self.members)
         chosen = [
             best,
@@ -182,7 +184,7 @@ class _Training:
         if self.config.training.portfolio:
             offered = why_columns(self.graph)
             why += [] if offered is None else [offered]
-            why.append(_why_members(self.graph, self.config, self.members))
+            why.append(why_members(self.graph, self.config, self.members))
         unused = unused_values(self.graph, best.config)
         model = self._voting(chosen, (*why, *([unused] if unused else [])))
         return self._with_metrics(TrainedModel(model, self.graph, max_memory=self.max_memory), chosen)
@@ -324,43 +326,6 @@ def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -
             shown.set_description(f"{label}, stopped early")
 
 
-def portfolio(config: Config, recipes: Mapping[str, Settings] = RECIPES) -> dict[str, Config]:
-    """Recipes as whole settings. A setting that differs from that of `best` was set by the user and holds in all.
-
-    >>> several = portfolio(Config.preset("best").with_settings(hidden_size=16))
-    >>> {name: (one.encoder.hidden_size, one.encoder.aggregation) for name, one in several.items()}
-    {'smooth': (16, 'pagerank'), 'near': (16, 'pagerank'), 'sparing': (16, 'pagerank'), 'steps': (16, 'steps')}
-    """
-    given, base = config.to_dict(), Config.preset("best").to_dict()
-    return {
-        name: config.updated(
-            {
-                section: {key: value for key, value in values.items() if given[section][key] == base[section][key]}
-                for section, values in recipe.items()
-            }
-        )
-        for name, recipe in recipes.items()
-    }
-
-
-def chosen_recipe(runs: Sequence[_Finished], best_by: str, num_val: int) -> _Finished:
-    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes.
-
-    Of several that are right on all of them, so that nothing can be better, the one with the lowest loss.
-    """
-    perfect = [run for run in runs if best_by != "loss" and run.standing[0] == 1]
-    if perfect:
-        return max(perfect, key=lambda run: run.standing[1])
-    best = runs[0]
-    for run in runs[1:]:
-        figure, margin = best.standing[0], 0.0
-        if best_by != "loss":
-            margin = 0.5 * math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
-        if run.standing[0] > figure + margin:
-            best = run
-    return best
-
-
 def set_by_user(config: Config) -> frozenset[str]:
     """Of what is chosen after training that which differs from `best`: the user set it, and it is not chosen."""
     base = Config.preset("best")
@@ -371,57 +336,8 @@ def set_by_user(config: Config) -> frozenset[str]:
     return frozenset(found)
 
 
-def member_seed(seed: int, member: int) -> int:
-    """The seed of a further member: as good as independent of the first."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
-
-
-def num_members(graph: AttributedGraph, config: Config) -> int:
-    """As many as the settings ask for; under a portfolio fewer where an epoch is long."""
-    wanted = config.encoder.members
-    if config.training.portfolio and _products(graph, config) > LARGE:
-        return min(wanted, MEMBERS_OF_LARGE)
-    return wanted
-
-
-def _products(graph: AttributedGraph, config: Config) -> int:
-    """Products of numbers in one forward pass of the encoder."""
-    features: Any = graph.features
-    stored = features.size if isinstance(features, np.ndarray) else features.nnz
-    encoder = config.encoder
-    width = encoder.output_size or encoder.hidden_size
-    layers = stored * encoder.hidden_size + graph.num_nodes * encoder.hidden_size * width
-    return int(layers + encoder.steps * (2 * graph.num_edges + graph.num_nodes) * width)
-
-
-def _why_recipe(runs: list[_Finished], best: _Finished, config: Config) -> str:
-    if len(runs) == 1:
-        return f"recipe {best.name!r}: there are no validation nodes to choose by"
-    by = config.training.best_by
-    figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
-    rule = "the first that no later one beats by half a standard error"
-    if by != "loss" and best.standing[0] == 1:
-        rule = "the lowest loss of those that are always right"
-    return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
-
-
-def _figure(run: _Finished, by: str) -> str:
-    value = run.history[run.best_epoch][f"val_{by}"]
-    return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
-
-
 def _why_share(share: float, *, kept: bool, with_it: int, without_it: int) -> str:
     figures = f"more than one validation node in a hundred ({with_it} right with it, {without_it} without)"
     if kept:
         return f"attribute_share = {share:g}: it does not cost {figures}"
     return f"attribute_share = 0: a share of {share:g} costs {figures}"
-
-
-def _why_members(graph: AttributedGraph, config: Config, members: int) -> str:
-    if members == config.encoder.members:
-        return f"{members} members: as set"
-    millions = _products(graph, config) // 1_000_000
-    return (
-        f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million "
-        f"products, more than {LARGE // 1_000_000} million"
-    )

@@ -32,7 +32,7 @@ from se_gnn.optional import require
 from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training.checkpoint import fingerprint
 from se_gnn.training.offered import offered_recipes
-from se_gnn.training.train import portfolio
+from se_gnn.training.portfolio import portfolio
 from se_gnn.training.trainer import TrainingRun
 
 TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"

@@ -42,8 +42,8 @@ class SEGNNModule(nn.Module):
 
     What the edges of the trained graph carry (direction, weight, type, attributes) they carry here as well:
     ``edge_index`` says which pairs of nodes are joined, and a pair that was joined in training keeps its edges. Edges
-    of the same ends share the mean of the masks of their pair. Of an edge with a mask between 0 and 1 a node reads the
-    whole values (``read_edges``), of one with 0 none.
+    of the same ends share the mean of the masks of their pair. What nodes read of their edges (``read_edges``) is there
+    or not: a mask above 0 does not make it less.
 
     Shapes:
         - **x:** :math:`(N, F)`, **edge_index:** :math:`(2, |E|)`

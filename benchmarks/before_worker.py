@@ -1,0 +1,44 @@
+"""Work on Cora with whatever source is on the path; tasks come as lines on the standard input (`benchmarks.before`)."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+import torch
+
+from se_gnn.config import Config
+from se_gnn.datasets import load_dataset
+from se_gnn.explain import Explainer
+from se_gnn.model import TrainedModel
+from se_gnn.training.trainer import TrainingRun
+
+
+def main() -> None:
+    """Answer each line with a number."""
+    torch.set_num_threads(1)
+    graph = load_dataset("cora")
+    run = TrainingRun(graph, Config.preset("paper", dataset="cora"), seed=0, device=torch.device("cpu"), folder=None)
+    explainer = Explainer(TrainedModel(run.model, graph))
+    explained = 0
+    for line in sys.stdin:
+        task, count = json.loads(line)
+        start = time.process_time()
+        answer = 0.0
+        if task in ("epoch", "loss"):
+            for _ in range(count):
+                answer = run.step()["loss"]
+        elif task == "explanation":
+            for node in graph.test[explained : explained + count]:
+                explainer.explain(int(node))
+            explained += count
+        if task in ("epoch", "explanation"):
+            answer = time.process_time() - start
+        if task == "memory":
+            answer = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(json.dumps(answer), flush=True)
+
+
+main()
