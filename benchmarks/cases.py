@@ -227,7 +227,7 @@ CASES: tuple[Case, ...] = (
             Figure(name="time", unit="x", bound="at most", target=2.2),
             Figure(name="memory", unit="x", bound="at most", target=2.2),
         ),
-        rounds=3,
+        rounds=9,
     ),
     Case(
         name="many-labeled",
