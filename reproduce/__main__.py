@@ -26,8 +26,8 @@ from reproduce.job import Job, jobs_of
 from reproduce.prune import wanted_rows
 from reproduce.runner import Making, run_jobs
 from reproduce.store import RESULTS, Store
+from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.training import resolve_device
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,9 +10,10 @@ import pytest
 
 from se_gnn import progress
 from se_gnn.apps.cli.arguments import shows_progress
+from se_gnn.device import resolve_device
 from se_gnn.progress import compilation_said, phase, tiles
 from se_gnn.training.estimate import Estimate, estimate
-from se_gnn.training.trainer import TrainingRun, resolve_device
+from se_gnn.training.trainer import TrainingRun
 from strategies import random_graph, small_config, untrained
 
 

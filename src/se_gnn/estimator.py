@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchKinds, MeasureName, Scaling
 from se_gnn.datasets.pyg import from_pyg
+from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, AttributedGraph, EdgeValues
@@ -32,7 +33,7 @@ from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.progress import compilation_said, phase
-from se_gnn.training import resolve_device, train
+from se_gnn.training import train
 
 INTEGERS = "integers"  # kept with a model whose labels came as integers, which predictions then are as well
 

@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from se_gnn import progress
+from se_gnn.device import resolve_device
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.training import paper_objective, resolve_device, train, trainer
+from se_gnn.training import paper_objective, train, trainer
 from strategies import random_graph, small_config
 
 GRAPH = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, isolated=(2, 20))

@@ -19,12 +19,12 @@ from se_gnn.attack.flip import best_flip, leaf_edges
 from se_gnn.attack.gradient import approximate_meta_gradient, meta_gradient
 from se_gnn.attack.journal import Journal
 from se_gnn.attack.surrogate import AttackerView, initial_weights
+from se_gnn.device import resolve_device
 from se_gnn.encoder import propagation
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import flip_pairs, num_changes
-from se_gnn.training import resolve_device
 
 SECONDS_BETWEEN_WRITES = 5.0
 

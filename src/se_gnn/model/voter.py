@@ -18,7 +18,6 @@ from se_gnn.similarity import (
     Similarities,
     compare_in_blocks,
     compare_with_matches,
-    nearest_by_bounds,
     nearest_labeled,
     vote,
     vote_weights,
@@ -81,6 +80,8 @@ class Voter:
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
         are kept.
         """
+        from se_gnn.similarity.search import nearest_by_bounds  # loads much that explaining a node does not need
+
         count = self.config.similarity.num_nearest
         found = nearest_by_bounds(h, plan, count, max_memory=self.max_memory)
         if found is not None:

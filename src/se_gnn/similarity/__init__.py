@@ -5,7 +5,6 @@ from se_gnn.similarity.measure import Measure, measure_named
 from se_gnn.similarity.nearest import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.overall import Similarities, combine, compare, compare_in_blocks, compare_with_matches
 from se_gnn.similarity.plan import ComparisonPlan
-from se_gnn.similarity.search import nearest_by_bounds
 
 __all__ = [
     "ComparisonPlan",
@@ -19,7 +18,6 @@ __all__ = [
     "compare_with_matches",
     "match_edges",
     "measure_named",
-    "nearest_by_bounds",
     "nearest_labeled",
     "structure_similarity",
     "vote",

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.device import resolve_device
 from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
 from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
@@ -42,7 +43,7 @@ from se_gnn.training.portfolio import (
     why_members,
     why_recipe,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, resolve_device
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 

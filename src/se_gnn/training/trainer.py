@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable
@@ -40,18 +39,6 @@ def check_seed(seed: int) -> None:
     """A seed is a whole number that NumPy and PyTorch take."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
         raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {shortened(seed)}")
-
-
-def resolve_device(device: str) -> torch.device:
-    """The device asked for, if it is there; ``auto`` takes CUDA where it is."""
-    present = torch.cuda.is_available()
-    if device == "auto":
-        return torch.device("cuda" if present else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise InputError(f"device must be auto, cpu or cuda, got {device!r}")
-    if device != "cpu" and not present:
-        raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; use cpu or auto")
-    return torch.device(device)
 
 
 class TrainingRun:

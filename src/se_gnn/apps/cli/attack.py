@@ -59,10 +59,10 @@ def attack(
     from se_gnn.apps.cli.output_folder import check_attack_folder
     from se_gnn.attack.journal import NAME as JOURNAL
     from se_gnn.datasets import load_dataset
+    from se_gnn.device import resolve_device
     from se_gnn.files import commit_files, writing_to
     from se_gnn.graph.perturb import num_changes
     from se_gnn.graph.store import ARRAYS, NAMES, graph_files, load_graph
-    from se_gnn.training import resolve_device
 
     shown = shows_progress(progress, quiet)
     check_attack_folder(out, (JOURNAL, ARRAYS, NAMES), overwrite=overwrite, resume=resume)

@@ -69,9 +69,9 @@ def explain(
     With --all the same of every node, as tables, with the matched edges of the --k nearest; torchrun can start several
     processes that share the work.
     """
+    from se_gnn.device import resolve_device
     from se_gnn.explain import Explainer
     from se_gnn.model.folder import load_model_on
-    from se_gnn.training import resolve_device
 
     if everything:
         if node is not None or as_json or out is None:

@@ -137,11 +137,11 @@ def predict(
     """
     from se_gnn.apps.cli.new_nodes import Arriving
     from se_gnn.apps.cli.prediction_extras import AnswerCells, SetCells
+    from se_gnn.device import resolve_device
     from se_gnn.files import replace_file, writing_to
     from se_gnn.memory.sets import prediction_sets
     from se_gnn.memory.unlike import unlike
     from se_gnn.model.folder import load_model_on
-    from se_gnn.training import resolve_device
 
     if is_shard_folder(out):
         refuse_in_folder(

@@ -141,7 +141,7 @@ def versions() -> dict[str, str]:
 
 def rank_device(device: str) -> torch.device:
     """The device asked for; of several ranks on a machine each has a CUDA device of its own."""
-    from se_gnn.training import resolve_device
+    from se_gnn.device import resolve_device
 
     resolved = resolve_device(device)
     if resolved.type == "cuda" and resolved.index is None and "LOCAL_RANK" in os.environ:
