@@ -17,6 +17,7 @@ RGCN = {"hidden_size": 64, "dropout": 0.5, "learning_rates": [0.01, 0.003], "wei
 NAMES = {
     ("se-gnn", ""): "SE-GNN, all kinds",
     ("se-gnn", "paths"): "SE-GNN, one kind joined by paths",
+    ("se-gnn", "paths-unread"): "the same, without `read_edges`",
     ("rgcn", ""): "RGCN, all kinds",
 }
 PUBLISHED = {"acm": "88.6", "dblp": "91.3"}  # HeCo, https://arxiv.org/abs/2105.09111
@@ -25,13 +26,13 @@ Macro-F1 on the 1,000 published test nodes, in percent, mean and standard deviat
 labeled nodes per class, the published split. SE-GNN is the default with {EPOCHS} epochs and {MEMBERS} members;
 validation nodes choose between its recipes. Joined by paths: two papers are joined that share an author or a subject
 (two authors that share a paper or a conference), each to the 32 others with the most such paths, and have the type of
-the path. RGCN: a linear layer per kind and two layers with weights per type and direction; validation nodes choose
-epoch and learning rate."""
+the path; with and without `read_edges`, by which a node reads how many paths of each type it has. RGCN: a linear layer
+per kind and two layers with weights per type and direction; validation nodes choose epoch and learning rate."""
 
 
 def series_of(dataset: str, method: str, variant: str) -> Series:
     """A method on a graph."""
-    config = Config.preset("best").with_settings(members=MEMBERS, epochs=EPOCHS)
+    config = Config.preset("best").with_settings(members=MEMBERS, epochs=EPOCHS, read_edges=variant != "paths-unread")
     settings = {"config": config.to_dict()} if method == "se-gnn" else RGCN
     return Series(kind="kinds", dataset=dataset, method=method, variant=variant, settings=settings)
 

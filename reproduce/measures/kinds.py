@@ -22,10 +22,10 @@ MOST_NEIGHBORS = 32  # of a node by one kind of path
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Macro-F1 of the labeled kind."""
     graph, settings = load_dataset(job.series.dataset, seed=job.seed), job.series.settings
-    if job.series.variant == "paths":
+    if job.series.variant.startswith("paths"):
         graph = joined_by_paths(graph)
     if job.series.method == "rgcn":
-        found = rgcn_probabilities(graph, settings, seed=job.seed)
+        found = rgcn_probabilities(graph, settings, seed=job.seed, device=device)
     else:
         trained = train(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)

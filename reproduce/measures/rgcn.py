@@ -12,26 +12,31 @@ from torch import Tensor, nn
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.optional import require
+from se_gnn.training import resolve_device
 
 
-def rgcn_probabilities(graph: AttributedGraph, settings: dict[str, Any], *, seed: int) -> FloatArray:
+def rgcn_probabilities(
+    graph: AttributedGraph, settings: dict[str, Any], *, seed: int, device: str = "cpu"
+) -> FloatArray:
     """Probabilities of all nodes, [N, C]; validation nodes choose epoch and learning rate by their loss."""
     best_loss, best = float("inf"), None
     for rate in settings["learning_rates"]:
-        loss, found = _trained(graph, settings, rate, seed)
+        loss, found = _trained(graph, settings, rate, seed, resolve_device(device))
         if loss < best_loss:
             best_loss, best = loss, found
     assert best is not None
     return best
 
 
-def _trained(graph: AttributedGraph, settings: dict[str, Any], rate: float, seed: int) -> tuple[float, FloatArray]:
-    with torch.random.fork_rng(devices=[]):
+def _trained(
+    graph: AttributedGraph, settings: dict[str, Any], rate: float, seed: int, device: torch.device
+) -> tuple[float, FloatArray]:
+    with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
         torch.manual_seed(seed)
-        network = _Network(graph, settings["hidden_size"], settings["dropout"])
+        network = _Network(graph, settings["hidden_size"], settings["dropout"]).to(device)
         optimizer = torch.optim.Adam(network.parameters(), rate, weight_decay=settings["weight_decay"])
-        labels = torch.from_numpy(graph.labels.copy())
-        train, val = (torch.from_numpy(nodes.copy()) for nodes in (graph.train, graph.val))
+        labels = torch.from_numpy(graph.labels.copy()).to(device)
+        train, val = (torch.from_numpy(nodes.copy()).to(device) for nodes in (graph.train, graph.val))
         best_loss, best = float("inf"), np.zeros((graph.num_nodes, graph.num_classes), np.float32)
         for _ in range(settings["epochs"]):
             network.train()
@@ -43,12 +48,16 @@ def _trained(graph: AttributedGraph, settings: dict[str, Any], rate: float, seed
                 scores = network()
                 loss = float(nn.functional.cross_entropy(scores[val], labels[val]))
             if loss < best_loss:
-                best_loss, best = loss, scores.softmax(1).numpy()
+                best_loss, best = loss, scores.softmax(1).cpu().numpy()
         return best_loss, best
 
 
 class _Network(nn.Module):
     """Linear over blocks of features, which is one layer per kind, and two RGCN layers."""
+
+    features: Tensor
+    edges: Tensor
+    types: Tensor
 
     def __init__(self, graph: AttributedGraph, hidden_size: int, dropout: float) -> None:
         super().__init__()
@@ -60,11 +69,11 @@ class _Network(nn.Module):
         assert values.kind is not None
         features: Any = graph.features
         dense = features if isinstance(features, np.ndarray) else features.toarray()
-        self.features = torch.from_numpy(dense.copy()).to_sparse()
+        self.register_buffer("features", torch.from_numpy(dense.copy()).to_sparse())
         kinds = torch.from_numpy(values.kind.astype(np.int64))
         edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T))
-        self.edges = torch.cat([edges, edges.flip(0)], dim=1)
-        self.types = torch.cat([kinds, kinds + values.num_kinds])
+        self.register_buffer("edges", torch.cat([edges, edges.flip(0)], dim=1))
+        self.register_buffer("types", torch.cat([kinds, kinds + values.num_kinds]))
         self.first = nn.Linear(graph.num_features, hidden_size)
         self.layers = nn.ModuleList(
             pyg.RGCNConv(hidden_size, size, 2 * values.num_kinds) for size in (hidden_size, graph.num_classes)

@@ -234,7 +234,14 @@ def test_parameters_that_are_not_finite_are_refused(folder, value):
 
 
 @pytest.mark.parametrize(
-    "change", [{"hidden_size": 10**9}, {"hidden_size": 10**40}, {"num_layers": 10**6}, {"num_layers": 10**30}]
+    "change",
+    [
+        {"hidden_size": 10**9},
+        {"hidden_size": 10**40},
+        {"num_layers": 10**6},
+        {"num_layers": 10**30},
+        {"members": 10**6},
+    ],
 )
 def test_settings_that_ask_for_more_than_the_file_holds_are_refused_before_a_module_is_built(folder, change):
     config = json.loads((folder / "config.json").read_text())

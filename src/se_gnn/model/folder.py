@@ -177,8 +177,11 @@ def _verified_files(path: Path) -> dict[str, bytes]:
 def _check_parameters(found: dict[str, TensorInfo], graph: AttributedGraph, config: Config, path: Path) -> None:
     """Names, shapes and types are those that the settings ask for; nothing is allocated."""
     where = f"{path / PARAMETERS} does not fit {CONFIG}"
-    if config.encoder.num_layers > len(found):  # before a million modules are made
-        raise InputError(f"{where}: num_layers is {config.encoder.num_layers}, but there are {len(found)} tensors")
+    layers, members = config.encoder.num_layers, config.encoder.members
+    if layers * members > len(found):  # before a million modules are made
+        raise InputError(
+            f"{where}: num_layers is {layers:,} and members {members:,}, but there are {len(found)} tensors"
+        )
     try:
         with torch.device("meta"):  # shapes without memory
             expected = SEGNN.for_graph(graph, config).state_dict()

@@ -18,13 +18,14 @@ BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, f
 
 def check_model_size(graph: AttributedGraph, config: Config) -> None:
     """Refuse a model that does not fit the memory before any of it is made."""
-    width, layers = config.encoder.hidden_size, config.encoder.num_layers
+    width, layers, members = config.encoder.hidden_size, config.encoder.num_layers, config.encoder.members
     parameters = (graph.num_features + 1) * width + layers * (width + 1) * width
-    needed = BYTES_IN_TRAINING * parameters + 4 * graph.num_nodes * width * (layers + 1)
-    if needed > (free := free_memory()):
+    of_one = BYTES_IN_TRAINING * parameters + 4 * graph.num_nodes * width * (layers + 1)
+    others = (members - 1) * 4 * (parameters + graph.num_nodes * (config.encoder.output_size or width))
+    if (needed := of_one + others) > (free := free_memory()):
         raise InputError(
-            f"hidden_size = {width:,} and num_layers = {layers:,} take {needed / 2**30:,.0f} GB of memory, "
-            f"{free / 2**30:.1f} GB are free: lower them"
+            f"hidden_size = {width:,}, num_layers = {layers:,} and members = {members:,} take {needed / 2**30:,.0f} GB "
+            f"of memory, {free / 2**30:.1f} GB are free: lower them"
         )
 
 
