@@ -7,6 +7,8 @@ their similarities are those of a comparison with all labeled nodes. Shapes: T t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,31 +16,25 @@ from torch import Tensor
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
-from se_gnn.similarity.compared import Compared
-from se_gnn.similarity.kernels import lanes
-from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Possible
+from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Likely
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
-from se_gnn.similarity.measure import EPS
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
-from se_gnn.similarity.short import Directions, ShortVectors, rounding
+from se_gnn.similarity.short import Directions, rounding
 
 BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
-BYTES_AN_EDGE = 4 * (lanes.COARSE + lanes.FINE + 2)  # of a labeled node's local graph
 SHARE = 8  # K is at most one in so many labeled nodes
-MOST_NOISE = 1e18  # whatever is more than that is not known at all
 PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
 
 # What things cost, in nanoseconds on one core; only their ratios count.
-FIRST = 4.0  # a pair of nodes, by node similarity alone
-COARSE = 0.25  # a pair of edges, by coarse vectors
-FINE = 0.9  # and by fine ones
+FIRST = 12.0  # a pair of nodes, by node similarity alone
+BOUND = 0.4  # a pair of edges, by short vectors
 EXACT = 0.02  # a pair of edges of two nodes that are compared alone, per dimension
 MATCH = 0.45  # a pair of edges, where all are compared with all
 PRODUCT = 0.025  # a product of two nodes there, per dimension
@@ -59,10 +55,7 @@ def nearest_by_bounds(
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
     if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
         return None
-    budget = memory_budget(max_memory, h.device)
-    if len(plan.labeled.edge_ids) * BYTES_AN_EDGE > budget // 2:
-        return None
-    search = Search(h, plan, num_nearest, budget=budget)
+    search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
     return search.nearest() if search.pays() else None
 
 
@@ -70,6 +63,16 @@ def _plain(plan: ComparisonPlan) -> bool:
     """Whether all edges match all, count alike, and have no vectors but those of their ends."""
     ways = [way for way in (plan.forward, plan.backward) if way is not None]
     return plan.own is None and all(isinstance(way, OneWay) and way.weights is None for way in ways)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Some labeled nodes of each target, by position, with their similarities: [T, m], or in CSR rows."""
+
+    positions: Tensor
+    overall: Tensor
+    node: Tensor
+    structure: Tensor  # -inf where one of the two nodes has no edges
 
 
 class Search:
@@ -81,14 +84,13 @@ class Search:
         self.ways = [way for way in (plan.forward, plan.backward) if isinstance(way, OneWay)]  # there, and back
         self.matchers = [Matcher(self.vectors, way.matching) for way in self.ways]
         way, matching = self.ways[0], self.ways[0].matching
-        directions = Directions.of(self.vectors.moved, matching.key_node_ends, unit=plan.measure.unit)
-        self.short = tuple(directions.nodes(self.vectors.moved, local.nodes) for local in (plan.targets, plan.labeled))
+        targets, labeled = (self._points(local.nodes) for local in (plan.targets, plan.labeled))
+        self.points = targets, labeled
+        directions = Directions.of(labeled, unit=plan.measure.unit)
         self.bounds = Bounds(
-            targets=self._side(directions, self.short[0], plan.targets, matching.query_ends, way.ptr, way.columns),
-            labeled=_side_by_side(
-                self._side(
-                    directions, self.short[1], plan.labeled, matching.key_node_ends, matching.ptr, matching.members
-                )
+            targets=self._side(directions, targets, plan.targets, matching.query_ends, way.ptr, way.columns),
+            labeled=self._side(
+                directions, labeled, plan.labeled, matching.key_node_ends, matching.ptr, matching.members
             ),
             num_nearest=num_nearest,
             node_weight=plan.node_weight,
@@ -97,10 +99,14 @@ class Search:
             rounding=rounding(h.shape[1]),
         )
 
+    def _points(self, nodes: IntArray) -> FloatArray:
+        """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
+        return self.plan.measure.points(torch.from_numpy(self.vectors.moved[nodes])).numpy()
+
     def _side(
         self,
         directions: Directions,
-        nodes: ShortVectors,
+        points: FloatArray,
         local: LocalGraphs,
         ends: IntArray,
         ptr: IntArray,
@@ -108,29 +114,21 @@ class Search:
     ) -> BoundedSide:
         """Nodes and edges made short, with how much rounding may add for each node.
 
-        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges, and the best
-        match by cosine is found but for a share of how much longer the ends are. ``far``: edges far from 0 are rounded
-        before their difference is taken; where lengths do not count, they are not.
+        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges. ``far``: edges
+        far from 0 are rounded before their difference is taken. Where lengths do not count, neither is needed.
         """
         moved, h = self.vectors.moved, self.vectors.h
-        edges = directions.edges(moved, ends)
-        squares, reach = edge_squares(moved, ends)
-        if directions.unit:
-            noise = np.sqrt(np.clip(reach / np.maximum(squares, np.float32(EPS * EPS)), 1, MOST_NOISE))
-            offset, far = np.zeros(len(ends), np.float32), np.zeros(len(ends), np.float32)
-        else:
-            noise, offset = reach, np.float32(-0.5) * edges.squares
+        noise = far = np.zeros(len(ends), np.float32)
+        if not directions.unit:
+            _, noise = edge_squares(moved, ends)
             far = np.sqrt(np.einsum("nd,nd->n", h, h))[ends].max(axis=1, initial=0)
         return BoundedSide(
             ids=local.nodes,
-            points=self.plan.measure.points(torch.from_numpy(moved[local.nodes])).numpy(),
-            squares=nodes.squares,
-            coarse=edges.coarse,
-            fine=edges.fine,
-            offset=offset,
+            node_squares=np.einsum("nd,nd->n", points, points),
+            edges=directions.edges(moved, ends),
             ptr=ptr,
             members=members,
-            noise=_largest(ptr, members, noise.astype(np.float32)),
+            noise=_largest(ptr, members, noise),
             far=_largest(ptr, members, far),
         )
 
@@ -142,10 +140,13 @@ class Search:
         depth = self.h.shape[1]
         for low in range(0, num_targets, step):
             high = min(low + IN_A_PROBE, num_targets)
-            found = self._possible(low, high)
-            matched = (np.repeat(edges[low:high], np.diff(found.ptr)) * keys[found.positions]).sum()
-            exact = EXACT * depth * len(self.ways) * float(matched)
-            work += FIRST * len(keys) * (high - low) + COARSE * found.coarse + FINE * found.fine + exact
+            first = self._first(low, high)
+            ptr, others, looked = self.bounds.others(low, first.products, first.least, first.looked)
+            near = first.looked.near
+            matched = (edges[low:high, None] * keys[near]).sum()
+            matched += (np.repeat(edges[low:high], np.diff(ptr)) * keys[others]).sum()
+            exact = EXACT * depth * len(self.ways)
+            work += FIRST * len(keys) * (high - low) + BOUND * (first.looked.work + looked) + exact * float(matched)
             tried += high - low
         full = 0.0
         for way in self.ways:
@@ -165,12 +166,18 @@ class Search:
 
     def _nearest(self, low: int, high: int) -> Compared:
         """The same of the targets ``low`` to ``high``."""
-        found = self._possible(low, high)
-        return _nearest_of(found.ptr, self.compared(low, found.ptr, found.positions), self.bounds.num_nearest)
+        first = self._first(low, high)
+        ptr, positions, _ = self.bounds.others(low, first.products, first.least, first.looked)
+        return _joined(first.likely, ptr, self.compared(low, ptr, positions), self.bounds.num_nearest)
 
-    def _possible(self, low: int, high: int) -> Possible:
-        """Which labeled nodes may be among the nearest of some targets."""
-        return self.bounds.possible(low, self.short[0].fine[low:high] @ self.short[1].fine.T)
+    def _first(self, low: int, high: int) -> _First:
+        products = self.points[0][low:high] @ self.points[1].T  # [T, L], but for rounding
+        looked = self.bounds.likely(low, products)
+        near = looked.near.astype(np.int64)
+        found = self.compared(low, np.arange(len(near) + 1) * near.shape[1], near.reshape(-1))
+        likely = Compared(*(getattr(found, name).view(near.shape) for name in Compared.__slots__))
+        least = likely.overall.topk(self.bounds.num_nearest, dim=1).values[:, -1]
+        return _First(products, looked, likely, np.ascontiguousarray(least.numpy()))
 
     def compared(self, low: int, ptr: IntArray, positions: IntArray) -> Compared:
         """Each target from ``low`` on compared with the labeled nodes at ``positions[ptr[t]:ptr[t + 1]]``."""
@@ -190,26 +197,32 @@ class Search:
         return Compared(torch.from_numpy(positions), combine(node, structure, plan.node_weight), node, structure)
 
 
-def _nearest_of(ptr: IntArray, some: Compared, count: int) -> Compared:
-    """The ``count`` nearest of those in each row, nearest first; of equals the first position comes first."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _First:
+    """Targets compared with the labeled nodes that are likely near: K are at least as similar as ``least``, [T]."""
+
+    products: FloatArray
+    looked: Likely
+    likely: Compared
+    least: FloatArray
+
+
+def _joined(likely: Compared, ptr: IntArray, others: Compared, count: int) -> Compared:
+    """The ``count`` nearest of both, nearest first; of equals the first position comes first."""
     num_targets, sizes = len(ptr) - 1, np.diff(ptr)
     owners = torch.from_numpy(np.repeat(np.arange(num_targets), sizes))
     places = torch.from_numpy(np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes))
-    overall = torch.full((num_targets, int(sizes.max(initial=0))), -torch.inf)
-    overall[owners, places] = some.overall
-    best = nearest_labeled(overall, count) + torch.from_numpy(ptr[:-1])[:, None]
-    return Compared(*(getattr(some, name)[best] for name in Compared.__slots__))
-
-
-def _side_by_side(side: BoundedSide) -> BoundedSide:
-    """The edges of each node one after the other in memory, an edge as often as it lies in a local graph."""
-    rows = side.members
-    return side._replace(
-        coarse=side.coarse[rows],
-        fine=side.fine[rows],
-        offset=side.offset[rows],
-        members=np.arange(len(rows), dtype=np.int32),
-    )
+    table = {}
+    for name in Compared.__slots__:
+        one, more = getattr(likely, name), getattr(others, name)
+        padded = torch.full((num_targets, int(sizes.max(initial=0))), 0, dtype=one.dtype)
+        padded = padded.fill_(-torch.inf) if name == "overall" else padded
+        padded[owners, places] = more
+        table[name] = torch.cat([one, padded], dim=1)
+    order = torch.sort(table["positions"], dim=1, stable=True).indices
+    overall = table["overall"].gather(1, order)
+    best = order.gather(1, nearest_labeled(overall, count))
+    return Compared(**{name: values.gather(1, best) for name, values in table.items()})
 
 
 def _largest(ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:

@@ -1,73 +1,51 @@
-"""Bounds of similarity from short vectors: which labeled nodes may be among the K nearest of a target.
+"""Upper bounds of similarity from short vectors: which labeled nodes may be among the K nearest of a target.
 
-First every labeled node has an upper bound from node similarity alone, as if its local graph were the target's own. Of
-those that are highest the local graphs are looked at: K of them are surely at least as similar as the K-th highest of
-their lower bounds, the *limit*. What else may reach the limit is looked at too, coarsely, then finely, and raises it.
-Shapes: T targets, L labeled nodes.
+First every labeled node has a bound from node similarity alone, as if its local graph were the target's own. Where that
+is high enough, its local graph is looked at. Shapes: T targets, L labeled nodes, S coordinates of a short vector.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.ranked_local import insertion_sort
-from se_gnn.similarity.kernels.lanes import (
-    COARSE,
-    FINE,
-    WIDTH,
-    bound_coarse,
-    bound_coarse_both,
-    bound_fine,
-    bound_fine_both,
-)
-from se_gnn.similarity.kernels.rounding import CANCELED
-from se_gnn.similarity.short import UNIT
+from se_gnn.similarity.kernels.lanes import WIDTH, bound_lanes
+from se_gnn.similarity.short import UNIT, ShortVectors
 
-FIRST_LOOK = 4  # times K: about so many are looked at to find a limit
-FEWEST = 64  # but never fewer
-SAMPLE = 2048  # labeled nodes that tell which are the highest
+LOOKED_AT = 4  # times K: so many are looked at to find those that are likely near
+FEWEST = 128  # but never fewer
+BUCKETS = 512  # that they are found by
+SPARE = 8  # one in so many more than K of them
 
 
-class BoundedSide(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedSide:
     r"""Nodes and their edges as bounds are made of them.
 
     ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
 
     Shapes:
-        - **ids**, **noise**, **far:** :math:`(T,)`, **points:** :math:`(T, D)`, **squares:** :math:`(T,)`
-        - **coarse**, **fine**, **offset** (what an edge adds to its scores): of each edge
-        - **ptr:** :math:`(T + 1,)`, **members:** rows of the edges of each node; of a labeled node side by side
+        - **ids**, **node_squares**, **noise**, **far:** :math:`(T,)`
+        - **ptr:** :math:`(T + 1,)`, **members:** positions of the edges of each node in ``edges``
     """
 
     ids: IntArray
-    points: FloatArray
-    squares: FloatArray
-    coarse: FloatArray
-    fine: FloatArray
-    offset: FloatArray
+    node_squares: FloatArray
+    edges: ShortVectors
     ptr: IntArray
     members: Int32Array
     noise: FloatArray
     far: FloatArray
 
 
-class _Rules(NamedTuple):
-    """What all bounds depend on."""
-
-    node_weight: np.float32  # lambda
-    unit: bool  # the measure is the cosine, else minus the distance
-    both: bool  # both directions of matching count
-    rounding: np.float32  # what a sum may be wrong by, relative to the lengths of its vectors
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Bounds of the similarity of targets and labeled nodes.
+    """Upper bounds of the similarity of targets and labeled nodes.
 
     Args:
         targets, labeled: both sides.
@@ -86,344 +64,310 @@ class Bounds:
     both: bool
     rounding: float
 
-    def possible(self, low: int, products: FloatArray) -> Possible:
-        """Labeled nodes that may be among the K nearest of the targets from ``low`` on; no other is.
+    def likely(self, low: int, products: FloatArray) -> Likely:
+        """Labeled nodes that are likely near the targets from ``low`` on, a few more than K.
 
-        ``products``: of the vectors of the nodes, made short, [T, L].
+        Those with the largest bounds, of some that have the largest by node similarity alone; that is read from
+        ``products`` of the vectors of nodes, [T, L].
         """
-        width = min(4 * self.num_nearest + 64, len(self.labeled.ids))
-        found, counts, work = self._run(low, products, width)
+        tried = min(max(LOOKED_AT * self.num_nearest, FEWEST), products.shape[1])
+        num_near = min(self.num_nearest + self.num_nearest // SPARE + 1, tried - 1)
+        near, shape = np.empty((len(products), num_near), np.int32), (len(products), tried)
+        looked = Likely(near, np.empty(shape, np.int32), np.empty(shape, np.float32))
+        work = np.zeros(len(products), np.int64)
+        self._run(low, products, np.empty(0, np.float32), looked, near, np.empty(0, np.int64), work)
+        return dataclasses.replace(looked, work=int(work.sum()))
+
+    def others(
+        self, low: int, products: FloatArray, least: FloatArray, looked: Likely
+    ) -> tuple[IntArray, IntArray, int]:
+        """All others whose bound is not below ``least``, [T], as CSR rows, ascending, and the work it took."""
+        counts, work = np.zeros(len(products), np.int64), np.zeros(len(products), np.int64)
+        width = min(2 * self.num_nearest + 64, len(self.labeled.ids))
+        found = np.empty((len(products), width), np.int32)
+        self._run(low, products, least, looked, found, counts, work)
         ptr = np.concatenate([[0], np.cumsum(counts)])
         positions = np.empty(ptr[-1], np.int64)
         fitting = counts <= width
         positions[np.repeat(fitting, counts)] = found[(np.arange(width) < counts[:, None]) & fitting[:, None]]
         for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
-            row, _, _ = self._run(low + int(i), products[i : i + 1], int(counts[i]))
+            row, one = np.empty((1, counts[i]), np.int32), slice(i, i + 1)
+            again = np.zeros(1, np.int64), np.zeros(1, np.int64)
+            self._run(low + int(i), products[one], least[one], looked.part(one), row, *again)
             positions[ptr[i] : ptr[i + 1]] = row[0]
-        return Possible(ptr, positions, coarse=int(work[:, 0].sum()), fine=int(work[:, 1].sum()))
+        return ptr, positions, int(work.sum())
 
-    def _run(self, low: int, products: FloatArray, width: int) -> tuple[Int32Array, IntArray, IntArray]:
+    def _run(
+        self,
+        low: int,
+        products: FloatArray,
+        least: FloatArray,
+        looked: Likely,
+        found: Int32Array,
+        counts: IntArray,
+        work: IntArray,
+    ) -> None:
         count = len(products)
-        found, counts, work = (
-            np.empty((count, width), np.int32),
-            np.empty(count, np.int64),
-            np.empty((count, 2), np.int64),
-        )
         chunks = np.linspace(0, count, num=min(count, 16 * numba.get_num_threads()) + 1).astype(np.int64)
-        rules = _Rules(np.float32(self.node_weight), self.unit, self.both, np.float32(self.rounding))
-        _possible(self.targets, self.labeled, rules, self.num_nearest, low, products, chunks, found, counts, work)
-        return found, counts, work
+        sides = [
+            (
+                side.ids, side.node_squares,
+                side.edges.short, side.edges.squares, side.ptr, side.members, side.noise, side.far,
+            )
+            for side in (self.targets, self.labeled)
+        ]  # fmt: skip
+        _bounded(
+            *sides[0], *sides[1], np.float32(self.node_weight), self.unit, self.both, np.float32(self.rounding),
+            low, products, least, chunks, looked.near, looked.tried, looked.bounds, found, counts, work,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Possible:
-    """Labeled nodes by position, as CSR rows, ascending, with the pairs of edges that were looked at to find them."""
+class Likely:
+    r"""Labeled nodes that are likely near each target, and all that were looked at to find them, with their bounds.
 
-    ptr: IntArray
-    positions: IntArray
-    coarse: int
-    fine: int
+    Shapes:
+        - **near** (ascending, a labeled target itself left out): :math:`(T, n)`
+        - **tried**, **bounds:** :math:`(T, m)`
+    """
 
+    near: Int32Array
+    tried: Int32Array
+    bounds: FloatArray
+    work: int = 0  # pairs of edges looked at
 
-class _Room(NamedTuple):
-    """What one thread works in: the edges of a target in lanes, and the bounds of its matches."""
-
-    coarse: FloatArray
-    fine: FloatArray
-    shift: FloatArray
-    out: FloatArray  # [2, WIDTH]: upper and lower
-    back: FloatArray  # [2, edges of a labeled node]
+    def part(self, some: slice) -> Likely:
+        """Of some targets."""
+        return Likely(self.near[some], self.tried[some], self.bounds[some])
 
 
 # fastmath: what is computed here decides who is compared, with room for rounding, and never a result
 @numba.njit(inline="always")
-def _at_most(score: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
-    """The similarity that a score stands for, plus what both may be wrong by."""
+def _similarity(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
+    """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
     if unit:
         return min(score, np.float32(1)) + spare
-    distance: np.float32 = np.sqrt(max(np.float32(-2) * (score + spare), np.float32(0)))
+    distance: np.float32 = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
     return -max(distance - apart, np.float32(0))
 
 
-@numba.njit(inline="always")
-def _at_least(score: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
-    """The same, less what both may be wrong by."""
-    if unit:
-        return score - spare
-    distance: np.float32 = np.sqrt(max(np.float32(-2) * (score - spare), np.float32(0)))
-    return -(distance + apart)
-
-
 @numba.njit(cache=True, nogil=True)
-def _fill(side: BoundedSide, t: int, room: _Room) -> None:
-    """The edges of a target side by side, WIDTH in a block; where they end there is none."""
-    start, end = side.ptr[t], side.ptr[t + 1]
+def _fill_lanes(short: FloatArray, members: Int32Array, start: int, end: int, lanes: FloatArray) -> None:
+    """Edges side by side, WIDTH in a block; zeros where they end."""
     for block in range((end - start + WIDTH - 1) // WIDTH):
         for i in range(WIDTH):
-            at = start + block * WIDTH + i
-            edge = side.members[min(at, end - 1)]
-            for d in range(COARSE):
-                room.coarse[block * COARSE + d, i] = side.coarse[edge, d]
-            for d in range(FINE):
-                room.fine[block * FINE + d, i] = side.fine[edge, d]
-            room.shift[block, i] = side.offset[edge] if at < end else -np.float32(np.inf)
+            e = start + block * WIDTH + i
+            for d in range(WIDTH):
+                lanes[block * WIDTH + d, i] = short[members[e], d] if e < end else np.float32(0)
 
 
-# inline: a call would take as long as a coarse look
-@numba.njit(inline="always", fastmath={"reassoc", "contract"})
-def _one_way(
-    labeled: BoundedSide,
-    i: int,
-    num_edges: int,
-    rules: _Rules,
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _structure_bound(
+    lanes: FloatArray,
+    squares: FloatArray,
+    members: Int32Array,
+    start: int,
+    end: int,
+    key_short: FloatArray,
+    offset: FloatArray,
+    key_members: Int32Array,
+    key_start: int,
+    key_end: int,
     spare: np.float32,
-    less: np.float32,
     apart: np.float32,
+    unit: bool,
     needed: np.float32,
-    fine: bool,
-    room: _Room,
-) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the mean similarity of a target's edges with their best matches.
-
-    Where the upper bound is sure to be below ``needed`` after some of the edges, the others count as equal to their
-    matches, and the lower bound is none.
-    """
-    start, end = labeled.ptr[i], labeled.ptr[i + 1]
-    most = np.float32(1) + spare if rules.unit else np.float32(0)  # of equals
-    upper, lower = most * np.float32(num_edges), np.float32(0)
-    needed *= np.float32(num_edges)
-    for block in range((num_edges + WIDTH - 1) // WIDTH):
-        if upper < needed:
-            lower = -np.float32(np.inf)
-            break
-        if fine:
-            bound_fine(room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back)
-        else:
-            bound_coarse(
-                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back
-            )
-        for k in range(min(WIDTH, num_edges - block * WIDTH)):
-            upper += _at_most(room.out[0, k], spare, apart, rules.unit) - most
-        if fine:
-            for k in range(min(WIDTH, num_edges - block * WIDTH)):
-                lower += _at_least(room.out[1, k], less, apart, rules.unit)
-    return upper / np.float32(num_edges), lower / np.float32(num_edges)
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _both_ways(
-    labeled: BoundedSide,
-    i: int,
-    num_edges: int,
-    rules: _Rules,
-    spare: np.float32,
-    less: np.float32,
-    apart: np.float32,
-    fine: bool,
-    room: _Room,
-) -> tuple[np.float32, np.float32]:
-    """The same of both directions: the mean of theirs."""
-    start, end = labeled.ptr[i], labeled.ptr[i + 1]
-    for k in range(end - start):
-        room.back[0, k] = room.back[1, k] = -np.float32(np.inf)
-    upper = lower = upper_back = lower_back = np.float32(0)
-    for block in range((num_edges + WIDTH - 1) // WIDTH):
-        if fine:
-            bound_fine_both(room.fine, room.shift, block, labeled.fine, labeled.offset, start, end, room.out, room.back)
-        else:
-            bound_coarse_both(
-                room.coarse, room.shift, block, labeled.coarse, labeled.offset, start, end, room.out, room.back
-            )
-        for k in range(min(WIDTH, num_edges - block * WIDTH)):
-            upper += _at_most(room.out[0, k], spare, apart, rules.unit)
-            lower += _at_least(room.out[1, k], less, apart, rules.unit) if fine else np.float32(0)
-    for k in range(end - start):
-        upper_back += _at_most(room.back[0, k], spare, apart, rules.unit)
-        lower_back += _at_least(room.back[1, k], less, apart, rules.unit) if fine else np.float32(0)
-    own, other = np.float32(2 * num_edges), np.float32(2 * (end - start))
-    return upper / own + upper_back / other, lower / own + lower_back / other
-
-
-@numba.njit(cache=True, nogil=True)
-def _raise(held: FloatArray, kept: int, value: np.float32) -> int:
-    """Put a value where it belongs among the largest so far, in falling order; how many there are now."""
-    count = len(held)
-    if kept == count and not value > held[count - 1]:
-        return kept
-    slot = min(kept, count - 1)
-    while slot > 0 and value > held[slot - 1]:
-        held[slot] = held[slot - 1]
-        slot -= 1
-    held[slot] = value
-    return min(kept + 1, count)
-
-
-@numba.njit(cache=True, nogil=True)
-def _highest_from(values: FloatArray, count: int) -> np.float32:
-    """A value that about ``count`` reach, told by some of them."""
-    step = max(1, len(values) // SAMPLE)
-    held, kept = np.empty(max(1, count // step), np.float32), 0
-    for i in range(0, len(values), step):
-        kept = _raise(held, kept, values[i])
-    lowest: np.float32 = held[kept - 1]
-    return lowest
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _first_bounds(
-    targets: BoundedSide, t: int, labeled: BoundedSide, rules: _Rules, products: FloatArray, first: FloatArray
-) -> None:
-    """Upper bounds of one target from node similarity alone, as if the local graphs were the same."""
-    own, weight, wide = targets.squares[t], rules.node_weight, np.float32(4) * rules.rounding
-    alone = targets.ptr[t] == targets.ptr[t + 1]
-    if alone:
-        weight = np.float32(1)
-    rest = (np.float32(1) - weight) * (np.float32(1) if rules.unit else np.float32(0))
-    if rules.unit:
-        for i in range(len(first)):
-            upper = weight * (min(products[i], np.float32(1)) + wide) + rest
-            first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
-    else:
-        for i in range(len(first)):
-            together = own + labeled.squares[i]
-            square = together - np.float32(2) * (products[i] + wide * together)
-            upper = -weight * np.sqrt(max(square, np.float32(0)))
-            first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
-
-
-@numba.njit(cache=True, nogil=True)
-def _alone(
-    targets: BoundedSide, t: int, labeled: BoundedSide, i: int, rules: _Rules, product: np.float32
+    out: FloatArray,
 ) -> np.float32:
-    """Upper bound of the similarity of two nodes that are compared without their edges."""
-    together = targets.squares[t] + labeled.squares[i]
-    score = product if rules.unit else product - np.float32(0.5) * together
-    spare = np.float32(4) * rules.rounding * (np.float32(1) if rules.unit else together)
-    upper = _at_most(score, spare, np.float32(0), rules.unit)
-    return upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
+    """Upper bound of the mean similarity of some edges, in lanes, with their best matches.
 
-
-@numba.njit(inline="always", fastmath={"reassoc", "contract"})
-def _look(
-    targets: BoundedSide,
-    t: int,
-    labeled: BoundedSide,
-    i: int,
-    rules: _Rules,
-    product: np.float32,
-    limit: np.float32,
-    fine: bool,
-    room: _Room,
-) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the similarity of a target and a labeled node; an upper bound below the limit ends it.
-
-    The lower bound holds if it is looked at finely; then the ``product`` of the nodes is formed of their whole vectors.
+    Where it is sure to be below ``needed`` after some of the edges, the others count as equal to their matches.
     """
-    unit, weight = rules.unit, rules.node_weight
-    rest = np.float32(1) - weight
-    together = targets.squares[t] + labeled.squares[i]
-    if fine:
-        product = np.float32(0)
-        for d in range(targets.points.shape[1]):
-            product += targets.points[t, d] * labeled.points[i, d]
-    score = product if unit else product - np.float32(0.5) * together
-    spare = np.float32(4) * rules.rounding * (np.float32(1) if unit else together)
-    upper, lower = _at_most(score, spare, np.float32(0), unit), _at_least(score, spare, np.float32(0), unit)
-    num_edges = targets.ptr[t + 1] - targets.ptr[t]
-    if num_edges > 0 and labeled.ptr[i + 1] > labeled.ptr[i]:
-        needed = -np.float32(np.inf)
-        if rest > 0:
-            needed = (limit - weight * upper) / rest
-            needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(limit) + np.float32(1)) / rest)
-        if unit:  # ends that are longer than their edges add to what is lost, up to where edges are compared again
-            longer = targets.noise[t] * labeled.noise[i]
-            spare = rules.rounding * (np.float32(2) + min(longer, np.sqrt(CANCELED)))
-            less = rules.rounding * (np.float32(2) + np.float32(2) * longer)
+    most = np.float32(1) + spare if unit else np.float32(0)  # of equals
+    size, total = np.float32(end - start), np.float32(0)
+    for block in range((end - start + WIDTH - 1) // WIDTH):
+        bound = (total + most * np.float32(end - start - block * WIDTH)) / size
+        if bound < needed:
+            return bound
+        bound_lanes(lanes, block, key_short, offset, key_members, key_start, key_end, out)  # type: ignore[call-arg]
+        low = start + block * WIDTH
+        if end - low >= WIDTH:
+            for i in range(WIDTH):
+                total += _similarity(out[0, i], squares[members[low + i]], spare, apart, unit)
         else:
-            spare = less = np.float32(4) * rules.rounding * (targets.noise[t] + labeled.noise[i])
-        apart = np.float32(4 * UNIT) * (targets.far[t] + labeled.far[i])
-        if rules.both:
-            high, low = _both_ways(labeled, i, num_edges, rules, spare, less, apart, fine, room)
-        else:
-            high, low = _one_way(labeled, i, num_edges, rules, spare, less, apart, needed, fine, room)
-        sums = np.float32((num_edges + labeled.ptr[i + 1] - labeled.ptr[i]) * 4 * UNIT)  # what they may be rounded by
-        high += sums * max(abs(high), np.float32(1))
-        low -= sums * max(abs(low), np.float32(1))
-        upper, lower = weight * upper + rest * high, weight * lower + rest * low
-    upper += np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
-    lower -= np.float32(8 * UNIT) * (abs(lower) + np.float32(1))
-    return upper, lower
+            for i in range(end - low):
+                total += _similarity(out[0, i], squares[members[low + i]], spare, apart, unit)
+    return total / size
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest(values: FloatArray, count: int, held: FloatArray, places: Int32Array) -> None:
+    """The places of the ``count`` largest values, by insertion."""
+    kept = 0
+    for i in range(len(values)):
+        value = values[i]
+        if kept == count and not value > held[count - 1]:
+            continue
+        slot = min(kept, count - 1)
+        while slot > 0 and value > held[slot - 1]:
+            held[slot], places[slot] = held[slot - 1], places[slot - 1]
+            slot -= 1
+        held[slot], places[slot] = value, i
+        kept = min(kept + 1, count)
+
+
+@numba.njit(cache=True, nogil=True)
+def _about_largest(values: FloatArray, slots: IntArray, places: Int32Array) -> None:
+    """The places of the largest values, as many as there is room for; of those that are nearly equal any."""
+    high = low = values[0]
+    for value in values:
+        high, low = max(high, value), min(low, value)
+    step = np.float32(BUCKETS) / max(high - low, np.float32(1e-30))
+    for b in range(len(slots)):
+        slots[b] = 0
+    for value in values:
+        slots[min(int((high - value) * step), BUCKETS)] += 1
+    last, above = 0, 0  # the bucket in which the room ends, and how many come before it
+    while above + slots[last] < len(places):
+        above += slots[last]
+        last += 1
+    count, spare = 0, len(places) - above
+    for i in range(len(values)):
+        bucket = min(int((high - values[i]) * step), BUCKETS)
+        if bucket < last or (bucket == last and spare > 0):
+            spare -= bucket == last
+            places[count] = i
+            count += 1
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _possible(
-    targets: BoundedSide,
-    labeled: BoundedSide,
-    rules: _Rules,
-    num_nearest: int,
+def _bounded(
+    ids: IntArray,
+    node_squares: FloatArray,
+    edge_short: FloatArray,
+    edge_squares: FloatArray,
+    edge_ptr: IntArray,
+    columns: Int32Array,
+    noise: FloatArray,
+    far: FloatArray,
+    labeled_ids: IntArray,
+    labeled_squares: FloatArray,
+    key_short: FloatArray,
+    key_squares: FloatArray,
+    key_ptr: IntArray,
+    members: Int32Array,
+    key_noise: FloatArray,
+    key_far: FloatArray,
+    node_weight: np.float32,
+    unit: bool,
+    both: bool,
+    rounding: np.float32,
     low: int,
     products: FloatArray,
+    least: FloatArray,
     chunks: IntArray,
+    near: Int32Array,
+    tried: Int32Array,
+    bounds: FloatArray,
     found: Int32Array,
     counts: IntArray,
     work: IntArray,
 ) -> None:
-    """Which labeled nodes may be among the nearest of each target; as many of them as ``found`` has room for."""
-    num_labeled, nothing = len(labeled.ids), -np.float32(np.inf)
-    longest = longest_key = 0
+    """Look at those with the largest first bounds (no ``least``), or at all others that reach the least."""
+    likely = len(least) == 0
+    num_labeled, rest = len(labeled_ids), np.float32(1) - node_weight
+    most = np.float32(1) if unit else np.float32(0)  # the similarity of equals
+    half = np.float32(0) if unit else np.float32(-0.5)
+    offset, key_offset = half * edge_squares, half * key_squares
+    longest = 0
     for t in range(low, low + len(products)):
-        longest = max(longest, targets.ptr[t + 1] - targets.ptr[t])
-    for i in range(num_labeled):
-        longest_key = max(longest_key, labeled.ptr[i + 1] - labeled.ptr[i])
-    bare = np.flatnonzero(labeled.ptr[1:] == labeled.ptr[:-1])  # without edges: compared by node similarity alone
-    num_first = max(FIRST_LOOK * num_nearest, FEWEST)
-    num_blocks = (longest + WIDTH - 1) // WIDTH
+        longest = max(longest, edge_ptr[t + 1] - edge_ptr[t])
+    longest_key = 0
+    if both:
+        for i in range(num_labeled):
+            longest_key = max(longest_key, key_ptr[i + 1] - key_ptr[i])
+    num_tried, num_near = tried.shape[1], found.shape[1]
     for c in numba.prange(len(chunks) - 1):
-        room = _Room(
-            np.empty((num_blocks * COARSE, WIDTH), np.float32),
-            np.empty((num_blocks * FINE, WIDTH), np.float32),
-            np.empty((num_blocks, WIDTH), np.float32),
-            np.empty((2, WIDTH), np.float32),
-            np.empty((2, longest_key), np.float32),
-        )
-        first, upper = np.empty(num_labeled, np.float32), np.empty(num_labeled, np.float32)
-        listed, held = np.empty(num_labeled, np.int32), np.empty(num_nearest, np.float32)
-        left, bounds = np.empty(num_labeled, np.int32), np.empty(num_labeled, np.float32)
+        lanes = np.zeros((longest + WIDTH, WIDTH), np.float32)
+        key_lanes = np.zeros((longest_key + WIDTH, WIDTH), np.float32)
+        out = np.empty((1, WIDTH), np.float32)
+        score, first = np.empty(num_labeled, np.float32), np.empty(num_labeled, np.float32)
+        held, places = np.empty(num_tried, np.float32), np.empty(num_tried, np.int32)
+        slots = np.empty(BUCKETS + 1, np.int64)
+        passed = np.zeros(num_labeled, np.bool_)  # may be among the nearest, or is to be looked at
         for at in range(chunks[c], chunks[c + 1]):
             t = low + at
-            num_edges = targets.ptr[t + 1] - targets.ptr[t]
-            _first_bounds(targets, t, labeled, rules, products[at], first)
-            for k in range(len(bare)):
-                first[bare[k]] = _alone(targets, t, labeled, bare[k], rules, products[at, bare[k]])
-            mark = _highest_from(first, num_first)
-            _fill(targets, t, room)
-            limit, kept, num_listed = nothing, 0, 0
-            work[at, 0] = work[at, 1] = 0
-            for later in range(2):
+            start, end = edge_ptr[t], edge_ptr[t + 1]
+            own = node_squares[t]
+            for i in range(num_labeled):  # as if the local graphs were the same
+                together = own + labeled_squares[i]
+                spare = np.float32(16) * rounding * (np.float32(1) if unit else together)
+                node = _similarity(products[at, i], together, spare, np.float32(0), unit)
+                score[i] = node
+                alone = end == start or key_ptr[i + 1] == key_ptr[i]
+                upper = node if alone else node_weight * node + rest * most
+                first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
+            if likely:
+                _about_largest(first, slots, tried[at])
+                for i in range(num_labeled):
+                    passed[i] = False
+                for k in range(num_tried):
+                    passed[tried[at, k]] = True
+            else:
+                for i in range(num_labeled):
+                    passed[i] = first[i] >= least[at]
+                for k in range(num_tried):
+                    passed[tried[at, k]] = False  # known already
+            _fill_lanes(edge_short, columns, start, end, lanes)
+            looked = 0
+            for i in range(num_labeled):
+                if not passed[i]:
+                    continue
+                key_start, key_end = key_ptr[i], key_ptr[i + 1]
+                if end > start and key_end > key_start:
+                    needed = -np.float32(np.inf)
+                    if not likely and rest > 0:
+                        needed = (least[at] - node_weight * score[i]) / rest
+                        needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least[at]) + np.float32(1)) / rest)
+                    spare = np.float32(16) * rounding if unit else np.float32(8) * rounding * (noise[t] + key_noise[i])
+                    apart = np.float32(4 * UNIT) * (far[t] + key_far[i])
+                    above = _structure_bound(
+                        lanes, edge_squares, columns, start, end, key_short, key_offset, members, key_start, key_end,
+                        spare, apart, unit, -np.float32(np.inf) if both else needed, out,
+                    )  # fmt: skip
+                    looked += (end - start) * (key_end - key_start)
+                    if both:
+                        _fill_lanes(key_short, members, key_start, key_end, key_lanes)
+                        back = _structure_bound(
+                            key_lanes, key_squares, members, key_start, key_end,
+                            edge_short, offset, columns, start, end,
+                            spare, apart, unit, np.float32(2) * needed - above, out,
+                        )  # fmt: skip
+                        above = (above + back) / np.float32(2)
+                        looked += (end - start) * (key_end - key_start)
+                    above += np.float32((end - start + key_end - key_start) * 2 * UNIT) * abs(above)
+                    upper = node_weight * score[i] + rest * above
+                    first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
+                if not likely:
+                    passed[i] = first[i] >= least[at]
+            work[at] = looked
+            if likely:
+                for k in range(num_tried):
+                    i = tried[at, k]
+                    bounds[at, k] = first[i] if labeled_ids[i] != ids[t] else -np.float32(np.inf)
+                _largest(bounds[at], num_near, held, places)
+                for k in range(num_near):
+                    found[at, k] = tried[at, places[k]]
+                insertion_sort(found[at], num_near)
+            else:
+                for k in range(num_tried):
+                    passed[tried[at, k]] = bounds[at, k] >= least[at]
+                for k in range(near.shape[1]):
+                    passed[near[at, k]] = False  # compared already
                 count = 0
                 for i in range(num_labeled):
-                    if (first[i] >= mark) == later or first[i] < limit or labeled.ids[i] == targets.ids[t]:
-                        continue
-                    work[at, 0] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
-                    bounds[count], _ = _look(targets, t, labeled, i, rules, products[at, i], limit, False, room)
-                    left[count] = i
-                    count += not bounds[count] < limit
-                for k in np.argsort(-bounds[:count]):  # the highest first: they raise the limit
-                    if bounds[k] < limit:
-                        break
-                    i = left[k]
-                    work[at, 1] += num_edges * (labeled.ptr[i + 1] - labeled.ptr[i])
-                    above, below = _look(targets, t, labeled, i, rules, products[at, i], limit, True, room)
-                    if not above < limit:
-                        listed[num_listed], upper[num_listed] = i, above
-                        num_listed += 1
-                        kept = _raise(held, kept, below)
-                        limit = held[num_nearest - 1] if kept == num_nearest else limit
-            count = 0
-            for k in range(num_listed):
-                if not upper[k] < limit:
-                    if count < found.shape[1]:
-                        found[at, count] = listed[k]
-                    count += 1
-            counts[at] = count
-            insertion_sort(found[at], min(count, found.shape[1]))
+                    if passed[i] and labeled_ids[i] != ids[t]:
+                        if count < num_near:
+                            found[at, count] = i
+                        count += 1
+                counts[at] = count

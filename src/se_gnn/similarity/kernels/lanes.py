@@ -289,75 +289,34 @@ def gather_tile(
     return signature, codegen
 
 
-def _bounding(depth: int, *, lower: bool, back: bool) -> Any:
-    """Code that bounds the similarity of WIDTH queries, side by side, with keys; see :data:`bound_coarse`."""
-    at_a_time = 4  # keys that share what is loaded of the queries
+@intrinsic
+def bound_lanes(
+    typingctx: Any, lanes: Any, block: Any, keys: Any, offset: Any, members: Any, start: Any, end: Any, out: Any
+) -> Any:
+    """``out[0]``: the highest ``lanes . keys[k] + offset[k]`` among the keys ``members[start:end]``.
 
-    @intrinsic
-    def bound(
-        typingctx: Any, lanes: Any, shift: Any, block: Any, keys: Any, offset: Any, start: Any, end: Any,
-        out: Any, out_back: Any,
-    ) -> Any:  # fmt: skip
-        signature = types.void(lanes, shift, types.int64, keys, offset, types.int64, types.int64, out, out_back)
+    WIDTH queries lie side by side, coordinate d of them in row ``block * WIDTH + d`` of ``lanes``; sums in any order.
+    """
+    signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, out)
 
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            queries, shifts, table, offsets, bounds, bounds_back = (
-                _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 3, 4, 7, 8)
-            )
-            fma, first = _fma(builder), builder.mul(args[2], _index(depth))
-            own_shift = shifts.load(args[2], 0)
-            last = builder.sub(args[6], _index(1))
-            lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        queries, table, shifts, listed, bounds = (
+            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7)
+        )
+        fma = _fma(builder)
+        first = builder.mul(args[1], _index(WIDTH))
+        own = [queries.load(builder.add(first, _index(d)), 0) for d in range(WIDTH)]
+        lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
+        with _Loop.over(builder, args[5], args[6], [lowest]) as loop:
+            key = builder.sext(listed.entry(loop.index), _I64)
+            sums = [_broadcast(builder, shifts.entry(key), _FLOATS), ir.Constant(_FLOATS, [0.0] * WIDTH)]
+            for d in range(WIDTH):  # two chains: neither waits for the other
+                value = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
+                sums[d % 2] = builder.call(fma, [own[d], value, sums[d % 2]])
+            total = builder.fadd(*sums)
+            best = loop.carried[0]
+            loop.next = [builder.select(builder.fcmp_ordered(">", total, best), total, best)]
+        bounds.store(loop.carried[0], _index(0), 0)
+        return context.get_dummy_value()
 
-            def own(d: int) -> Any:
-                return queries.load(builder.add(first, _index(d)), 0)
-
-            def larger(one: Any, other: Any) -> Any:
-                return builder.select(builder.fcmp_ordered(">", one, other), one, other)
-
-            def raise_back(place: Any, row: int, values: Any) -> None:
-                kind = ir.FunctionType(ir.FloatType(), [_FLOATS])
-                name = f"llvm.vector.reduce.fmax.v{WIDTH}f32"
-                highest = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [values])  # type: ignore[no-untyped-call]
-                at = bounds_back.place(_index(row), place, ir.FloatType())
-                builder.store(larger(highest, builder.load(at)), at)
-
-            held = [own(d) for d in range(depth)] if depth <= WIDTH // 2 else None
-            with _Loop.over(builder, args[5], args[6], [lowest] * (1 + lower), step=at_a_time) as loop:
-                chosen = [builder.add(loop.index, _index(j)) for j in range(at_a_time)]
-                chosen = [  # after the last key the last again: maxima stay
-                    builder.select(builder.icmp_signed("<", key, last), key, last) for key in chosen
-                ]
-                sums = [builder.fadd(own_shift, _broadcast(builder, offsets.entry(key), _FLOATS)) for key in chosen]
-                for d in range(depth - 1):
-                    value = own(d) if held is None else held[d]
-                    for j, key in enumerate(chosen):
-                        entry = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
-                        sums[j] = builder.call(fma, [value, entry, sums[j]])
-                value, best = own(depth - 1) if held is None else held[-1], list(loop.carried)
-                for j, key in enumerate(chosen):
-                    rest = builder.fmul(value, _broadcast(builder, table.entry(key, _index(depth - 1)), _FLOATS))
-                    both = [builder.fadd(sums[j], rest), *([builder.fsub(sums[j], rest)] if lower else [])]
-                    best = [larger(one, other) for one, other in zip(both, best, strict=True)]
-                    if back:
-                        for row, values in enumerate(both):
-                            raise_back(builder.sub(key, args[5]), row, values)
-                loop.next = best
-            for row, values in enumerate(loop.carried):
-                bounds.store(values, _index(row), 0)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return bound
-
-
-COARSE, FINE = 8, 40  # numbers that a short vector has, the last of them the length of the rest
-# ``out[0]``: the highest of ``lanes . keys[k] + offset[k] + shift`` among the keys ``start`` to ``end``; coordinate d
-# of the queries of a block lies in row ``block * depth + d`` of ``lanes``, and ``shift[block]`` is theirs.
-bound_coarse = _bounding(COARSE, lower=False, back=False)
-# ``out[1]``: the same with the product of the rests taken off.
-bound_fine = _bounding(FINE, lower=True, back=False)
-# ``out_back[:, k - start]`` is raised to the highest among the queries, for each key.
-bound_coarse_both = _bounding(COARSE, lower=False, back=True)
-bound_fine_both = _bounding(FINE, lower=True, back=True)
+    return signature, codegen
