@@ -78,6 +78,19 @@ def _limits(seconds: float, gigabytes: float) -> tuple[Figure, Figure]:
     )
 
 
+def _whole_run(name: str, title: str, dataset: str, seconds: float, gigabytes: float, **more: Any) -> Case:
+    return Case(
+        name=name,
+        title=title,
+        workload="benchmarks.workloads.scale:everything",
+        dataset=dataset,
+        ours="load, train, predict and explain every node, in a process of its own",
+        figures=_limits(seconds, gigabytes),
+        rounds=1,
+        **more,
+    )
+
+
 def _serving(milliseconds: float) -> tuple[Figure, ...]:
     return (
         Figure(name="explanation, 95th percentile", unit="ms", bound="at most", target=milliseconds),
@@ -157,64 +170,48 @@ CASES: tuple[Case, ...] = (
         ),
         rounds=7,
     ),
-    Case(
-        name="pubmed",
-        title="PubMed: train 200 epochs with validation, predict and explain every node",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="pubmed",
+    _whole_run(
+        "pubmed",
+        "PubMed: train 200 epochs with validation, predict and explain every node",
+        "pubmed",
+        180,
+        4,
         settings=("training.epochs=200", "training.patience=none"),
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(180, 4),
-        rounds=1,
     ),
-    Case(
-        name="amazon-photo",
-        title="Amazon-Photo, 20 labeled per class: train, predict and explain every node, exact inference",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="amazon-photo",
+    _whole_run(
+        "amazon-photo",
+        "Amazon-Photo, 20 labeled per class: train, predict and explain every node, exact inference",
+        "amazon-photo",
+        20 * 60,
+        8,
         preset="paper",
         settings=_LARGE,
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(20 * 60, 8),
-        rounds=1,
     ),
-    Case(
-        name="coauthor-physics",
-        title="Coauthor-Physics, 20 labeled per class: train, predict and explain every node, exact inference",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="coauthor-physics",
+    _whole_run(
+        "coauthor-physics",
+        "Coauthor-Physics, 20 labeled per class: train, predict and explain every node, exact inference",
+        "coauthor-physics",
+        30 * 60,
+        12,
         preset="paper",
         settings=_LARGE,
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(30 * 60, 12),
-        rounds=1,
     ),
-    Case(
-        name="default-cora",
-        title="Cora with the default: train to the end, predict and explain every node",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="cora",
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(60, 4),
-        rounds=1,
+    _whole_run(
+        "default-cora", "Cora with the default: train to the end, predict and explain every node", "cora", 60, 4
     ),
-    Case(
-        name="default-photo",
-        title="Amazon-Photo with the default: train to the end, predict and explain every node",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="amazon-photo",
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(10 * 60, 4),
-        rounds=1,
+    _whole_run(
+        "default-photo",
+        "Amazon-Photo with the default: train to the end, predict and explain every node",
+        "amazon-photo",
+        10 * 60,
+        4,
     ),
-    Case(
-        name="default-hubs",
-        title="25,000 nodes, 175,000 edges, power-law degrees, with the default: train, predict and explain every node",
-        workload="benchmarks.workloads.scale:everything",
-        dataset="hubs",
-        ours="load, train, predict and explain every node, in a process of its own",
-        figures=_limits(10 * 60, 4),
-        rounds=1,
+    _whole_run(
+        "default-hubs",
+        "25,000 nodes, 175,000 edges, power-law degrees, with the default: train, predict and explain every node",
+        "hubs",
+        10 * 60,
+        4,
     ),
     Case(
         name="doubling",

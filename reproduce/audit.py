@@ -6,14 +6,13 @@ from pathlib import Path
 
 from reproduce.job import Series
 from reproduce.markdown import MISSING, measured, paragraphs, spread, table
-from reproduce.methods import DATASET_NAMES, baseline_settings, se_gnn_settings
+from reproduce.methods import DATASET_NAMES, ONE_RUN, baseline_settings, se_gnn_settings
 from reproduce.store import Result, Store
 
 TITLE = "Labels that are wrong, and who finds them"
 ELSEWHERE = True  # on docs/memory.md
 DATASETS = ("cora", "citeseer", "pubmed")
 NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
-CHANGES = ("training.portfolio=false", "encoder.members=1")  # of the default: one recipe, one encoder
 USUAL = 10
 NOT_RUN = "> Not run yet: `make reproduce-audit SEEDS=10`."
 ABOUT = """\
@@ -43,7 +42,7 @@ ACCURACIES = {
 def with_noise(dataset: str, noise: str) -> Series:
     """A data set with some of its labels flipped."""
     settings = {
-        "se-gnn": se_gnn_settings(dataset, "best", CHANGES),
+        "se-gnn": se_gnn_settings(dataset, "best", ONE_RUN),
         "gcn": baseline_settings(dataset, "gcn"),
     }
     return Series(kind="audit", dataset=dataset, method="se-gnn", noise=noise, settings=settings)

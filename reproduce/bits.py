@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from reproduce.json_lines import append_row, read_rows
+
 DATASETS = ("digits", "ba-shapes", "syn-cora")  # the last is made from Cora
 PRESETS = ("paper", "authors", "best")
 THREADS = (1, 2, 4)
@@ -160,9 +162,10 @@ def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: i
 
 def render() -> str:
     """What the last comparison found."""
-    if not ROWS.is_file():
+    rows = read_rows(ROWS)
+    if not rows:
         return "> Not run yet: `python -m reproduce.bits --runs 200`."
-    row = json.loads(ROWS.read_text(encoding="utf-8").splitlines()[-1])
+    row = rows[-1]
     machine = row["machine"]
     return (
         f"{row['runs']} trainings of {row['cases']} cases (the embedded data sets, every preset, several seeds; "
@@ -215,8 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine": describe_machine(),
     }
     print(json.dumps(row))
-    with args.out.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    append_row(args.out, row)
     return int(differing > 0)
 
 

@@ -27,6 +27,7 @@ NAMES = {
     "se-gnn-best": "SE-GNN, preset best",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
+ONE_RUN = ("training.portfolio=false", "encoder.members=1")  # changes of the default: one recipe, one encoder
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
 
 DATASET_NAMES = {

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from reproduce.job import Series
 from reproduce.markdown import NOT_APPLICABLE, paragraphs, spread, table
-from reproduce.methods import se_gnn_settings
+from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "What to label next: accuracy by the number of labels, suggested or drawn"
 ELSEWHERE = True  # on docs/suggest.md
 DATASET = "cora"
 CHOICES = {"suggested": "suggested", "random": "drawn at random"}
-CHANGES = ("training.portfolio=false", "encoder.members=1")  # of the default: one recipe, one encoder
 LABELS = (7, 14, 28, 42, 56, 70, 105, 140)  # one per class at first, 140 as in the public split
 MORE = (210, 280)  # that drawn ones may need
 ABOUT = """\
@@ -26,7 +25,7 @@ and beyond where they are drawn. Full split: the 20 labeled nodes per class that
 def chosen_by(choice: str) -> Series:
     """Labels that come by one way of choosing; ``full`` is the public split."""
     labels = [*LABELS, *MORE] if choice == "random" else list(LABELS)
-    settings = {"config": se_gnn_settings(DATASET, "best", CHANGES), "labels": labels, "choice": choice}
+    settings = {"config": se_gnn_settings(DATASET, "best", ONE_RUN), "labels": labels, "choice": choice}
     return Series(kind="suggest", dataset=DATASET, method="se-gnn", variant=choice, settings=settings)
 
 

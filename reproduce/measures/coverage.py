@@ -57,11 +57,8 @@ def scores_of(probabilities: Scores, graph: AttributedGraph, seed: int) -> dict[
 
 def cut(scores: Scores, graph: AttributedGraph, coverage: float, method: str) -> dict[str, float]:
     """Coverage and mean size on the test nodes."""
-    held = graph.calibration
-    threshold = quantile(scores[held, graph.labels[held]], coverage)
-    members = scores[graph.test] <= threshold
-    covered = members[np.arange(len(members)), graph.labels[graph.test]]
-    return {f"{method}_coverage": float(covered.mean()), f"{method}_size": float(members.sum(axis=1).mean())}
+    covered, size = _covered(scores, graph.labels, graph.calibration, graph.test, coverage)
+    return {f"{method}_coverage": covered, f"{method}_size": size}
 
 
 def redrawn(
@@ -69,15 +66,20 @@ def redrawn(
 ) -> dict[str, float]:
     """Mean coverage and size over draws of the calibration nodes, from the scores of all that nothing looked at."""
     generator, labels = np.random.default_rng([seed, 11]), graph.labels[_unseen(graph)]
-    own = scores[np.arange(len(labels)), labels]
-    covered, sizes = [], []
+    found = []
     for _ in range(settings["draws"]):
-        order = generator.permutation(len(labels))
-        held, asked = order[: len(graph.calibration)], order[len(graph.calibration) :]
-        threshold = quantile(own[held], settings["coverage"])
-        covered.append((own[asked] <= threshold).mean())
-        sizes.append((scores[asked] <= threshold).sum(axis=1).mean())
-    return {f"{method}_redrawn_coverage": float(np.mean(covered)), f"{method}_redrawn_size": float(np.mean(sizes))}
+        held, asked = np.split(generator.permutation(len(labels)), [len(graph.calibration)])
+        found.append(_covered(scores, labels, held, asked, settings["coverage"]))
+    covered, size = np.mean(found, axis=0).tolist()
+    return {f"{method}_redrawn_coverage": covered, f"{method}_redrawn_size": size}
+
+
+def _covered(scores: Scores, labels: IntArray, held: IntArray, asked: IntArray, coverage: float) -> tuple[float, float]:
+    """Coverage and mean size of the sets of the nodes that are asked, calibrated on those that are held."""
+    threshold = quantile(scores[held, labels[held]], coverage)
+    members = scores[asked] <= threshold
+    right = members[np.arange(len(asked)), labels[asked]]
+    return float(right.mean()), float(members.sum(axis=1).mean())
 
 
 def _unseen(graph: AttributedGraph) -> IntArray:

@@ -21,6 +21,7 @@ from se_gnn.graph.sparse import SparseMatrix
 
 PIECES = 8
 TAIL = 0.005  # share of the nodes at each end of a column that lie beyond its pieces
+SPARSE = "attribute_scaling = pieces is for numbers in columns, got sparse attributes: use unit"
 
 
 class Pieces(nn.Module):
@@ -45,7 +46,7 @@ class Pieces(nn.Module):
     def fit(self, features: Features) -> None:
         """Find the pieces of each column; one with a single value has none."""
         if not isinstance(features, np.ndarray):
-            raise InputError("attribute_scaling = pieces is for numbers in columns, got sparse attributes: use unit")
+            raise InputError(SPARSE)
         self.mean.zero_()
         for i in range(features.shape[1]):
             column = features[:, i].astype(np.float64)
@@ -64,7 +65,7 @@ class Pieces(nn.Module):
     def forward(self, features: Tensor | SparseMatrix) -> Tensor:
         """All columns of some nodes, [..., F] to [..., F P]."""
         if isinstance(features, SparseMatrix):
-            raise InputError("attribute_scaling = pieces is for numbers in columns, got sparse attributes: use unit")
+            raise InputError(SPARSE)
         return self.of(features).flatten(-2)
 
     def of(self, features: Tensor, columns: Tensor | None = None) -> Tensor:
