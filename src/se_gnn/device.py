@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from functools import cache
 
 import torch
 
@@ -19,3 +21,9 @@ def resolve_device(device: str) -> torch.device:
     if device != "cpu" and not present:
         raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; use cpu or auto")
     return torch.device(device)
+
+
+@cache
+def has_triton() -> bool:
+    """Whether kernels for a CUDA device can be compiled here."""
+    return importlib.util.find_spec("triton") is not None and torch.cuda.is_available()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
+from se_gnn.similarity.nearest import largest_by_keys
 
 tied = hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 40)), elements=st.integers(-2, 2).map(float))
 
@@ -19,6 +20,21 @@ def test_of_equally_similar_nodes_the_first_is_nearer(overall, data):
     found = nearest_labeled(torch.from_numpy(overall), k)
     for row, positions in zip(overall, found.tolist()):
         assert positions == sorted(range(len(row)), key=lambda i: (-row[i], i))[:k]
+
+
+@given(
+    overall=hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(1, 4), st.integers(1, 40)),
+        elements=st.sampled_from([-np.inf, -2.5, -1e-30, -0.0, 0.0, 1e-30, 1.0, 2.5, np.inf]),
+    ),
+    data=st.data(),
+)
+def test_keys_find_what_sorting_finds(overall, data):
+    k = data.draw(st.integers(1, overall.shape[1] + 1))
+    values = torch.from_numpy(overall)
+    expected = torch.sort(values, dim=1, descending=True, stable=True).indices[:, :k]
+    assert torch.equal(largest_by_keys(values, k), expected)
 
 
 @given(overall=tied, temperature=st.sampled_from([0.05, 0.5, 1.0, 10.0]), data=st.data())

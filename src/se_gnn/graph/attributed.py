@@ -320,7 +320,7 @@ class AttributedGraph:
     def neighbor_arrays(self) -> tuple[Any, Any, Any]:
         """Neighbors and edges of each node as arrays in CSR form: where a row begins, neighbors, ids of the edges."""
         adjacency = self.adjacency
-        return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data
+        return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int32, copy=False), adjacency.data
 
     @cached_property
     def _ids(self) -> dict[str, int]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import MeasureName
+from se_gnn.device import has_triton
 from se_gnn.fixed_order import linear
 from se_gnn.graph.attributed import FloatArray, IntArray
 
@@ -208,6 +209,10 @@ def measure_named(name: MeasureName) -> Measure:
 def _distances(a: Tensor, b: Tensor) -> Tensor:
     """||a_t - b_l|| of every pair, [T, L]."""
     learning = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    if a.device.type == "cuda" and a.dtype == torch.float32 and not learning and has_triton():
+        from se_gnn.similarity import distances_gpu  # only on machines with Triton
+
+        return distances_gpu.distances(a, b)
     if learning or a.device.type != "cpu" or a.dtype != torch.float32:
         return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
     ptr = np.arange(len(a) + 1) * len(b)

@@ -25,8 +25,23 @@ def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
     if few and overall.device.type == "cpu" and overall.dtype == torch.float32:
         count = min(num_nearest, overall.shape[1])
         return torch.from_numpy(_first_few(overall.detach().contiguous().numpy(), count))
+    if few and overall.device.type != "cpu" and overall.dtype == torch.float32:
+        return largest_by_keys(overall, num_nearest)
     order = torch.sort(overall, dim=1, descending=True, stable=True).indices
     return order[:, :num_nearest]
+
+
+def largest_by_keys(overall: Tensor, count: int) -> Tensor:
+    """Positions of each row's ``count`` largest, largest first, without sorting the row; of equals the first is first.
+
+    A key is one whole number, the similarity above the position: no two are equal, so that their order is one.
+    """
+    width = overall.shape[1]
+    bits = (overall + 0.0).view(torch.int32)  # -0.0 becomes 0.0
+    ascending = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
+    places = torch.arange(width - 1, -1, -1, device=overall.device)
+    keys = (ascending << 32) | places
+    return width - 1 - (keys.topk(min(count, width), dim=1).values & 0xFFFFFFFF)
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

@@ -34,7 +34,7 @@ class Rows:
         if weights is not None:
             total = weight_sums(ptr, columns, weights)
             sizes = np.where(total > 0, total, 1).astype(np.float32)[:, None]
-        arrays = (ptr.astype(kind), columns.astype(kind), sizes)
+        arrays = (ptr.astype(kind), columns.astype(kind, copy=False), sizes)
         return cls(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
 
 

@@ -5,15 +5,14 @@ Which kernel runs is decided here, by where the embeddings are. Shapes: T target
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.device import has_triton
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.in_parts import PartedWay, floor
 from se_gnn.similarity.kernels.kernel import Kernel
@@ -113,7 +112,7 @@ def structure_with_matches(
 
 def can_record(device: torch.device) -> bool:
     """Whether a comparison on a device may be part of a CUDA graph: nothing in it waits for the host."""
-    return device.type == "cuda" and _has_triton()
+    return device.type == "cuda" and has_triton()
 
 
 def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
@@ -228,13 +227,8 @@ def _kernel_for(h: Tensor) -> Kernel:
     if h.dtype == torch.float32:
         if h.device.type == "cpu":
             return CpuKernel()
-        if h.device.type == "cuda" and _has_triton():
+        if h.device.type == "cuda" and has_triton():
             from se_gnn.similarity.kernels.triton_gpu import TritonKernel  # only on machines with Triton
 
             return TritonKernel()
     return TorchKernel()
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None and torch.cuda.is_available()
