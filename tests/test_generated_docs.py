@@ -58,7 +58,13 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
 
     published = ROOT / "benchmarks" / "published"
     runs = [
-        str(published / name) for name in ("cpu-2-cores.json", "cpu-2-cores.rerun.json", "cpu-2-cores.service.json")
+        str(published / name)
+        for name in (
+            "cpu-2-cores.json",
+            "cpu-2-cores.rerun.json",
+            "cpu-2-cores.service.json",
+            "cpu-2-cores.default.json",
+        )
     ]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
     assert capsys.readouterr().out == (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

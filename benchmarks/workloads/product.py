@@ -22,7 +22,7 @@ from benchmarks.graphs import load_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels import numba_cpu
+from se_gnn.similarity.kernels import node_products, numba_cpu
 
 TRAINING_EPOCHS = 20
 AGREEMENT = 0.999  # share of the winners: sums in another order may break a tie another way
@@ -30,7 +30,7 @@ ROWS, COLUMNS = 192, 512  # of a block: the fastest of some that were tried
 
 
 class BlockedBlas:
-    """`numba_cpu.multiplied` by NumPy's BLAS: blocks of one shape, each on one thread, some at a time."""
+    """`node_products.multiplied` by NumPy's BLAS: blocks of one shape, each on one thread, some at a time."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(numba.get_num_threads())
@@ -67,7 +67,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
     trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, plan = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
     matching, vectors, blas = plan.forward.matching, h.numpy(), BlockedBlas()
-    nodes, right = np.unique(matching.query_ends), numba_cpu.packed(vectors, matching.key_nodes)
+    nodes, right = np.unique(matching.query_ends), node_products.packed(vectors, matching.key_nodes)
 
     def match() -> IntArray:
         with torch.no_grad():
@@ -91,7 +91,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
         if agreement < AGREEMENT:
             raise Disagreement(f"only {agreement:.2%} of the winners are the same")
         sides = {
-            "product": Side(lambda: numba_cpu.multiplied(vectors, nodes, right)),
+            "product": Side(lambda: node_products.multiplied(vectors, nodes, right)),
             "product by BLAS": Side(lambda: blas(vectors, nodes, right)),
             **{name: Side(call) for name, call in calls.items()},
         }

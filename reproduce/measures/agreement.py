@@ -88,8 +88,9 @@ def _ours(graph: AttributedGraph, nodes: IntArray, job: Job, seed: int, device: 
         edge_mask_type="object",
         model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"},
     )
-    x, edge_index = dense_features(graph), directed(graph.edges)
-    of_nodes = (explainer(x, edge_index, index=torch.tensor([int(node)])) for node in nodes)
+    place = trained.embeddings.device
+    x, edge_index = dense_features(graph).to(place), directed(graph.edges).to(place)
+    of_nodes = (explainer(x, edge_index, index=torch.tensor([int(node)], device=place)) for node in nodes)
     return _Found(evidence, {**_fidelity(explainer, of_nodes, top), **vote_changes(trained, nodes, top)})
 
 
@@ -115,7 +116,7 @@ def _post_hoc(graph: AttributedGraph, nodes: IntArray, job: Job, seed: int, devi
     network = baseline("gcn", **settings["network"]).fit(graph, seed=seed, device=device)
     explainer = post_hoc_explainer(job.series.method, network, seed=seed, **settings["explainer"]).fit(nodes)
     explanations = [explainer.explain(int(node)) for node in nodes]
-    masks = [one.edge_mask.detach().numpy().reshape(2, -1).mean(axis=0) for one in explanations]  # [E] each
+    masks = [one.edge_mask.detach().cpu().numpy().reshape(2, -1).mean(axis=0) for one in explanations]  # [E] each
     evidence = {"edges": [set(np.argsort(-mask, kind="stable")[:top][_positive(mask, top)].tolist()) for mask in masks]}
     return _Found(evidence, {} if seed else _fidelity(explainer.explainer, iter(explanations), top))
 

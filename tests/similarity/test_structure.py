@@ -120,6 +120,26 @@ def test_products_that_both_directions_share_change_no_bit(measure, monkeypatch)
         assert torch.equal(structure_similarity(h, plan), shared)
 
 
+@pytest.mark.parametrize("max_edges", [None, 12])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, max_edges, monkeypatch):
+    graph = random_graph(4, num_nodes=120, num_edges=240, num_labeled=20, isolated=(3, 40))
+    h = continuous(5, graph.num_nodes, 7)
+    local = [local_graphs(graph, some, 2, max_edges) for some in (np.arange(120), graph.train)]
+    plan = ComparisonPlan.build(graph.edges, *local, SimilarityConfig(measure=measure))
+    whole, made = structure_similarity(h, plan), []
+    monkeypatch.setattr(numba_cpu, "FEWEST", 1)
+    multiplied = numba_cpu.multiplied
+    monkeypatch.setattr(numba_cpu, "multiplied", lambda *given: made.append(given) or multiplied(*given))
+    for size in (1 << 13, 1 << 14, 1 << 15):
+        for name in ("GRAM_BYTES", "HELD_BYTES"):
+            monkeypatch.setattr(numba_cpu, name, size)
+        made.clear()
+        assert torch.equal(structure_similarity(h, plan), whole)
+        assert len(made) > 1
+        assert len({len(nodes) for _, nodes, _ in made}) == 1  # all nodes every time: no product is formed twice
+
+
 @settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, budget=st.integers(1, 400), measure=measures, directions=directions)
 def test_no_chunk_size_changes_a_bit_of_a_small_graph(graph, seed, budget, measure, directions):

@@ -101,18 +101,18 @@ class LocalGraphs:
 
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
-        ptr, edge_ids = _rows(self.ptr, self.edge_ids, positions)
+        ptr, edge_ids = csr_rows(self.ptr, self.edge_ids, positions)
         cover = self.cover
         if cover is not None:
-            rows = (_rows(cover.inner_ptr, cover.inner, positions), _rows(cover.rim_ptr, cover.rim, positions))
+            rows = (csr_rows(cover.inner_ptr, cover.inner, positions), csr_rows(cover.rim_ptr, cover.rim, positions))
             cover = Cover(*rows[0], *rows[1])
         left_out = None if self.left_out is None else self.left_out[positions]
-        parts = None if self.parts is None else _rows(self.ptr, self.parts, positions)[1]
+        parts = None if self.parts is None else csr_rows(self.ptr, self.parts, positions)[1]
         return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover, left_out, parts)
 
 
-def _rows(ptr: IntArray, values: Int32Array, positions: IntArray) -> tuple[IntArray, Int32Array]:
-    """Some rows of a CSR matrix."""
+def csr_rows(ptr: IntArray, values: Int32Array, positions: IntArray | Int32Array) -> tuple[IntArray, Int32Array]:
+    """Some rows of a CSR matrix: where each begins, and their values."""
     sizes = np.diff(ptr)[positions]
     selected = np.concatenate([[0], np.cumsum(sizes)])
     return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]

@@ -89,7 +89,8 @@ def test_the_memory_of_comparisons_is_bounded(two_models):
 def test_kernels_let_other_threads_work():
     """Without it the server would not even answer that it is alive while a hub is explained."""
     from se_gnn.graph.local import _local_edges
-    from se_gnn.similarity.kernels.numba_cpu import _multiply, _to_distances, segment_argmax
+    from se_gnn.similarity.kernels.node_products import _multiply
+    from se_gnn.similarity.kernels.numba_cpu import _to_distances, segment_argmax
     from se_gnn.similarity.nearest import _first_few
 
     for kernel in (_local_edges, _multiply, segment_argmax, _to_distances, _first_few):

@@ -12,7 +12,8 @@ runs in a fixed order, so that neither the block size nor the number of threads 
 
 from __future__ import annotations
 
-import threading
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,15 +30,22 @@ from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.lanes import (
     COLUMNS,
     LANES,
-    ROWS,
     WIDTH,
     argmax_lanes,
     argmax_rows,
     edges_to_lanes,
-    product_tile,
     transpose_tile,
 )
 from se_gnn.similarity.kernels.mean import RunningSums
+from se_gnn.similarity.kernels.node_products import (
+    GRAM_BYTES,
+    ROOM,
+    NodeProducts,
+    exchange,
+    multiplied,
+    packed,
+    take_queries,
+)
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.kernels.rounding import CANCELED, CLOSE, SURE, center
@@ -45,10 +53,8 @@ from se_gnn.similarity.measure import EPS, Measure
 from se_gnn.similarity.memory import items_within
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
-GRAM_BYTES = 1 << 25  # products of nodes held at a time: what the third-level cache keeps
 HELD_BYTES = 1 << 29  # the same where memory allows: to read them from there is less work than to form them again
-WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns
-ROW_GROUP = 32 * ROWS  # rows of a product that one thread takes at a time
+FEWEST = 16  # local graphs at a time so that their products can be held; fewer would cost more than they save
 
 
 class CpuKernel(Kernel):
@@ -73,12 +79,35 @@ class CpuKernel(Kernel):
         shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
         there, back = (None, None) if shared is None else shared
         held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
-        way_there = _streamed(Matcher(vectors, forward.matching, there, held), forward, budget)
-        way_back = None
-        if backward is not None:
-            way_back = _streamed(Matcher(vectors, backward.matching, back, held), backward, budget)
-        _ROOM.give_back()
-        return way_there, way_back
+        means = [
+            None if way is None else _in_blocks(vectors, way, products, held, budget)
+            for way, products in ((forward, there), (backward, back))
+        ]
+        ROOM.give_back()
+        assert means[0] is not None
+        return means[0], means[1]
+
+
+def _in_blocks(vectors: Vectors, way: OneWay, products: NodeProducts | None, held: int, budget: int) -> Tensor:
+    """P M, [T, L], so many local graphs at a time that the products of all nodes with theirs can be held.
+
+    So each product is formed once, and the work grows as the graph does.
+    """
+    plan = way.matching
+    if products is not None or not plan.num_queries or not len(plan.key_ids):
+        return _streamed(Matcher(vectors, plan, products, held), way, budget)
+    nodes, ends = take_queries(plan.query_ends, len(vectors.moved), len(vectors.moved) + 2 * LANES, 0)
+    count = math.ceil(4 * len(nodes) * len(plan.key_nodes) / held)  # blocks
+    if count > max(1, plan.num_local // FEWEST):
+        return _streamed(Matcher(vectors, plan, None, held), way, budget)
+    way.rows(torch.device("cpu"))  # so that the blocks share it
+    cuts = np.linspace(0, plan.num_local, count + 1).astype(int).tolist()
+    means = []
+    for low, high in itertools.pairwise(cuts):
+        part = way if count == 1 else way.answering(low, high, compact=True)
+        gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.matching.key_nodes))
+        means.append(_streamed(Matcher(vectors, part.matching, NodeProducts(gram, ends), held), part, budget))
+    return torch.cat(means, dim=1) if count > 1 else means[0]
 
 
 def _streamed(matcher: Matcher, way: OneWay, budget: int) -> Tensor:
@@ -107,42 +136,7 @@ class Vectors:
         return cls(vectors, vectors if measure.unit else vectors - center(h.detach()).numpy(), measure)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _NodeProducts:
-    """Products of the ends of queries with the ends of keys: all that scores are made of.
-
-    Shapes:
-        - **gram:** :math:`(U, P)` or more, **ends:** :math:`(Q, 2)` rows of ``gram``
-    """
-
-    gram: FloatArray
-    ends: Int32Array
-
-
-class _Room(threading.local):
-    """Memory for products, kept between calls of a thread: to be given fresh memory costs as much as to fill it."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, FloatArray] = {}
-
-    def take(self, name: str, rows: int, columns: int) -> FloatArray:
-        """An uninitialized array, [rows, columns]; the last one of that name is no longer valid."""
-        held = self.kept.get(name)
-        if held is None or len(held) < rows * columns:
-            held = self.kept[name] = np.empty(rows * columns, np.float32)
-        return held[: rows * columns].reshape(rows, columns)
-
-    def give_back(self) -> None:
-        """Keep no more than what is quick to read."""
-        self.kept = {name: held for name, held in self.kept.items() if held.nbytes <= 2 * GRAM_BYTES}
-
-
-_ROOM = _Room()
-
-
-def _shared_products(
-    vectors: Vectors, forward: MatchPlan, back: MatchPlan
-) -> tuple[_NodeProducts, _NodeProducts] | None:
+def _shared_products(vectors: Vectors, forward: MatchPlan, back: MatchPlan) -> tuple[NodeProducts, NodeProducts] | None:
     """Products for both directions at once, where the queries of each are keys of the other; None: too large.
 
     They hold until the next products of this thread.
@@ -156,9 +150,9 @@ def _shared_products(
         keys.key_ends[np.searchsorted(keys.key_ids, queries.query_ids)]
         for queries, keys in ((forward, back), (back, forward))
     )
-    exchanged = _ROOM.take("exchanged", gram.shape[1], gram.shape[0])
-    _exchange(gram, exchanged)
-    return _NodeProducts(gram, next(ends)), _NodeProducts(exchanged, next(ends))
+    exchanged = ROOM.take("exchanged", gram.shape[1], gram.shape[0])
+    exchange(gram, exchanged)
+    return NodeProducts(gram, next(ends)), NodeProducts(exchanged, next(ends))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +180,7 @@ class Matcher:
     """Matches the queries of a plan, some at a time; what the keys alone decide is made once."""
 
     def __init__(
-        self, vectors: Vectors, plan: MatchPlan, products: _NodeProducts | None = None, held: int | None = None
+        self, vectors: Vectors, plan: MatchPlan, products: NodeProducts | None = None, held: int | None = None
     ) -> None:
         self.vectors, self.plan, self.products = vectors, plan, products
         self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
@@ -225,10 +219,10 @@ class Matcher:
             listed = (rows.ptr, rows.first, rows.listed)
             _to_distances(self.vectors.h, *ends, plan.ptr, plan.members, *listed, squares, *limits, winners, best)
 
-    def _products(self, low: int, high: int) -> Iterator[tuple[slice, _NodeProducts]]:
+    def _products(self, low: int, high: int) -> Iterator[tuple[slice, NodeProducts]]:
         """Products for some of the queries at a time, with where they stand."""
         if self.products is not None:
-            yield slice(None), _NodeProducts(self.products.gram, self.products.ends[low:high])
+            yield slice(None), NodeProducts(self.products.gram, self.products.ends[low:high])
             return
         moved, start = self.vectors.moved, low
         if self.right is None:
@@ -236,70 +230,10 @@ class Matcher:
         most_nodes = self.held // (4 * COLUMNS * len(self.right))
         while low < high:
             least = 4 * LANES * numba.get_num_threads()
-            nodes, ends = _take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
+            nodes, ends = take_queries(self.plan.query_ends[low:high], len(moved), most_nodes, least)
             part = slice(low - start, low - start + len(ends))
-            yield part, _NodeProducts(multiplied(moved, nodes, self.right), ends)
+            yield part, NodeProducts(multiplied(moved, nodes, self.right), ends)
             low += len(ends)
-
-
-@numba.njit(cache=True, nogil=True)
-def _take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: int) -> tuple[IntArray, Int32Array]:
-    """Distinct ends of the first queries, and the places of their ends: ``least`` queries, or until there are many."""
-    place = np.full(num_nodes, -1, np.int32)
-    nodes = np.empty(min(num_nodes, 2 * len(query_ends)), np.int64)
-    ends = np.empty(query_ends.shape, np.int32)
-    count = 0
-    for q in range(len(query_ends)):
-        if q >= least and q % LANES == 0 and count + 2 * LANES > most_nodes:
-            return nodes[:count], ends[:q]
-        for side in range(2):
-            node = query_ends[q, side]
-            if place[node] < 0:
-                place[node] = count
-                nodes[count] = node
-                count += 1
-            ends[q, side] = place[node]
-    return nodes[:count], ends
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def packed(h: FloatArray, nodes: IntArray) -> FloatArray:
-    """Vectors of some nodes, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
-    depth = h.shape[1]
-    right = np.zeros(((len(nodes) + COLUMNS - 1) // COLUMNS, depth, COLUMNS), np.float32)
-    for block in numba.prange(len(right)):
-        for i in range(block * COLUMNS, min((block + 1) * COLUMNS, len(nodes))):
-            for d in range(depth):
-                right[block, d, i - block * COLUMNS] = h[nodes[i], d]
-    return right
-
-
-def multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
-    """Products of some nodes with those in ``right``, [U, P]; zeros where nodes end."""
-    gram = _ROOM.take("gram", len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
-    _multiply(h, nodes, right, gram)
-    return gram
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArray) -> None:
-    left = np.zeros((len(gram), h.shape[1]), np.float32)
-    for i in numba.prange(len(nodes)):
-        for d in range(h.shape[1]):
-            left[i, d] = h[nodes[i], d]
-    groups = (len(gram) + ROW_GROUP - 1) // ROW_GROUP
-    for task in numba.prange(groups * len(right)):
-        block, low = task % len(right), task // len(right) * ROW_GROUP
-        for row in range(low, min(low + ROW_GROUP, len(gram)), ROWS):
-            product_tile(left, row, right, block, gram)  # type: ignore[call-arg]
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _exchange(gram: FloatArray, out: FloatArray) -> None:
-    """Rows and columns exchanged."""
-    for column in numba.prange(gram.shape[1] // WIDTH):
-        for row in range(0, len(gram), WIDTH):
-            transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)  # type: ignore[call-arg]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive

@@ -72,9 +72,10 @@ class OneWay:
             None if weights is None else weights[queries],
         )
 
-    def answering(self, low: int, high: int) -> OneWay:
-        """With the nodes that answer from ``low`` to ``high`` alone."""
-        part = OneWay(self.matching.block(low, high), self.ptr, self.columns, self.answer_sizes[low:high], self.weights)
+    def answering(self, low: int, high: int, *, compact: bool = False) -> OneWay:
+        """With the nodes that answer from ``low`` to ``high`` alone; ``compact``: with no other keys than theirs."""
+        matching = self.matching.alone(low, high) if compact else self.matching.block(low, high)
+        part = OneWay(matching, self.ptr, self.columns, self.answer_sizes[low:high], self.weights)
         part._rows.update(self._rows)
         return part
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph.attributed import Int32Array, IntArray
-from se_gnn.graph.local import LocalGraphs
+from se_gnn.graph.local import LocalGraphs, csr_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,15 @@ class KeyCover:
         """The local graphs ``low`` to ``high`` alone."""
         rows = slice(low, high + 1)
         return dataclasses.replace(self, hub_ptr=self.hub_ptr[rows], other_ptr=self.other_ptr[rows])
+
+    def alone(self, low: int, high: int, place: Int32Array) -> KeyCover:
+        """The same, with the keys and hubs that these local graphs have; ``place``: where each key stands then."""
+        rows = np.arange(low, high)
+        hub_ptr, hubs = csr_rows(self.hub_ptr, self.hubs, rows)
+        used, hub_places = np.unique(hubs, return_inverse=True)
+        at_hub_ptr, at_hub = csr_rows(self.at_hub_ptr, self.at_hub, used)
+        other_ptr, others = csr_rows(self.other_ptr, self.others, rows)
+        return KeyCover(at_hub_ptr, place[at_hub], hub_ptr, hub_places.astype(np.int32), other_ptr, place[others])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -144,6 +153,23 @@ class MatchPlan:
         for device, index in self._devices.items():
             part._devices[device] = dataclasses.replace(index, ptr=index.ptr[low : high + 1])
         return part
+
+    def alone(self, low: int, high: int) -> MatchPlan:
+        """As :meth:`block`, with no other keys than those of these local graphs, and nothing on a device."""
+        ptr, members = csr_rows(self.ptr, self.members, np.arange(low, high))
+        kept = np.unique(members)
+        place = np.full(len(self.key_ids), -1, np.int32)
+        place[kept] = np.arange(len(kept), dtype=np.int32)
+        nodes, ends = np.unique(self.key_ends[kept], return_inverse=True)
+        return dataclasses.replace(
+            self,
+            key_ids=self.key_ids[kept],
+            key_ends=ends.reshape(-1, 2).astype(np.int32),
+            key_nodes=self.key_nodes[nodes],
+            ptr=ptr,
+            members=place[members],
+            cover=self.cover.alone(low, high, place),
+        )
 
     def of_queries(self, positions: IntArray) -> MatchPlan:
         """The queries at some positions alone; what is on a device stays there."""
