@@ -14,6 +14,7 @@ from reproduce.search_baselines import GRIDS
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
 from se_gnn.baselines import tuned
+from se_gnn.recipes import RECIPES
 
 TITLE = "The default preset, beside tuned networks"
 DATASETS = {
@@ -36,7 +37,8 @@ ABOUT = f"""\
 One preset, `best`, for all graphs; no setting depends on the name of a graph. The networks beside it have the settings
 that validation nodes chose: in the searches of `reproduce/searches/` where there is one for that graph, else, seed by
 seed, among the small grids of `reproduce/baseline_grids.toml`. `tune` has the settings of the best of {TRIALS} trials
-of `se-gnn tune` on the validation nodes, seed by seed. The test nodes are looked at once."""
+of `se-gnn tune` on the validation nodes, seed by seed; the first trials are the recipes of `best` as they are. The
+test nodes are looked at once."""
 COST_NOTE = """\
 Structure share: how much of the similarity of a labeled neighbor is structure, weighted by the votes. Calibration
 error: the mean gap between the probability of a prediction and how often such predictions are right, in ten bins.
@@ -47,7 +49,7 @@ process, or of the GPU where one was used."""
 def on_graph(dataset: str, method: str) -> Series:
     """A method on a graph."""
     if method == "tune":
-        searched = {"config": se_gnn_settings(dataset, "best"), "trials": TRIALS}
+        searched = {"config": se_gnn_settings(dataset, "best"), "trials": TRIALS, "first": list(RECIPES)}
         return Series(kind="default", dataset=dataset, method="se-gnn", variant="tune", settings=searched)
     if method == "se-gnn":
         settings = se_gnn_settings(dataset, "best")

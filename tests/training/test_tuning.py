@@ -8,7 +8,8 @@ import torch
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.training.tuning import ABOUT, BEST, SPACE, TRIALS, Tuning, parse_budget
+from se_gnn.recipes import RECIPES
+from se_gnn.training.tuning import ABOUT, BEST, SPACE, TRIALS, Trial, Tuning, parse_budget
 from strategies import random_graph
 
 pytest.importorskip("optuna")
@@ -24,13 +25,49 @@ def test_best_settings_are_those_of_the_best_trial_and_load_as_a_config(tmp_path
     tuning = search(tmp_path)
     ranking = tuning.run(600, max_trials=3)
     assert len(ranking) == 3
-    assert ranking[0].value == max(trial.value for trial in tuning.trials)
+    assert ranking[0] == tuning.best()
     config = Config.from_toml(tmp_path / BEST)
     assert config.training.learning_rate == ranking[0].settings["learning_rate"]
     assert not config.training.portfolio
     assert config.training.choose_vote
     assert config.encoder.members == 5
     assert (tmp_path / BEST).read_text().startswith("# settings of trial")
+
+
+def test_the_first_trials_are_the_recipes_as_they_are_and_run_to_the_end(tmp_path):
+    tuning = search(tmp_path)
+    tuning.run(600, max_trials=2)
+    search(tmp_path).run(600, max_trials=len(RECIPES))  # interrupted in between
+    trials = search(tmp_path).trials
+    assert [trial.settings["recipe"] for trial in trials] == list(RECIPES)
+    for trial, recipe in zip(trials, tuning.recipes.values()):
+        tried = tuning._config(trial.settings)
+        assert tried == recipe.with_settings(portfolio=False, choose_vote=False, num_nearest=12)
+        assert (trial.ended, trial.epochs) == (False, 3)
+
+
+@pytest.mark.parametrize(
+    ("figures", "best"),
+    [
+        ([0.80, 0.81, 0.79], 0),  # not better by half a standard error
+        ([0.80, 0.95, 0.96], 1),
+        ([0.80, 1.0, 1.0], 2),  # both always right: the lower loss
+    ],
+)
+def test_a_later_trial_must_be_clearly_better(tmp_path, figures, best):
+    tuning = search(tmp_path)
+    tuning.trials = [Trial(i, {}, value, 1 - i / 10, 3, False, 1.0) for i, value in enumerate(figures)]
+    assert tuning.best().number == best
+    assert tuning.ranking()[0].number == best
+
+
+def test_what_the_user_set_holds_in_every_trial(tmp_path):
+    tuning = search(tmp_path, base=BASE.with_settings(learning_rate=0.5, teleport=0.33))
+    trials = tuning.run(600, max_trials=len(RECIPES) + 2)
+    for trial in trials:
+        assert "learning_rate" not in trial.settings
+        config = tuning._config(trial.settings)
+        assert (config.training.learning_rate, config.encoder.teleport) == (0.5, 0.33)
 
 
 def test_interrupted_search_goes_on_with_what_it_knew(tmp_path):

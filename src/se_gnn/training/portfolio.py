@@ -17,16 +17,20 @@ LARGE = 100_000_000  # products of an epoch's forward pass above which a committ
 MEMBERS_OF_LARGE = 3
 
 
-class Run(Protocol):
+class Judged(Protocol):
+    """What validation nodes have judged."""
+
+    @property
+    def standing(self) -> tuple[float, float]:
+        """Of the best epoch on validation nodes: the figure that decides, and minus the loss."""
+
+
+class Run(Judged, Protocol):
     """A training run that has ended."""
 
     @property
     def name(self) -> str:
         """Of its recipe."""
-
-    @property
-    def standing(self) -> tuple[float, float]:
-        """Of its best epoch on validation nodes: the figure that decides, and minus the loss."""
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -37,7 +41,7 @@ class Run(Protocol):
         """Its number."""
 
 
-SomeRun = TypeVar("SomeRun", bound=Run)
+SomeRun = TypeVar("SomeRun", bound=Judged)
 
 
 def portfolio(config: Config, recipes: Mapping[str, Settings] = RECIPES) -> dict[str, Config]:

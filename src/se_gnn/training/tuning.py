@@ -1,14 +1,16 @@
 """A search for settings on validation nodes: Optuna proposes, successive halving ends what does not keep up.
 
 A trial is one training run; what is found out about it is a line of `trials.jsonl`, so that a search that was
-interrupted goes on with all it knew. Test nodes are not looked at: training never does.
+interrupted goes on with all it knew. The first trials are the recipes of `best` as they are, and a later one must beat
+the best so far as a recipe must in the portfolio: what is found is the default, or better on the validation nodes. Test
+nodes are not looked at: training never does.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,9 @@ from se_gnn.files import (
 )
 from se_gnn.graph import AttributedGraph
 from se_gnn.optional import require
-from se_gnn.recipes import FOR_COLUMNS, RECIPES
 from se_gnn.training.checkpoint import fingerprint
 from se_gnn.training.offered import offered_recipes
-from se_gnn.training.portfolio import portfolio
+from se_gnn.training.portfolio import chosen_recipe, portfolio
 from se_gnn.training.trainer import TrainingRun
 
 TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"
@@ -64,9 +65,15 @@ class Trial:
     number: int
     settings: dict[str, Any]  # `recipe` and settings by their own names
     value: float  # by `training.best_by`, higher is better
+    loss: float  # on the validation nodes
     epochs: int
     ended: bool  # successive halving ended it
     seconds: float
+
+    @property
+    def standing(self) -> tuple[float, float]:
+        """What it is judged by: the figure that decides, and minus the loss."""
+        return self.value, -self.loss
 
 
 def parse_budget(text: str) -> float:
@@ -92,9 +99,8 @@ class Tuning:
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
         self.graph, self.base, self.folder, self.seed, self.device = graph, base, folder, seed, device
         recipes = offered_recipes(graph)
-        self.recipes, self.space = portfolio(base, recipes), dict(SPACE)
-        if recipes.keys() & FOR_COLUMNS.keys():
-            self.space["attribute_scaling"] = ["raw", "unit", "pieces"]
+        self.recipes = portfolio(base, recipes)
+        self.space = _space(base, self.recipes)
         self.study = self._study()
         self.trials = self._recalled()
 
@@ -114,17 +120,23 @@ class Tuning:
                 say(trial)
         return self.ranking()
 
+    def best(self) -> Trial:
+        """The trial that no later one beats by half a standard error; of those always right that of the lowest loss."""
+        return chosen_recipe(self.trials, self.base.training.best_by, len(self.graph.val))
+
     def ranking(self) -> list[Trial]:
-        """All trials, the best first; of equals the earlier."""
-        return sorted(self.trials, key=lambda trial: (-trial.value, trial.number))
+        """All trials: the one that is taken, then the others by their figure; of equals the earlier."""
+        best = self.best()
+        return sorted(self.trials, key=lambda trial: (trial is not best, -trial.value, trial.number))
 
     def best_config(self) -> Config:
         """The settings of the best trial as a preset of their own: no portfolio, the committee and vote of `best`."""
-        best = self.ranking()[0]
+        best = self.best()
         found = self._config(best.settings).with_settings(choose_vote=True)
         figure = self.base.training.best_by.replace("_", " ")
-        tried = f"the best {figure} on validation nodes ({best.value:.4f}) of {len(self.trials)} trials"
-        why = f"settings of trial {best.number}: {tried}"
+        own = "the recipe as it is, " if best.number < len(self.recipes) else ""
+        tried = f"{own}{figure} {best.value:.4f} on validation nodes, which no later of {len(self.trials)} trials beats"
+        why = f"settings of trial {best.number}: {tried} by half a standard error"
         return found.updated({"why": [why]})
 
     def _config(self, settings: Mapping[str, Any]) -> Config:
@@ -135,6 +147,10 @@ class Tuning:
 
     def _try(self, deadline: float) -> Trial | None:
         """One training run; None where the time was used up before it said anything."""
+        of_recipe = len(self.trials) < len(self.recipes)
+        if of_recipe:
+            name, recipe = list(self.recipes.items())[len(self.trials)]
+            self.study.enqueue_trial({"recipe": name, **_values(recipe, self.space)})
         asked = self.study.ask()
         settings = {"recipe": asked.suggest_categorical("recipe", list(self.recipes))}
         for name, values in self.space.items():
@@ -148,13 +164,15 @@ class Tuning:
         while not run.finished and not ended:
             run.step()
             asked.report(run.standing(run.best_epoch)[0], run.epoch)
-            ended = asked.should_prune() or (time.monotonic() > deadline and run.epoch >= FIRST_LOOK)
+            ended = asked.should_prune() and not of_recipe
+            ended = ended or (time.monotonic() > deadline and run.epoch >= FIRST_LOOK)
             if time.monotonic() > deadline and run.epoch < FIRST_LOOK and self.trials:
                 return None
-        value = run.standing(run.best_epoch)[0]
+        value, minus_loss = run.standing(run.best_epoch)
         state = self.optuna.trial.TrialState
         self.study.tell(asked, value, state=state.COMPLETE)
-        return Trial(len(self.trials), settings, value, run.epoch, ended, round(time.monotonic() - start, 2))
+        seconds = round(time.monotonic() - start, 2)
+        return Trial(len(self.trials), settings, value, -minus_loss, run.epoch, ended, seconds)
 
     def _study(self) -> Any:
         optuna = self.optuna
@@ -176,7 +194,7 @@ class Tuning:
         else:
             replace_file(about, json_bytes({"fingerprint": digest}))
         path = self.folder / TRIALS
-        trials = [_trial(row, path) for row in read_json_lines(path)] if path.exists() else []
+        trials = [self._trial(row, path) for row in read_json_lines(path)] if path.exists() else []
         choices = self.optuna.distributions
         space: dict[str, Any] = {"recipe": choices.CategoricalDistribution(list(self.recipes))}
         for name, values in self.space.items():
@@ -190,18 +208,34 @@ class Tuning:
             )
         return trials
 
+    def _trial(self, row: Mapping[str, Any], path: Path) -> Trial:
+        try:
+            trial = Trial(**row)
+            known = trial.settings.keys() == {"recipe", *self.space} and trial.settings["recipe"] in self.recipes
+        except (TypeError, AttributeError) as error:
+            raise InputError(f"{path} is damaged, or of another version: a line is not a trial") from error
+        if not known:
+            raise InputError(f"{path} holds trials of another version: name another folder")
+        return trial
+
 
 def vars_of(trial: Trial) -> dict[str, Any]:
     """A trial as plain values."""
     return {name: getattr(trial, name) for name in Trial.__slots__}
 
 
-def _trial(row: Mapping[str, Any], path: Path) -> Trial:
-    try:
-        trial = Trial(**row)
-        known = trial.settings.keys() == {"recipe", *SPACE} and trial.settings["recipe"] in {**RECIPES, **FOR_COLUMNS}
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged: a line is not a trial") from error
-    if not known:
-        raise InputError(f"{path} holds trials of another version: name another folder")
-    return trial
+def _space(base: Config, recipes: Mapping[str, Config]) -> dict[str, tuple[float, float] | list[Any]]:
+    """What is searched: all that the user did not set, and the values of the recipes among the choices."""
+    given, usual = (_values(config, SPACE) for config in (base, Config.preset("best")))
+    space: dict[str, tuple[float, float] | list[Any]] = {}
+    for name, values in SPACE.items():
+        if given[name] == usual[name]:
+            own = [_values(recipe, SPACE)[name] for recipe in recipes.values()]
+            more = list(dict.fromkeys(value for value in own if value not in values))
+            space[name] = [*values, *more] if isinstance(values, list) else values
+    return space
+
+
+def _values(config: Config, names: Iterable[str]) -> dict[str, Any]:
+    """Some settings by their own names."""
+    return {name: getattr(getattr(config, SECTION_OF[name]), name) for name in names}

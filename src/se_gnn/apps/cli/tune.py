@@ -58,7 +58,7 @@ def tune(
 
     def show(trial: Trial) -> None:
         if not quiet:
-            best = search.ranking()[0]
+            best = search.best()
             ended = ", ended early" if trial.ended else ""
             say(
                 f"trial {trial.number}: {trial.settings['recipe']}, {by} {trial.value:.4f} after {trial.epochs} epochs"
@@ -73,7 +73,8 @@ def tune(
         raise typer.Exit(130) from interrupt
     _draw(search.trials, by, out)
     if not quiet:
-        names = ("recipe", "learning_rate", "weight_decay", "attribute_dropout", "temperature")
+        shown = ("recipe", "learning_rate", "weight_decay", "attribute_dropout", "temperature")
+        names = [name for name in shown if name in ranking[0].settings]  # what the user set is not searched
         rows = [
             [str(t.number), f"{t.value:.4f}", str(t.epochs), *(str(t.settings[name]) for name in names)]
             for t in ranking[:SHOWN]
