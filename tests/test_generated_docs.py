@@ -64,6 +64,7 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
             "cpu-2-cores.rerun.json",
             "cpu-2-cores.service.json",
             "cpu-2-cores.default.json",
+            "cpu-2-cores.latest.json",
         )
     ]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
