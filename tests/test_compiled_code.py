@@ -95,17 +95,17 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph, local_graphs
 graph = AttributedGraph.build(features=np.eye(4), edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 1, 0, 1])
-local_graphs(graph, np.arange(4), 2)
+local_graphs(graph, np.arange(4), 2, max_edges=3)
 child = os.fork()
 if child == 0:
     try:
-        local_graphs(graph, np.arange(4), 2)
+        local_graphs(graph, np.arange(4), 2, max_edges=3)
     except InputError as error:
         print(error, flush=True)
         os._exit(7)
     os._exit(0)
 status = os.waitpid(child, 0)[1]
-local_graphs(graph, np.arange(4), 2)  # the parent goes on
+local_graphs(graph, np.arange(4), 2, max_edges=3)  # the parent goes on
 sys.exit(os.waitstatus_to_exitcode(status))
 """
     with warnings.catch_warnings(action="ignore"):
