@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
+import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -18,12 +22,32 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 from se_gnn.shards import verify_shards
+from se_gnn.training import trainer
 
 QUICK = (
     "--preset", "authors", "--set", "training.epochs=2", "--set", "encoder.hidden_size=4",
     "--set", "similarity.num_nearest=3", "-q",
 )  # fmt: skip
 ROLES = ("--id", "name", "--label", "class")
+
+
+@contextmanager
+def quick_and_often() -> Iterator[None]:
+    """An attack chooses without computing, and everything is written down as soon as it is known.
+
+    Every process that runs a scenario is in it: operations are counted in one and killed in another.
+    """
+
+    def known_classes(graph, *_, **__):
+        return torch.tensor(graph.labels)
+
+    metattack = importlib.import_module("se_gnn.attack.metattack")  # a function has the name, too
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metattack._Attack, "choose", lambda self, flips: (0, 1 + 2 * (len(flips) + self.seed)))
+        patch.setattr(importlib.import_module("se_gnn.attack.surrogate"), "guess_classes", known_classes)
+        patch.setattr(metattack, "SECONDS_BETWEEN_WRITES", -1.0)
+        patch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+        yield
 
 
 def run(*arguments: str | Path) -> Result:

@@ -79,13 +79,10 @@ class CpuKernel(Kernel):
         shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
         there, back = (None, None) if shared is None else shared
         held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
-        means = [
-            None if way is None else _in_blocks(vectors, way, products, held, budget)
-            for way, products in ((forward, there), (backward, back))
-        ]
+        way_there = _in_blocks(vectors, forward, there, held, budget)
+        way_back = None if backward is None else _in_blocks(vectors, backward, back, held, budget)
         ROOM.give_back()
-        assert means[0] is not None
-        return means[0], means[1]
+        return way_there, way_back
 
 
 def _in_blocks(vectors: Vectors, way: OneWay, products: NodeProducts | None, held: int, budget: int) -> Tensor:
