@@ -15,11 +15,13 @@ from torch import Tensor
 
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.graph.local import LocalGraphs
-from se_gnn.similarity.kernels.bounds_cpu import BoundedSide, Bounds, Likely
+from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates, Nodes
+from se_gnn.similarity.kernels.centers import Centers
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.one_way import OneWay
+from se_gnn.similarity.kernels.pair_bounds import Edges
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
+from se_gnn.similarity.measure import EPS
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
@@ -29,12 +31,14 @@ from se_gnn.similarity.short import Directions, rounding
 BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
+FEWEST_TOGETHER = 12  # targets that are not put in order any further
 SHARE = 8  # K is at most one in so many labeled nodes
 PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
 
 # What things cost, in nanoseconds on one core; only their ratios count.
-FIRST = 12.0  # a pair of nodes, by node similarity alone
-BOUND = 0.4  # a pair of edges, by short vectors
+FIRST = 3.0  # a pair of nodes, by node similarity and centers
+BY_SHORT = 0.2  # a pair of edges, by short vectors
+BY_LONG = 1.1  # by long ones
 EXACT = 0.02  # a pair of edges of two nodes that are compared alone, per dimension
 MATCH = 0.45  # a pair of edges, where all are compared with all
 PRODUCT = 0.025  # a product of two nodes there, per dimension
@@ -83,49 +87,48 @@ class Search:
         self.vectors = Vectors.of(self.h, plan.measure)
         self.ways = [way for way in (plan.forward, plan.backward) if isinstance(way, OneWay)]  # there, and back
         self.matchers = [Matcher(self.vectors, way.matching) for way in self.ways]
-        way, matching = self.ways[0], self.ways[0].matching
+        way, matching, wrong = self.ways[0], self.ways[0].matching, rounding(h.shape[1])
         targets, labeled = (self._points(local.nodes) for local in (plan.targets, plan.labeled))
-        self.points = targets, labeled
         directions = Directions.of(labeled, unit=plan.measure.unit)
+        edges = self._edges(directions, matching.query_ends, way.ptr, way.columns)
+        keys = self._edges(directions, matching.key_node_ends, matching.ptr, matching.members)
+        asking = _nodes(directions, plan.targets.nodes, targets)
+        self.order = together(asking.long)
         self.bounds = Bounds(
-            targets=self._side(directions, targets, plan.targets, matching.query_ends, way.ptr, way.columns),
-            labeled=self._side(
-                directions, labeled, plan.labeled, matching.key_node_ends, matching.ptr, matching.members
-            ),
+            targets=asking,
+            labeled=_nodes(directions, plan.labeled.nodes, labeled),
+            edges=edges,
+            keys=keys,
+            centers=Centers.of(edges, keys, wrong, unit=plan.measure.unit),
             num_nearest=num_nearest,
             node_weight=plan.node_weight,
             unit=plan.measure.unit,
             both=plan.both,
-            rounding=rounding(h.shape[1]),
+            rounding=wrong,
         )
 
     def _points(self, nodes: IntArray) -> FloatArray:
         """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
         return self.plan.measure.points(torch.from_numpy(self.vectors.moved[nodes])).numpy()
 
-    def _side(
-        self,
-        directions: Directions,
-        points: FloatArray,
-        local: LocalGraphs,
-        ends: IntArray,
-        ptr: IntArray,
-        members: Int32Array,
-    ) -> BoundedSide:
-        """Nodes and edges made short, with how much rounding may add for each node.
+    def _edges(self, directions: Directions, ends: IntArray, ptr: IntArray, members: Int32Array) -> Edges:
+        """Edges made short, with how much rounding may add for each node.
 
-        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges. ``far``: edges
-        far from 0 are rounded before their difference is taken. Where lengths do not count, neither is needed.
+        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges; where lengths do
+        not count, a match is found by scores that are wrong by so many times what a product of unit vectors is.
+        ``far``: edges far from 0 are rounded before their difference is taken, where lengths count.
         """
         moved, h = self.vectors.moved, self.vectors.h
-        noise = far = np.zeros(len(ends), np.float32)
-        if not directions.unit:
-            _, noise = edge_squares(moved, ends)
+        made, (squares, noise) = directions.edges(moved, ends), edge_squares(moved, ends)
+        if directions.unit:
+            noise, far = np.sqrt(noise / np.maximum(squares, EPS * EPS)), np.zeros(len(ends), np.float32)
+        else:
             far = np.sqrt(np.einsum("nd,nd->n", h, h))[ends].max(axis=1, initial=0)
-        return BoundedSide(
-            ids=local.nodes,
-            node_squares=np.einsum("nd,nd->n", points, points),
-            edges=directions.edges(moved, ends),
+        return Edges(
+            short=made.short,
+            long=made.long,
+            squares=made.squares,
+            offset=made.squares * np.float32(0 if directions.unit else -0.5),
             ptr=ptr,
             members=members,
             noise=_largest(ptr, members, noise),
@@ -139,15 +142,13 @@ class Search:
         step, work, tried = max(1, num_targets // PROBES), 0.0, 0
         depth = self.h.shape[1]
         for low in range(0, num_targets, step):
-            high = min(low + IN_A_PROBE, num_targets)
-            first = self._first(low, high)
-            ptr, others, looked = self.bounds.others(low, first.products, first.least, first.looked)
-            near = first.looked.near
-            matched = (edges[low:high, None] * keys[near]).sum()
-            matched += (np.repeat(edges[low:high], np.diff(ptr)) * keys[others]).sum()
+            some = self.order[low : low + IN_A_PROBE]
+            found = self.bounds.candidates(some)
+            matched = (np.repeat(edges[some], np.diff(found.ptr)) * keys[found.positions]).sum()
             exact = EXACT * depth * len(self.ways)
-            work += FIRST * len(keys) * (high - low) + BOUND * (first.looked.work + looked) + exact * float(matched)
-            tried += high - low
+            work += FIRST * len(keys) * len(some) + BY_SHORT * found.short + BY_LONG * found.long
+            work += exact * float(matched)
+            tried += len(some)
         full = 0.0
         for way in self.ways:
             cover = way.matching.cover
@@ -161,68 +162,67 @@ class Search:
         """The K nearest of every target, nearest first, [T, K]."""
         num_targets, num_labeled = len(self.plan.targets), len(self.plan.labeled)
         step = items_within(min(self.budget, BLOCK_BYTES), 4 * num_labeled, num_targets)
-        blocks = [self._nearest(low, min(low + step, num_targets)) for low in range(0, num_targets, step)]
-        return Compared(*(torch.cat([getattr(block, name) for block in blocks]) for name in Compared.__slots__))
+        blocks = [self._nearest(self.order[low : low + step]) for low in range(0, num_targets, step)]
+        places = torch.from_numpy(np.argsort(self.order))
+        return Compared(*(torch.cat([getattr(block, name) for block in blocks])[places] for name in Compared.__slots__))
 
-    def _nearest(self, low: int, high: int) -> Compared:
-        """The same of the targets ``low`` to ``high``."""
-        first = self._first(low, high)
-        ptr, positions, _ = self.bounds.others(low, first.products, first.least, first.looked)
-        return _joined(first.likely, ptr, self.compared(low, ptr, positions), self.bounds.num_nearest)
+    def _nearest(self, some: IntArray) -> Compared:
+        """The same of some targets."""
+        found = self.bounds.candidates(some)
+        return _best(found.ptr, self.compared(some, found), self.bounds.num_nearest)
 
-    def _first(self, low: int, high: int) -> _First:
-        products = self.points[0][low:high] @ self.points[1].T  # [T, L], but for rounding
-        looked = self.bounds.likely(low, products)
-        near = looked.near.astype(np.int64)
-        found = self.compared(low, np.arange(len(near) + 1) * near.shape[1], near.reshape(-1))
-        likely = Compared(*(getattr(found, name).view(near.shape) for name in Compared.__slots__))
-        least = likely.overall.topk(self.bounds.num_nearest, dim=1).values[:, -1]
-        return _First(products, looked, likely, np.ascontiguousarray(least.numpy()))
-
-    def compared(self, low: int, ptr: IntArray, positions: IntArray) -> Compared:
-        """Each target from ``low`` on compared with the labeled nodes at ``positions[ptr[t]:ptr[t + 1]]``."""
-        plan, high = self.plan, low + len(ptr) - 1
-        owners = np.repeat(np.arange(low, high), np.diff(ptr))
-        structure = torch.from_numpy(pair_means(self.matchers[0], self.ways[0], low, ptr, positions))
+    def compared(self, some: IntArray, found: Candidates) -> Compared:
+        """Some targets compared with their candidates."""
+        plan, ptr, positions = self.plan, found.ptr, found.positions
+        owners = np.repeat(some, np.diff(ptr))
+        structure = torch.from_numpy(pair_means(self.matchers[0], self.ways[0], some, ptr, positions, found.there))
         if plan.both:
             order = np.lexsort((owners, positions))
             back_ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=len(plan.labeled)))])
-            back = np.empty(len(positions), np.float32)
-            back[order] = pair_means(self.matchers[1], self.ways[1], 0, back_ptr, owners[order])
+            back, everyone = np.empty(len(positions), np.float32), np.arange(len(plan.labeled))
+            back[order] = pair_means(
+                self.matchers[1], self.ways[1], everyone, back_ptr, owners[order], found.back[order]
+            )
             structure = (structure + torch.from_numpy(back)) / 2
         defined = (plan.targets.sizes[owners] > 0) & (plan.labeled.sizes[positions] > 0)
         structure = structure.masked_fill(torch.from_numpy(~defined), -torch.inf)
         targets, labeled = plan.nodes(self.h.device)
-        node = plan.measure.listed_pairs(rows(self.h, targets[low:high]), rows(self.h, labeled), ptr, positions)
+        node = plan.measure.listed_pairs(rows(self.h, targets[torch.from_numpy(some)]), rows(self.h, labeled), ptr, positions)
         return Compared(torch.from_numpy(positions), combine(node, structure, plan.node_weight), node, structure)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _First:
-    """Targets compared with the labeled nodes that are likely near: K are at least as similar as ``least``, [T]."""
-
-    products: FloatArray
-    looked: Likely
-    likely: Compared
-    least: FloatArray
+def _nodes(directions: Directions, ids: IntArray, points: FloatArray) -> Nodes:
+    made = directions.nodes(points)
+    return Nodes(ids, made.squares, points, made.long)
 
 
-def _joined(likely: Compared, ptr: IntArray, others: Compared, count: int) -> Compared:
-    """The ``count`` nearest of both, nearest first; of equals the first position comes first."""
+def together(points: FloatArray) -> IntArray:
+    """An order in which points, [T, D], that lie close come close: halves by where they spread most, and so on.
+
+    What one target looks at is then still in the cache for the next.
+    """
+    parts, order = [np.arange(len(points))], []
+    while parts:
+        part = parts.pop()
+        if len(part) <= FEWEST_TOGETHER:
+            order.append(part)
+            continue
+        values = points[part]
+        widest = int(values.var(axis=0).argmax())
+        part = part[np.argsort(values[:, widest], kind="stable")]
+        parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+    return np.concatenate([np.empty(0, np.int64), *order])
+
+
+def _best(ptr: IntArray, compared: Compared, count: int) -> Compared:
+    """The ``count`` nearest of each row, nearest first; of equals the first position comes first."""
     num_targets, sizes = len(ptr) - 1, np.diff(ptr)
     owners = torch.from_numpy(np.repeat(np.arange(num_targets), sizes))
     places = torch.from_numpy(np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes))
-    table = {}
-    for name in Compared.__slots__:
-        one, more = getattr(likely, name), getattr(others, name)
-        padded = torch.full((num_targets, int(sizes.max(initial=0))), 0, dtype=one.dtype)
-        padded = padded.fill_(-torch.inf) if name == "overall" else padded
-        padded[owners, places] = more
-        table[name] = torch.cat([one, padded], dim=1)
-    order = torch.sort(table["positions"], dim=1, stable=True).indices
-    overall = table["overall"].gather(1, order)
-    best = order.gather(1, nearest_labeled(overall, count))
-    return Compared(**{name: values.gather(1, best) for name, values in table.items()})
+    overall = torch.full((num_targets, int(sizes.max(initial=count))), -torch.inf)
+    overall[owners, places] = compared.overall
+    best = nearest_labeled(overall, count) + torch.from_numpy(ptr[:-1, None])
+    return Compared(*(getattr(compared, name)[best] for name in Compared.__slots__))
 
 
 def _largest(ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:

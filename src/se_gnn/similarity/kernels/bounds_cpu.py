@@ -1,54 +1,92 @@
-"""Upper bounds of similarity from short vectors: which labeled nodes may be among the K nearest of a target.
+r"""Which labeled nodes may be among the K nearest of a target: upper and lower bounds of similarity.
 
-First every labeled node has a bound from node similarity alone, as if its local graph were the target's own. Where that
-is high enough, its local graph is looked at. Shapes: T targets, L labeled nodes, S coordinates of a short vector.
+1. Every labeled node has a first bound, from node similarity and from the centers of edges (`centers.py`).
+2. A few more than K, those with the largest, are bounded from below by long vectors of their edges (`pair_bounds.py`):
+   K labeled nodes are at least as similar as the K-th of these, the *least*.
+3. All others whose first bound reaches the least are bounded by short vectors, then by long ones, which may raise it.
+
+Those whose bound reaches the least in the end are the candidates. Shapes: T targets, L labeled nodes, D dimensions.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.graph.ranked_local import insertion_sort
-from se_gnn.similarity.kernels.lanes import WIDTH, bound_lanes
-from se_gnn.similarity.short import UNIT, ShortVectors
+from se_gnn.similarity.kernels.centers import Centers
+from se_gnn.similarity.kernels.lanes import COLUMNS, LONG, ROWS, WIDTH, product_tile, which_reach
+from se_gnn.similarity.kernels.node_products import packed
+from se_gnn.similarity.kernels.pair_bounds import (
+    BITS,
+    Edges,
+    at_least,
+    at_most,
+    fill,
+    long_bounds,
+    room_for,
+    short_bound,
+)
+from se_gnn.similarity.short import UNIT
 
-LOOKED_AT = 4  # times K: so many are looked at to find those that are likely near
-FEWEST = 128  # but never fewer
-BUCKETS = 512  # that they are found by
-SPARE = 8  # one in so many more than K of them
+GROUP = 2 * ROWS  # targets whose products are formed together
+BUCKETS = 512  # of labeled nodes, the best of which are likely near
+SHARE = 4  # one in so many more than K of them
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundedSide:
-    r"""Nodes and their edges as bounds are made of them.
-
-    ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
+class Nodes(NamedTuple):
+    r"""Nodes as bounds are made of them.
 
     Shapes:
-        - **ids**, **node_squares**, **noise**, **far:** :math:`(T,)`
-        - **ptr:** :math:`(T + 1,)`, **members:** positions of the edges of each node in ``edges``
+        - **ids**, **squares:** :math:`(T,)`, **points:** :math:`(T, D)`, **long:** :math:`(T, LONG)`
     """
 
     ids: IntArray
-    node_squares: FloatArray
-    edges: ShortVectors
+    squares: FloatArray
+    points: FloatArray
+    long: FloatArray
+
+
+class _At(NamedTuple):
+    """The centers of each target, and how far labeled nodes are from each: see :class:`Centers`."""
+
+    apart: FloatArray
     ptr: IntArray
-    members: Int32Array
-    noise: FloatArray
-    far: FloatArray
+    at: Int32Array
+    sizes: FloatArray
+    radii: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    r"""Labeled nodes that may be among the K nearest of each target, by position, ascending, as CSR rows.
+
+    ``short`` and ``long`` count the pairs of edges that were looked at. Bit k of ``there`` says whether the k-th edge of
+    the labeled node may be the best match of an edge of the target; ``back`` is the same of the way back.
+
+    Shapes:
+        - **ptr:** :math:`(T + 1,)`, **positions:** :math:`(n,)`, **there**, **back:** :math:`(n, words)`
+    """
+
+    ptr: IntArray
+    positions: IntArray
+    there: IntArray
+    back: IntArray
+    short: int
+    long: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Upper bounds of the similarity of targets and labeled nodes.
+    """Bounds of the similarity of targets and labeled nodes.
 
     Args:
-        targets, labeled: both sides.
+        targets, labeled: the nodes of both sides.
+        edges, keys: their edges.
+        centers: of edges.
         num_nearest: K.
         node_weight: lambda.
         unit: the measure is the cosine, else minus the distance.
@@ -56,318 +94,291 @@ class Bounds:
         rounding: what a sum may be wrong by, relative to the lengths of its vectors.
     """
 
-    targets: BoundedSide
-    labeled: BoundedSide
+    targets: Nodes
+    labeled: Nodes
+    edges: Edges
+    keys: Edges
+    centers: Centers
     num_nearest: int
     node_weight: float
     unit: bool
     both: bool
     rounding: float
 
-    def likely(self, low: int, products: FloatArray) -> Likely:
-        """Labeled nodes that are likely near the targets from ``low`` on, a few more than K.
-
-        Those with the largest bounds, of some that have the largest by node similarity alone; that is read from
-        ``products`` of the vectors of nodes, [T, L].
-        """
-        tried = min(max(LOOKED_AT * self.num_nearest, FEWEST), products.shape[1])
-        num_near = min(self.num_nearest + self.num_nearest // SPARE + 1, tried - 1)
-        near, shape = np.empty((len(products), num_near), np.int32), (len(products), tried)
-        looked = Likely(near, np.empty(shape, np.int32), np.empty(shape, np.float32))
-        work = np.zeros(len(products), np.int64)
-        self._run(low, products, np.empty(0, np.float32), looked, near, np.empty(0, np.int64), work)
-        return dataclasses.replace(looked, work=int(work.sum()))
-
-    def others(
-        self, low: int, products: FloatArray, least: FloatArray, looked: Likely
-    ) -> tuple[IntArray, IntArray, int]:
-        """All others whose bound is not below ``least``, [T], as CSR rows, ascending, and the work it took."""
-        counts, work = np.zeros(len(products), np.int64), np.zeros(len(products), np.int64)
-        width = min(2 * self.num_nearest + 64, len(self.labeled.ids))
-        found = np.empty((len(products), width), np.int32)
-        self._run(low, products, least, looked, found, counts, work)
+    def candidates(self, some: IntArray) -> Candidates:
+        """Those of some targets, by position."""
+        num_labeled = len(self.labeled.ids)
+        width = min(2 * self.num_nearest + 64, num_labeled)
+        right = packed(self.labeled.long, np.arange(num_labeled))
+        found, counts, work = self._run(some, width, right)
         ptr = np.concatenate([[0], np.cumsum(counts)])
-        positions = np.empty(ptr[-1], np.int64)
         fitting = counts <= width
-        positions[np.repeat(fitting, counts)] = found[(np.arange(width) < counts[:, None]) & fitting[:, None]]
+        inside, outside = (np.arange(width) < counts[:, None]) & fitting[:, None], np.repeat(~fitting, counts)
+        listed = []
+        for values in found:
+            joined = np.empty((ptr[-1], *values.shape[2:]), np.int64)
+            joined[~outside] = values[inside]
+            listed.append(joined)
         for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
-            row, one = np.empty((1, counts[i]), np.int32), slice(i, i + 1)
-            again = np.zeros(1, np.int64), np.zeros(1, np.int64)
-            self._run(low + int(i), products[one], least[one], looked.part(one), row, *again)
-            positions[ptr[i] : ptr[i + 1]] = row[0]
-        return ptr, positions, int(work.sum())
+            rows, _, _ = self._run(some[i : i + 1], int(counts[i]), right)
+            for joined, values in zip(listed, rows, strict=True):
+                joined[ptr[i] : ptr[i + 1]] = values[0]
+        return Candidates(ptr, *listed, *(int(count) for count in work.sum(axis=0)))
 
-    def _run(
-        self,
-        low: int,
-        products: FloatArray,
-        least: FloatArray,
-        looked: Likely,
-        found: Int32Array,
-        counts: IntArray,
-        work: IntArray,
-    ) -> None:
-        count = len(products)
-        chunks = np.linspace(0, count, num=min(count, 16 * numba.get_num_threads()) + 1).astype(np.int64)
-        sides = [
-            (
-                side.ids, side.node_squares,
-                side.edges.short, side.edges.squares, side.ptr, side.members, side.noise, side.far,
-            )
-            for side in (self.targets, self.labeled)
-        ]  # fmt: skip
-        _bounded(
-            *sides[0], *sides[1], np.float32(self.node_weight), self.unit, self.both, np.float32(self.rounding),
-            low, products, least, chunks, looked.near, looked.tried, looked.bounds, found, counts, work,
+    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[tuple[IntArray, ...], IntArray, IntArray]:
+        """Positions and bits, [T, width, ...], how many there are, and the work that it took."""
+        count = len(some)
+        found = np.empty((count, width), np.int64)
+        words = [-(-int(np.diff(edges.ptr).max(initial=1)) // BITS) for edges in (self.keys, self.edges)]
+        there, back = (np.empty((count, width, size), np.int64) for size in (words[0], words[1] * self.both))
+        counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
+        num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
+        chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)
+        place = np.full(1 + max(self.targets.ids.max(initial=0), self.labeled.ids.max(initial=0)), -1, np.int64)
+        place[self.labeled.ids] = np.arange(len(self.labeled.ids))
+        left = np.zeros((chunks[-1], LONG), np.float32)
+        left[:count] = self.targets.long[some]
+        at = _At(*(getattr(self.centers, name) for name in _At._fields))
+        _search(
+            some, place[self.targets.ids[some]], self.targets, self.labeled, self.edges, self.keys, at,
+            self.num_nearest, np.float32(self.node_weight), self.unit, self.both, np.float32(self.rounding),
+            left, right, chunks, found, there, back, counts, work,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Likely:
-    r"""Labeled nodes that are likely near each target, and all that were looked at to find them, with their bounds.
-
-    Shapes:
-        - **near** (ascending, a labeled target itself left out): :math:`(T, n)`
-        - **tried**, **bounds:** :math:`(T, m)`
-    """
-
-    near: Int32Array
-    tried: Int32Array
-    bounds: FloatArray
-    work: int = 0  # pairs of edges looked at
-
-    def part(self, some: slice) -> Likely:
-        """Of some targets."""
-        return Likely(self.near[some], self.tried[some], self.bounds[some])
-
-
-# fastmath: what is computed here decides who is compared, with room for rounding, and never a result
-@numba.njit(inline="always")
-def _similarity(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
-    """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
-    if unit:
-        return min(score, np.float32(1)) + spare
-    distance: np.float32 = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
-    return -max(distance - apart, np.float32(0))
-
-
-@numba.njit(cache=True, nogil=True)
-def _fill_lanes(short: FloatArray, members: Int32Array, start: int, end: int, lanes: FloatArray) -> None:
-    """Edges side by side, WIDTH in a block; zeros where they end."""
-    for block in range((end - start + WIDTH - 1) // WIDTH):
-        for i in range(WIDTH):
-            e = start + block * WIDTH + i
-            for d in range(WIDTH):
-                lanes[block * WIDTH + d, i] = short[members[e], d] if e < end else np.float32(0)
+        return (found, there, back), counts, work
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _structure_bound(
-    lanes: FloatArray,
+def _first_bounds(
+    row: FloatArray,
+    square: np.float32,
     squares: FloatArray,
-    members: Int32Array,
-    start: int,
-    end: int,
-    key_short: FloatArray,
-    offset: FloatArray,
-    key_members: Int32Array,
-    key_start: int,
-    key_end: int,
+    apart: FloatArray,
+    at: Int32Array,
+    shares: FloatArray,
+    radii: FloatArray,
+    node_weight: np.float32,
     spare: np.float32,
-    apart: np.float32,
     unit: bool,
-    needed: np.float32,
-    out: FloatArray,
-) -> np.float32:
-    """Upper bound of the mean similarity of some edges, in lanes, with their best matches.
-
-    Where it is sure to be below ``needed`` after some of the edges, the others count as equal to their matches.
-    """
-    most = np.float32(1) + spare if unit else np.float32(0)  # of equals
-    size, total = np.float32(end - start), np.float32(0)
-    for block in range((end - start + WIDTH - 1) // WIDTH):
-        bound = (total + most * np.float32(end - start - block * WIDTH)) / size
-        if bound < needed:
-            return bound
-        bound_lanes(lanes, block, key_short, offset, key_members, key_start, key_end, out)  # type: ignore[call-arg]
-        low = start + block * WIDTH
-        if end - low >= WIDTH:
-            for i in range(WIDTH):
-                total += _similarity(out[0, i], squares[members[low + i]], spare, apart, unit)
+    short: FloatArray,
+) -> None:
+    """Products of nodes, in ``row``, become upper bounds of overall similarity."""
+    count, rest = len(squares), np.float32(1) - node_weight
+    for i in range(count):
+        short[i] = 0
+    for g in range(len(at)):
+        line, share, radius = apart[at[g]], shares[g], radii[g]
+        if unit:
+            for i in range(count):
+                beyond = max(line[i] - radius, np.float32(0))
+                short[i] += share * (beyond * beyond)
         else:
-            for i in range(end - low):
-                total += _similarity(out[0, i], squares[members[low + i]], spare, apart, unit)
-    return total / size
+            for i in range(count):
+                short[i] += share * max(line[i] - radius, np.float32(0))
+    if unit:
+        for i in range(count):
+            upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - short[i]) + spare
+            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+    else:
+        for i in range(count):
+            together = square + squares[i]
+            distance = np.sqrt(max(together - np.float32(2) * (row[i] + spare * together), np.float32(0)))
+            upper = -(node_weight * distance + rest * short[i])
+            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+    for i in range(count, len(row)):
+        row[i] = -np.inf
 
 
 @numba.njit(cache=True, nogil=True)
-def _largest(values: FloatArray, count: int, held: FloatArray, places: Int32Array) -> None:
-    """The places of the ``count`` largest values, by insertion."""
-    kept = 0
-    for i in range(len(values)):
+def _kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
+    """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
+    for i in range(k):
+        held[i] = -np.inf
+    for i in range(count):
         value = values[i]
-        if kept == count and not value > held[count - 1]:
+        if not value > held[k - 1]:
             continue
-        slot = min(kept, count - 1)
+        slot = k - 1
         while slot > 0 and value > held[slot - 1]:
-            held[slot], places[slot] = held[slot - 1], places[slot - 1]
+            held[slot] = held[slot - 1]
             slot -= 1
-        held[slot], places[slot] = value, i
-        kept = min(kept + 1, count)
+        held[slot] = value
+    return held[k - 1]
 
 
 @numba.njit(cache=True, nogil=True)
-def _about_largest(values: FloatArray, slots: IntArray, places: Int32Array) -> None:
-    """The places of the largest values, as many as there is room for; of those that are nearly equal any."""
-    high = low = values[0]
-    for value in values:
-        high, low = max(high, value), min(low, value)
-    step = np.float32(BUCKETS) / max(high - low, np.float32(1e-30))
-    for b in range(len(slots)):
-        slots[b] = 0
-    for value in values:
-        slots[min(int((high - value) * step), BUCKETS)] += 1
-    last, above = 0, 0  # the bucket in which the room ends, and how many come before it
-    while above + slots[last] < len(places):
-        above += slots[last]
-        last += 1
-    count, spare = 0, len(places) - above
-    for i in range(len(values)):
-        bucket = min(int((high - values[i]) * step), BUCKETS)
-        if bucket < last or (bucket == last and spare > 0):
-            spare -= bucket == last
-            places[count] = i
-            count += 1
+def _likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
+    """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
+    for j in range(len(best)):
+        best[j] = -np.inf
+    for low in range(0, len(row), len(best)):
+        for j in range(min(len(best), len(row) - low)):
+            best[j] = max(best[j], row[low + j])
+    return _kth_largest(best, len(best), k, held)
+
+
+@numba.njit(cache=True, nogil=True)
+def _listed(row: FloatArray, least: np.float32, places: Int32Array) -> int:
+    """Places of the values of a row that are not below ``least``, ascending; how many."""
+    count, limits = 0, np.full(WIDTH, least, np.float32)
+    for low in range(0, len(row), WIDTH):
+        reached = which_reach(row, 0, low, limits)  # type: ignore[call-arg]
+        if reached:
+            for j in range(WIDTH):
+                if (reached >> j) & 1:
+                    places[count] = low + j
+                    count += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(a: FloatArray, b: FloatArray) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(a)):
+        total += a[d] * b[d]
+    return total
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _bounded(
-    ids: IntArray,
-    node_squares: FloatArray,
-    edge_short: FloatArray,
-    edge_squares: FloatArray,
-    edge_ptr: IntArray,
-    columns: Int32Array,
-    noise: FloatArray,
-    far: FloatArray,
-    labeled_ids: IntArray,
-    labeled_squares: FloatArray,
-    key_short: FloatArray,
-    key_squares: FloatArray,
-    key_ptr: IntArray,
-    members: Int32Array,
-    key_noise: FloatArray,
-    key_far: FloatArray,
+def _search(
+    some: IntArray,
+    own_place: IntArray,
+    targets: Nodes,
+    labeled: Nodes,
+    edges: Edges,
+    keys: Edges,
+    centers: _At,
+    num_nearest: int,
     node_weight: np.float32,
     unit: bool,
     both: bool,
     rounding: np.float32,
-    low: int,
-    products: FloatArray,
-    least: FloatArray,
+    left: FloatArray,
+    right: FloatArray,
     chunks: IntArray,
-    near: Int32Array,
-    tried: Int32Array,
-    bounds: FloatArray,
-    found: Int32Array,
+    found: IntArray,
+    there: IntArray,
+    back: IntArray,
     counts: IntArray,
     work: IntArray,
 ) -> None:
-    """Look at those with the largest first bounds (no ``least``), or at all others that reach the least."""
-    likely = len(least) == 0
-    num_labeled, rest = len(labeled_ids), np.float32(1) - node_weight
-    most = np.float32(1) if unit else np.float32(0)  # the similarity of equals
-    half = np.float32(0) if unit else np.float32(-0.5)
-    offset, key_offset = half * edge_squares, half * key_squares
-    longest = 0
-    for t in range(low, low + len(products)):
-        longest = max(longest, edge_ptr[t + 1] - edge_ptr[t])
-    longest_key = 0
-    if both:
-        for i in range(num_labeled):
-            longest_key = max(longest_key, key_ptr[i + 1] - key_ptr[i])
-    num_tried, num_near = tried.shape[1], found.shape[1]
+    """The candidates of some targets."""
+    num_labeled, width = len(labeled.ids), found.shape[1]
+    longest, longest_key = 0, 0
+    for t in some:
+        longest = max(longest, edges.ptr[t + 1] - edges.ptr[t])
+    for i in range(num_labeled):
+        longest_key = max(longest_key, keys.ptr[i + 1] - keys.ptr[i])
+    num_likely = min(num_nearest + num_nearest // SHARE + 4, num_labeled - 1)
+    whole = num_labeled + -num_labeled % WIDTH
+    buckets = min(max(BUCKETS, 4 * num_likely), whole)
     for c in numba.prange(len(chunks) - 1):
-        lanes = np.zeros((longest + WIDTH, WIDTH), np.float32)
-        key_lanes = np.zeros((longest_key + WIDTH, WIDTH), np.float32)
-        out = np.empty((1, WIDTH), np.float32)
-        score, first = np.empty(num_labeled, np.float32), np.empty(num_labeled, np.float32)
-        held, places = np.empty(num_tried, np.float32), np.empty(num_tried, np.int32)
-        slots = np.empty(BUCKETS + 1, np.int64)
-        passed = np.zeros(num_labeled, np.bool_)  # may be among the nearest, or is to be looked at
-        for at in range(chunks[c], chunks[c + 1]):
-            t = low + at
-            start, end = edge_ptr[t], edge_ptr[t + 1]
-            own = node_squares[t]
-            for i in range(num_labeled):  # as if the local graphs were the same
-                together = own + labeled_squares[i]
-                spare = np.float32(16) * rounding * (np.float32(1) if unit else together)
-                node = _similarity(products[at, i], together, spare, np.float32(0), unit)
-                score[i] = node
-                alone = end == start or key_ptr[i + 1] == key_ptr[i]
-                upper = node if alone else node_weight * node + rest * most
-                first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
-            if likely:
-                _about_largest(first, slots, tried[at])
-                for i in range(num_labeled):
-                    passed[i] = False
-                for k in range(num_tried):
-                    passed[tried[at, k]] = True
-            else:
-                for i in range(num_labeled):
-                    passed[i] = first[i] >= least[at]
-                for k in range(num_tried):
-                    passed[tried[at, k]] = False  # known already
-            _fill_lanes(edge_short, columns, start, end, lanes)
-            looked = 0
-            for i in range(num_labeled):
-                if not passed[i]:
-                    continue
-                key_start, key_end = key_ptr[i], key_ptr[i + 1]
-                if end > start and key_end > key_start:
-                    needed = -np.float32(np.inf)
-                    if not likely and rest > 0:
-                        needed = (least[at] - node_weight * score[i]) / rest
-                        needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least[at]) + np.float32(1)) / rest)
-                    spare = np.float32(16) * rounding if unit else np.float32(8) * rounding * (noise[t] + key_noise[i])
-                    apart = np.float32(4 * UNIT) * (far[t] + key_far[i])
-                    above = _structure_bound(
-                        lanes, edge_squares, columns, start, end, key_short, key_offset, members, key_start, key_end,
-                        spare, apart, unit, -np.float32(np.inf) if both else needed, out,
-                    )  # fmt: skip
-                    looked += (end - start) * (key_end - key_start)
-                    if both:
-                        _fill_lanes(key_short, members, key_start, key_end, key_lanes)
-                        back = _structure_bound(
-                            key_lanes, key_squares, members, key_start, key_end,
-                            edge_short, offset, columns, start, end,
-                            spare, apart, unit, np.float32(2) * needed - above, out,
-                        )  # fmt: skip
-                        above = (above + back) / np.float32(2)
-                        looked += (end - start) * (key_end - key_start)
-                    above += np.float32((end - start + key_end - key_start) * 2 * UNIT) * abs(above)
-                    upper = node_weight * score[i] + rest * above
-                    first[i] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
-                if not likely:
-                    passed[i] = first[i] >= least[at]
-            work[at] = looked
-            if likely:
-                for k in range(num_tried):
-                    i = tried[at, k]
-                    bounds[at, k] = first[i] if labeled_ids[i] != ids[t] else -np.float32(np.inf)
-                _largest(bounds[at], num_near, held, places)
-                for k in range(num_near):
-                    found[at, k] = tried[at, places[k]]
-                insertion_sort(found[at], num_near)
-            else:
-                for k in range(num_tried):
-                    passed[tried[at, k]] = bounds[at, k] >= least[at]
-                for k in range(near.shape[1]):
-                    passed[near[at, k]] = False  # compared already
-                count = 0
-                for i in range(num_labeled):
-                    if passed[i] and labeled_ids[i] != ids[t]:
-                        if count < num_near:
-                            found[at, count] = i
+        lanes, back_lanes = room_for(longest, longest_key), room_for(longest_key if both else 0, longest if both else 0)
+        gram = np.empty((GROUP, len(right) * COLUMNS), np.float32)
+        short = np.empty(num_labeled, np.float32)
+        best, held = np.empty(buckets, np.float32), np.empty(max(num_likely, num_nearest), np.float32)
+        places, kept = np.empty(whole, np.int32), np.empty(whole, np.int32)
+        above, below = np.empty(whole, np.float32), np.empty(whole, np.float32)
+        bits, back_bits = np.empty((whole, there.shape[2]), np.int64), np.empty((whole, back.shape[2]), np.int64)
+        for base in range(chunks[c], chunks[c + 1], GROUP):
+            group = left[base : base + GROUP]
+            for block in range(len(right)):
+                for r in range(0, GROUP, ROWS):
+                    product_tile(group, r, right, block, gram)  # type: ignore[call-arg]
+            for n in range(base, min(base + GROUP, len(some))):
+                t = some[n]
+                row = gram[n - base, :whole]
+                size = edges.ptr[t + 1] - edges.ptr[t]
+                own_weight = node_weight if size > 0 else np.float32(1)  # without edges the node alone counts
+                rest = np.float32(1) - own_weight
+                at, end = centers.ptr[t], centers.ptr[t + 1]
+                shares = centers.sizes[at:end] * (np.float32(0.5 if unit else 1) / np.float32(max(size, 1)))
+                _first_bounds(
+                    row, targets.squares[t], labeled.squares, centers.apart, centers.at[at:end],
+                    shares, centers.radii[at:end], own_weight, np.float32(4) * rounding, unit, short,
+                )  # fmt: skip
+                if own_place[n] >= 0:
+                    row[own_place[n]] = -np.inf
+                fill(lanes, edges, t)
+                least, count, num_short, num_long = -np.float32(np.inf), 0, 0, 0
+                first = _likely_least(row, num_likely, best, held)
+                for turn in range(2):  # those that are likely near, then all others that reach the least
+                    num_listed = _listed(row, first if turn == 0 else least, places)
+                    for p in range(num_listed):
+                        i = places[p]
+                        key_size = keys.ptr[i + 1] - keys.ptr[i]
+                        pairs = size * key_size
+                        alone = pairs == 0 or rest == 0
+                        together = targets.squares[t] + labeled.squares[i]
+                        node_spare = np.float32(3) * rounding * (np.float32(1) if unit else together)
+                        above_edges, below_edges = np.float32(0), np.float32(0)
+                        known, known_back = np.float32(np.inf), np.float32(np.inf)
+                        spare_below = rounding * (edges.noise[t] * keys.noise[i] if unit else edges.noise[t] + keys.noise[i])
+                        spare = min(spare_below, np.float32(4) * rounding) if unit else spare_below
+                        apart = np.float32(4 * UNIT) * (edges.far[t] + keys.far[i])
+                        needed = -np.float32(np.inf)
+                        bits[count] = -1
+                        back_bits[count] = -1
+                        score = _product(targets.points[t], labeled.points[i])
+                        node_above = at_most(score, together, node_spare, np.float32(0), unit)
+                        node_below = at_least(score, together, node_spare, np.float32(0), unit)
+                        if not alone:
+                            if turn == 1:
+                                needed = (least - own_weight * node_above) / rest
+                                needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least) + np.float32(1)) / rest)
+                                num_short += pairs
+                                known = short_bound(lanes, size, keys, i, spare, apart, unit)
+                                if both:
+                                    num_short += pairs
+                                    fill(back_lanes, keys, i)
+                                    known_back = short_bound(back_lanes, key_size, edges, t, spare, apart, unit)
+                                    if (known + known_back) / np.float32(2) < needed:
+                                        continue
+                                elif known < needed:
+                                    continue
+                            num_long += pairs
+                            above_edges, below_edges = long_bounds(
+                                lanes, size, keys, i, spare, spare_below, apart, unit,
+                                np.float32(2) * needed - known_back if both else needed, known, bits[count],
+                            )  # fmt: skip
+                            if below_edges == -np.inf:
+                                continue
+                            if both:
+                                if turn == 0:
+                                    fill(back_lanes, keys, i)
+                                num_long += pairs
+                                above_back, below_back = long_bounds(
+                                    back_lanes, key_size, edges, t, spare, spare_below, apart, unit,
+                                    np.float32(2) * needed - above_edges, known_back, back_bits[count],
+                                )  # fmt: skip
+                                if below_back == -np.inf:
+                                    continue
+                                above_edges = (above_edges + above_back) / np.float32(2)
+                                below_edges = (below_edges + below_back) / np.float32(2)
+                        wrong = np.float32((size + key_size) * 2 * UNIT) * max(abs(above_edges), np.float32(1))
+                        weight = np.float32(1) if alone else own_weight
+                        upper = weight * node_above + (np.float32(1) - weight) * (above_edges + wrong)
+                        above[count] = upper + np.float32(8 * UNIT) * (abs(upper) + np.float32(1))
+                        wrong = np.float32((size + key_size) * 2 * UNIT) * max(abs(below_edges), np.float32(1))
+                        lower = weight * node_below
+                        if weight < 1:
+                            lower += (np.float32(1) - weight) * (below_edges - wrong)
+                        below[count] = lower - np.float32(8 * UNIT) * (abs(lower) + np.float32(1))
+                        kept[count] = i
                         count += 1
-                counts[at] = count
+                        if turn == 0:
+                            row[i] = -np.inf  # known
+                    least = _kth_largest(below, count, num_nearest, held)
+                num_found = 0
+                for p in range(count):  # in the order of their positions
+                    if above[p] >= least:
+                        slot = num_found
+                        while slot > 0 and kept[places[slot - 1]] > kept[p]:
+                            places[slot] = places[slot - 1]
+                            slot -= 1
+                        places[slot] = p
+                        num_found += 1
+                for p in range(min(num_found, width)):
+                    found[n, p] = kept[places[p]]
+                    there[n, p] = bits[places[p]]
+                    back[n, p] = back_bits[places[p]]
+                counts[n], work[n, 0], work[n, 1] = num_found, num_short, num_long

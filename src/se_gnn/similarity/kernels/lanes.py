@@ -18,6 +18,8 @@ from numba.extending import intrinsic
 LANES = 32  # queries side by side
 COLUMNS = 64  # columns of a product side by side
 WIDTH = 16  # floats in one vector
+SHORT, LONG = 8, 48  # coordinates of vectors that bounds are made of
+KEYS = 8  # of them are looked at together: none waits for another
 _VECTORS = LANES // WIDTH
 _FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _I64 = ir.IntType(64)
@@ -289,34 +291,114 @@ def gather_tile(
     return signature, codegen
 
 
-@intrinsic
-def bound_lanes(
-    typingctx: Any, lanes: Any, block: Any, keys: Any, offset: Any, members: Any, start: Any, end: Any, out: Any
-) -> Any:
-    """``out[0]``: the highest ``lanes . keys[k] + offset[k]`` among the keys ``members[start:end]``.
+def _bounding(blocks: int) -> Any:
+    @intrinsic
+    def bound(
+        typingctx: Any, lanes: Any, first: Any, keys: Any, offset: Any, members: Any, start: Any, end: Any, out: Any
+    ) -> Any:
+        signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, out)
 
-    WIDTH queries lie side by side, coordinate d of them in row ``block * WIDTH + d`` of ``lanes``; sums in any order.
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            queries, table, shifts, listed, bounds = (
+                _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7)
+            )
+            fma = _fma(builder)
+            above = builder.mul(args[1], _index(SHORT))
+            own = [queries.load(builder.add(above, _index(row)), 0) for row in range(blocks * SHORT)]
+            lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
+            with _Loop.over(builder, args[5], args[6], [lowest] * blocks) as loop:
+                key = builder.sext(listed.entry(loop.index), _I64)
+                sums = [_broadcast(builder, shifts.entry(key), _FLOATS)] * blocks
+                for d in range(SHORT):
+                    value = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
+                    sums = [builder.call(fma, [own[b * SHORT + d], value, sums[b]]) for b in range(blocks)]
+                loop.next = [_higher(builder, *pair) for pair in zip(sums, loop.carried, strict=True)]
+            for b in range(blocks):
+                bounds.store(loop.carried[b], builder.add(args[1], _index(b)), 0)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return bound
+
+
+# ``out[first]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``, of one block of
+# WIDTH queries, or of two. They lie side by side, coordinate d of block b in row ``b * SHORT + d`` of ``lanes``; sums in
+# any order.
+bound_short, bound_two_short = _bounding(1), _bounding(2)
+
+
+@intrinsic
+def bound_long(
+    typingctx: Any,
+    lanes: Any,
+    block: Any,
+    keys: Any,
+    offset: Any,
+    members: Any,
+    start: Any,
+    end: Any,
+    high: Any,
+    out: Any,
+) -> Any:
+    """``out[0]`` and ``out[1]``: what the highest ``query . key + offset`` is at most, and at least; there is a key.
+
+    Row k of ``high`` is what that of the k-th key is at most; there are up to `KEYS` - 1 rows more than keys.
+
+    Coordinate d of a block of WIDTH queries lies in row ``block * LONG + d`` of ``lanes``; the last coordinate is the length of the
+    rest, whose product counts for the one and against the other. Sums in any order.
     """
-    signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, out)
+    signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, high, out)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        queries, table, shifts, listed, bounds = (
-            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7)
+        queries, table, shifts, listed, each, bounds = (
+            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7, 8)
         )
         fma = _fma(builder)
-        first = builder.mul(args[1], _index(WIDTH))
-        own = [queries.load(builder.add(first, _index(d)), 0) for d in range(WIDTH)]
+        above, last = builder.mul(args[1], _index(LONG)), builder.sub(args[6], _index(1))
         lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
-        with _Loop.over(builder, args[5], args[6], [lowest]) as loop:
-            key = builder.sext(listed.entry(loop.index), _I64)
-            sums = [_broadcast(builder, shifts.entry(key), _FLOATS), ir.Constant(_FLOATS, [0.0] * WIDTH)]
-            for d in range(WIDTH):  # two chains: neither waits for the other
-                value = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
-                sums[d % 2] = builder.call(fma, [own[d], value, sums[d % 2]])
-            total = builder.fadd(*sums)
-            best = loop.carried[0]
-            loop.next = [builder.select(builder.fcmp_ordered(">", total, best), total, best)]
-        bounds.store(loop.carried[0], _index(0), 0)
+        with _Loop.over(builder, args[5], args[6], [lowest, lowest], step=KEYS) as loop:
+            names = []
+            for i in range(KEYS):  # where keys end the last counts again: it changes no maximum
+                place = builder.add(loop.index, _index(i))
+                place = builder.select(builder.icmp_signed("<", place, last), place, last)
+                names.append(builder.sext(listed.entry(place), _I64))
+            sums = [_broadcast(builder, shifts.entry(key), _FLOATS) for key in names]
+            with _Loop.over(builder, _index(0), _index(LONG - 1), sums) as inner:
+                own = queries.load(builder.add(above, inner.index), 0)
+                for key, total in zip(names, inner.carried, strict=True):
+                    value = _broadcast(builder, table.entry(key, inner.index), _FLOATS)
+                    inner.next.append(builder.call(fma, [own, value, total]))
+            rest = queries.load(builder.add(above, _index(LONG - 1)), 0)
+            most, least = loop.carried
+            at = builder.sub(loop.index, args[5])
+            for i, (key, total) in enumerate(zip(names, inner.carried, strict=True)):
+                apart = builder.fmul(rest, _broadcast(builder, table.entry(key, _index(LONG - 1)), _FLOATS))
+                sure = builder.fadd(total, apart)
+                each.store(sure, builder.add(at, _index(i)), 0)
+                most = _higher(builder, sure, most)
+                least = _higher(builder, builder.fsub(total, apart), least)
+            loop.next = [most, least]
+        for b in range(2):
+            bounds.store(loop.carried[b], _index(b), 0)
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def which_reach(typingctx: Any, values: Any, row: Any, start: Any, least: Any) -> Any:
+    """Which of WIDTH values from ``start`` on in a row are not below those of ``least``, as bits of a whole number."""
+    signature = types.int64(values, types.int64, types.int64, least)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        matrix, limits = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 3))
+        some = builder.load(matrix.place(args[1], args[2], _FLOATS), align=4)
+        reached = builder.fcmp_unordered(">=", some, limits.load(_index(0), 0))
+        return builder.zext(builder.bitcast(reached, ir.IntType(WIDTH)), _I64)
+
+    return signature, codegen
+
+
+def _higher(builder: Any, one: Any, other: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", one, other), one, other)

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.local import csr_rows
 from se_gnn.similarity.kernels.lanes import (
     COLUMNS,
     LANES,
@@ -25,45 +26,58 @@ from se_gnn.similarity.kernels.lanes import (
 )
 from se_gnn.similarity.kernels.numba_cpu import ListedRows, Matcher
 from se_gnn.similarity.kernels.one_way import OneWay
+from se_gnn.similarity.kernels.pair_bounds import BITS
 
 MATCHES_AT_A_TIME = 1 << 23  # best matches held at a time, 8 bytes each
 
 
-def pair_means(matcher: Matcher, way: OneWay, low: int, ptr: IntArray, answers: IntArray) -> FloatArray:
+def pair_means(
+    matcher: Matcher, way: OneWay, asking: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray
+) -> FloatArray:
     r"""Mean similarity of the edges of nodes with their best matches in the local graph of each node listed for them.
 
-    The nodes that ask are those from ``low`` on.
+    Bit k of ``relevant`` says whether the k-th edge of the node that answers may be a best match; one that cannot is
+    left out.
 
     Shapes:
+        - **asking** (positions of nodes that ask): :math:`(A,)`
         - **ptr:** :math:`(A + 1,)`, **answers** (positions of nodes that answer): :math:`(n,)`
+        - **relevant:** :math:`(n, words)`
         - **output:** :math:`(n,)`; what it is where one of the two has no edges means nothing
     """
     means = np.zeros(len(answers), np.float32)
-    edge_ptr = way.ptr[low : low + len(ptr)]
-    if not len(way.matching.key_ids) or edge_ptr[0] == edge_ptr[-1]:
+    sizes = np.diff(way.ptr)[asking]
+    if not len(way.matching.key_ids) or not sizes.any():
         return means
-    sizes = np.diff(edge_ptr) * np.diff(ptr)  # best matches of each node that asks
-    marks = np.searchsorted(np.cumsum(sizes), np.arange(MATCHES_AT_A_TIME, sizes.sum(), MATCHES_AT_A_TIME))
+    edge_ptr, columns = csr_rows(way.ptr, way.columns, asking)
+    matches = np.cumsum(sizes * np.diff(ptr))  # best matches of the nodes that ask so far
+    marks = np.searchsorted(matches, np.arange(MATCHES_AT_A_TIME, matches[-1], MATCHES_AT_A_TIME))
     bounds = np.unique(np.concatenate([[0], marks, [len(sizes)]])).tolist()
     for start, end in itertools.pairwise(bounds):
         own = slice(start, end + 1)
-        _some_means(matcher, way, edge_ptr[own], ptr[own], answers, means)
+        _some_means(matcher, columns, edge_ptr[own], ptr[own], answers, relevant, means)
     return means
 
 
 def _some_means(
-    matcher: Matcher, way: OneWay, edge_ptr: IntArray, ptr: IntArray, answers: IntArray, means: FloatArray
+    matcher: Matcher,
+    columns: Int32Array,
+    edge_ptr: IntArray,
+    ptr: IntArray,
+    answers: IntArray,
+    relevant: IntArray,
+    means: FloatArray,
 ) -> None:
     """The means of some nodes that ask."""
-    plan, edges = matcher.plan, way.columns[edge_ptr[0] : edge_ptr[-1]]
+    plan, edges = matcher.plan, columns[edge_ptr[0] : edge_ptr[-1]]
     owners = np.repeat(np.arange(len(ptr) - 1), np.diff(edge_ptr))
     row_ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[owners])])
     best, winners = np.empty(row_ptr[-1], np.float32), np.empty(row_ptr[-1], np.int32)
     chunks = np.linspace(0, len(ptr) - 1, num=min(len(ptr) - 1, 8 * numba.get_num_threads()) + 1).astype(np.int64)
     _pair_argmax(
-        matcher.vectors.moved, plan.query_ends, edge_ptr, way.columns,
+        matcher.vectors.moved, plan.query_ends, edge_ptr, columns,
         plan.key_nodes, plan.key_ends, matcher.scale, matcher.offset, plan.ptr, plan.members,
-        ptr, answers, chunks, row_ptr, best, winners,
+        ptr, answers, relevant, chunks, row_ptr, best, winners,
     )  # fmt: skip
     matcher.finish(plan.query_ends[edges], ListedRows(row_ptr, ptr[owners], answers), best, winners)
     _means(best, row_ptr, edge_ptr, ptr, means)
@@ -96,6 +110,7 @@ def _pair_argmax(
     members: Int32Array,
     ptr: IntArray,
     answers: IntArray,
+    relevant: IntArray,
     chunks: IntArray,
     row_ptr: IntArray,
     best: FloatArray,
@@ -122,20 +137,22 @@ def _pair_argmax(
                         nodes[num_nodes] = node
                         num_nodes += 1
                     ends[e, side] = place[node]
-            # the keys of all local graphs one after the other, and their distinct nodes
-            starts = np.zeros(count + 1, np.int64)
+            # the keys of all local graphs that may win, one after the other, and their distinct nodes
+            starts, total = np.zeros(count + 1, np.int64), 0
             for i in range(count):
                 answer = answers[ptr[a] + i]
-                starts[i + 1] = starts[i] + key_ptr[answer + 1] - key_ptr[answer]
-            total = starts[count]
+                total += key_ptr[answer + 1] - key_ptr[answer]
             keys, every = np.empty(total, np.int32), np.arange(total).astype(np.int32)
             own_ends = np.empty((total, 2), np.int32)
             own_scale, own_offset = np.empty(total, np.float32), np.empty(total, np.float32)
             others, num_others = np.empty(2 * total, np.int64), 0
             for i in range(count):
-                start = key_ptr[answers[ptr[a] + i]]
-                for m in range(starts[i + 1] - starts[i]):
-                    key, k = members[start + m], starts[i] + m
+                start, end = key_ptr[answers[ptr[a] + i]], key_ptr[answers[ptr[a] + i] + 1]
+                k = starts[i]
+                for m in range(end - start):
+                    if not (relevant[ptr[a] + i, m // BITS] >> (m % BITS)) & 1:
+                        continue
+                    key = members[start + m]
                     keys[k], own_scale[k], own_offset[k] = key, scale[key], offset[key]
                     for side in range(2):
                         node = key_ends[key, side]
@@ -144,6 +161,8 @@ def _pair_argmax(
                             others[num_others] = node
                             num_others += 1
                         own_ends[k, side] = key_place[node]
+                    k += 1
+                starts[i + 1] = k
             # products of these nodes with those, as in a comparison of all pairs
             num_rows, num_blocks = num_nodes + -num_nodes % ROWS, (num_others + COLUMNS - 1) // COLUMNS
             width, whole = num_blocks * COLUMNS, depth - depth % WIDTH

@@ -1,0 +1,191 @@
+"""Bounds of the similarity of two nodes from short vectors of their edges.
+
+The edges of one node lie side by side, in lanes, and meet those of the other one after the other: what the best match
+of each is at most, by vectors of `SHORT` coordinates; at most and at least, by vectors of `LONG`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.kernels.lanes import (
+    KEYS,
+    LONG,
+    SHORT,
+    WIDTH,
+    bound_long,
+    bound_short,
+    bound_two_short,
+    which_reach,
+)
+
+BITS = 64  # of a whole number
+TAIL = 16  # one in so many edges may count as equal to their matches rather than fill a block of lanes
+
+
+class Edges(NamedTuple):
+    r"""Short vectors of edges, and the edges of each node.
+
+    ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
+
+    Shapes:
+        - **short:** :math:`(n, SHORT)`, **long:** :math:`(n, LONG)`, **squares**, **offset** (added to products,
+          :math:`-|b|^2 / 2` where lengths count): :math:`(n,)`
+        - **ptr:** :math:`(T + 1,)`, **members:** positions of the edges of each node
+        - **noise**, **far:** :math:`(T,)`
+    """
+
+    short: FloatArray
+    long: FloatArray
+    squares: FloatArray
+    offset: FloatArray
+    ptr: IntArray
+    members: Int32Array
+    noise: FloatArray
+    far: FloatArray
+
+
+class Lanes(NamedTuple):
+    """Room for the edges of a node side by side, `WIDTH` in a block, and for what is found out about them."""
+
+    short: FloatArray  # [blocks * SHORT, WIDTH]
+    long: FloatArray  # [blocks * LONG, WIDTH]
+    squares: FloatArray  # [blocks * WIDTH]
+    high: FloatArray  # [blocks, WIDTH], by short vectors
+    sums: FloatArray  # [blocks], of the similarities that these stand for
+    each: FloatArray  # [keys, WIDTH], by long vectors
+    out: FloatArray  # [2, WIDTH]
+    limits: FloatArray  # [WIDTH]
+
+
+@numba.njit(cache=True, nogil=True)
+def room_for(most: int, most_keys: int) -> Lanes:
+    """Room for so many edges that meet so many others."""
+    blocks = (most + WIDTH - 1) // WIDTH + 1
+    return Lanes(
+        np.zeros((blocks * SHORT, WIDTH), np.float32),
+        np.zeros((blocks * LONG, WIDTH), np.float32),
+        np.zeros(blocks * WIDTH, np.float32),
+        np.zeros((blocks, WIDTH), np.float32),
+        np.zeros(blocks, np.float32),
+        np.zeros((most_keys + KEYS, WIDTH), np.float32),
+        np.zeros((2, WIDTH), np.float32),
+        np.zeros(WIDTH, np.float32),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def fill(lanes: Lanes, edges: Edges, node: int) -> None:
+    """Lay out the edges of a node; where they end, the last one again."""
+    start, size = edges.ptr[node], edges.ptr[node + 1] - edges.ptr[node]
+    for e in range(size + -size % WIDTH):
+        block, lane = e // WIDTH, e % WIDTH
+        name = edges.members[start + min(e, size - 1)]
+        lanes.squares[e] = edges.squares[name]
+        for d in range(SHORT):
+            lanes.short[block * SHORT + d, lane] = edges.short[name, d]
+        for d in range(LONG):
+            lanes.long[block * LONG + d, lane] = edges.long[name, d]
+
+
+# fastmath: what is computed here decides who is compared, with room for rounding, and never a result
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
+    """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
+    if unit:
+        return min(score, np.float32(1)) + spare
+    distance: np.float32 = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
+    return -max(distance - apart, np.float32(0))
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
+    """The same less what they may be wrong by; the match that is found may be another that is as good but for that."""
+    if unit:
+        return score - np.float32(2) * spare
+    distance: np.float32 = np.sqrt(max(square - np.float32(2) * score + np.float32(4) * spare, np.float32(0)))
+    return -(distance + apart)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def short_bound(
+    lanes: Lanes, size: int, keys: Edges, other: int, spare: np.float32, apart: np.float32, unit: bool
+) -> np.float32:
+    """Upper bound of the mean similarity of some edges, in lanes, with their best matches among those of a node.
+
+    Leaves the sum over each block in ``lanes.sums``. A few that would fill no block count as equal to their matches.
+    """
+    start, end = keys.ptr[other], keys.ptr[other + 1]
+    blocks = (size + WIDTH - 1) // WIDTH
+    whole = size // WIDTH if TAIL * (size % WIDTH) <= size else blocks
+    block = 0
+    while block + 1 < whole:
+        bound_two_short(lanes.short, block, keys.short, keys.offset, keys.members, start, end, lanes.high)
+        block += 2
+    if block < whole:
+        bound_short(lanes.short, block, keys.short, keys.offset, keys.members, start, end, lanes.high)
+    total = np.float32(0)
+    for b in range(whole):
+        some = np.float32(0)
+        low = b * WIDTH
+        if size - low >= WIDTH:
+            for i in range(WIDTH):
+                some += at_most(lanes.high[b, i], lanes.squares[low + i], spare, apart, unit)
+        else:
+            for i in range(size - low):
+                some += at_most(lanes.high[b, i], lanes.squares[low + i], spare, apart, unit)
+        lanes.sums[b] = some
+        total += some
+    if whole < blocks:
+        lanes.sums[whole] = np.float32(size - whole * WIDTH) * (np.float32(1) + spare if unit else np.float32(0))
+        total += lanes.sums[whole]
+    return total / np.float32(size)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def long_bounds(
+    lanes: Lanes,
+    size: int,
+    keys: Edges,
+    other: int,
+    spare: np.float32,
+    spare_below: np.float32,
+    apart: np.float32,
+    unit: bool,
+    needed: np.float32,
+    known: np.float32,
+    relevant: IntArray,
+) -> tuple[np.float32, np.float32]:
+    """Upper and lower bound of the same by long vectors; the lower is -inf where the upper is below ``needed``.
+
+    ``known`` is an upper bound by short vectors, whose sums are in ``lanes.sums``; inf: there is none. Bit k of
+    ``relevant`` says whether the k-th edge of the node may be the best match of any.
+    """
+    relevant[:] = 0
+    start, end = keys.ptr[other], keys.ptr[other + 1]
+    count, above, below = np.float32(size), np.float32(0), np.float32(0)
+    left = known * count
+    for block in range((size + WIDTH - 1) // WIDTH):
+        if (above + left) / count < needed:
+            return (above + left) / count, -np.float32(np.inf)
+        left -= lanes.sums[block]
+        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)
+        for i in range(WIDTH):
+            lanes.limits[i] = lanes.out[1, i] - np.float32(2) * spare_below
+        for k in range(end - start):
+            if which_reach(lanes.each, k, 0, lanes.limits):
+                relevant[k // BITS] |= np.int64(1) << (k % BITS)
+        low = block * WIDTH
+        if size - low >= WIDTH:
+            for i in range(WIDTH):
+                above += at_most(lanes.out[0, i], lanes.squares[low + i], spare, apart, unit)
+                below += at_least(lanes.out[1, i], lanes.squares[low + i], spare_below, apart, unit)
+        else:
+            for i in range(size - low):
+                above += at_most(lanes.out[0, i], lanes.squares[low + i], spare, apart, unit)
+                below += at_least(lanes.out[1, i], lanes.squares[low + i], spare_below, apart, unit)
+    return above / count, below / count
