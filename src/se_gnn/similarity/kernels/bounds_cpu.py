@@ -291,7 +291,8 @@ def _search(
                 own_weight = node_weight if size > 0 else np.float32(1)  # without edges the node alone counts
                 rest = np.float32(1) - own_weight
                 at, end = centers.ptr[t], centers.ptr[t + 1]
-                shares = centers.sizes[at:end] * (np.float32(0.5 if unit else 1) / np.float32(max(size, 1)))
+                scale = np.float32(0.5 if unit else 1) * np.float32(0.5 if both else 1)  # nothing is known of the way back
+                shares = centers.sizes[at:end] * (scale / np.float32(max(size, 1)))
                 _first_bounds(
                     row, targets.squares[t], labeled.squares, centers.apart, centers.at[at:end],
                     shares, centers.radii[at:end], own_weight, np.float32(4) * rounding, unit, short,
