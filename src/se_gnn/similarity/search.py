@@ -15,11 +15,11 @@ from torch import Tensor
 
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates, Nodes
+from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates
 from se_gnn.similarity.kernels.centers import Centers
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
 from se_gnn.similarity.kernels.one_way import OneWay
-from se_gnn.similarity.kernels.pair_bounds import Edges
+from se_gnn.similarity.kernels.pair_bounds import Edges, Nodes, Terms
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
 from se_gnn.similarity.measure import EPS
 from se_gnn.similarity.memory import items_within, memory_budget
@@ -31,15 +31,16 @@ from se_gnn.similarity.short import Directions, rounding
 BLOCK_BYTES = 1 << 27  # products of nodes held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
+LARGEST = 1e15  # number in a vector, so that no product overflows
 FEWEST_TOGETHER = 12  # targets that are not put in order any further
 SHARE = 8  # K is at most one in so many labeled nodes
 PROBES, IN_A_PROBE = 8, 4  # targets that are tried first, so many in a row
 
 # What things cost, in nanoseconds on one core; only their ratios count.
-FIRST = 3.0  # a pair of nodes, by node similarity and centers
-BY_SHORT = 0.2  # a pair of edges, by short vectors
-BY_LONG = 1.1  # by long ones
-EXACT = 0.02  # a pair of edges of two nodes that are compared alone, per dimension
+FIRST = 2.5  # a pair of nodes, by node similarity and centers
+BY_SHORT = 0.3  # a pair of edges, by short vectors
+BY_LONG = 1.6  # by long ones
+EXACT = 0.023  # a pair of edges of two nodes that are compared alone, per dimension
 MATCH = 0.45  # a pair of edges, where all are compared with all
 PRODUCT = 0.025  # a product of two nodes there, per dimension
 PAIR = 55.0  # a pair of nodes there, besides its edges
@@ -57,7 +58,7 @@ def nearest_by_bounds(
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
-    if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
+    if not (many and few_wanted and known and _plain(plan) and bool((h.abs() < LARGEST).all())):
         return None
     search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
     return search.nearest() if search.pays() else None
@@ -87,7 +88,9 @@ class Search:
         self.vectors = Vectors.of(self.h, plan.measure)
         self.ways = [way for way in (plan.forward, plan.backward) if isinstance(way, OneWay)]  # there, and back
         self.matchers = [Matcher(self.vectors, way.matching) for way in self.ways]
-        way, matching, wrong = self.ways[0], self.ways[0].matching, rounding(h.shape[1])
+        way, matching = self.ways[0], self.ways[0].matching
+        wrong = np.float32(rounding(h.shape[1]))
+        terms = Terms(np.float32(plan.node_weight), plan.measure.unit, plan.both, wrong)
         targets, labeled = (self._points(local.nodes) for local in (plan.targets, plan.labeled))
         directions = Directions.of(labeled, unit=plan.measure.unit)
         edges = self._edges(directions, matching.query_ends, way.ptr, way.columns)
@@ -99,12 +102,9 @@ class Search:
             labeled=_nodes(directions, plan.labeled.nodes, labeled),
             edges=edges,
             keys=keys,
-            centers=Centers.of(edges, keys, wrong, unit=plan.measure.unit),
+            centers=Centers.of(edges, keys, terms),
             num_nearest=num_nearest,
-            node_weight=plan.node_weight,
-            unit=plan.measure.unit,
-            both=plan.both,
-            rounding=wrong,
+            terms=terms,
         )
 
     def _points(self, nodes: IntArray) -> FloatArray:
@@ -137,26 +137,33 @@ class Search:
 
     def pays(self) -> bool:
         """Whether this takes less work than to compare all, as far as some of the targets tell."""
-        plan, num_targets = self.plan, len(self.plan.targets)
-        edges, keys = plan.targets.sizes, plan.labeled.sizes
-        step, work, tried = max(1, num_targets // PROBES), 0.0, 0
-        depth = self.h.shape[1]
-        for low in range(0, num_targets, step):
-            some = self.order[low : low + IN_A_PROBE]
-            found = self.bounds.candidates(some)
-            matched = (np.repeat(edges[some], np.diff(found.ptr)) * keys[found.positions]).sum()
-            exact = EXACT * depth * len(self.ways)
-            work += FIRST * len(keys) * len(some) + BY_SHORT * found.short + BY_LONG * found.long
-            work += exact * float(matched)
-            tried += len(some)
-        full = 0.0
+        num_targets, full = len(self.plan.targets), self._full_work()
+        starts = range(0, num_targets, max(1, num_targets // PROBES))
+        probes = [self.order[low : low + IN_A_PROBE] for low in starts]
+        spare = MARGIN * full * sum(len(some) for some in probes)
+        for some in probes:
+            spare -= self._work(some)
+            if spare <= 0:  # where nothing can be told apart, one look is enough
+                return False
+        return True
+
+    def _work(self, some: IntArray) -> float:
+        """What it takes to find the nearest of some targets."""
+        edges, keys = self.plan.targets.sizes, self.plan.labeled.sizes
+        found = self.bounds.candidates(some)
+        matched = float((np.repeat(edges[some], np.diff(found.ptr)) * keys[found.positions]).sum())
+        exact = EXACT * self.h.shape[1] * len(self.ways) * matched
+        return FIRST * len(keys) * len(some) + BY_SHORT * found.short + BY_LONG * found.long + exact
+
+    def _full_work(self) -> float:
+        """What it takes to compare one target with all labeled nodes, where all targets are compared."""
+        full, depth = 0.0, self.h.shape[1]
         for way in self.ways:
             cover = way.matching.cover
             steps = len(cover.at_hub) + len(cover.hubs) + len(cover.others)
             full += MATCH * way.matching.num_queries * steps
             full += PRODUCT * depth * len(np.unique(way.matching.query_ends)) * len(way.matching.key_nodes)
-        full = full / num_targets + PAIR * len(keys)
-        return work / tried < MARGIN * full
+        return full / len(self.plan.targets) + PAIR * len(self.plan.labeled)
 
     def nearest(self) -> Compared:
         """The K nearest of every target, nearest first, [T, K]."""
@@ -187,7 +194,9 @@ class Search:
         defined = (plan.targets.sizes[owners] > 0) & (plan.labeled.sizes[positions] > 0)
         structure = structure.masked_fill(torch.from_numpy(~defined), -torch.inf)
         targets, labeled = plan.nodes(self.h.device)
-        node = plan.measure.listed_pairs(rows(self.h, targets[torch.from_numpy(some)]), rows(self.h, labeled), ptr, positions)
+        node = plan.measure.listed_pairs(
+            rows(self.h, targets[torch.from_numpy(some)]), rows(self.h, labeled), ptr, positions
+        )
         return Compared(torch.from_numpy(positions), combine(node, structure, plan.node_weight), node, structure)
 
 

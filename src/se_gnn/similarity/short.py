@@ -1,4 +1,4 @@
-r"""Vectors made short so that their similarity bounds that of the long ones. Shapes: n vectors, D dimensions, S of them.
+r"""Vectors made short so that their similarity bounds that of the long ones. Shapes: n vectors, D dimensions.
 
 A vector :math:`a` becomes its coordinates along a few directions, :math:`a_1`, and the length of all the rest,
 :math:`|a_2|`. Lengths stay, and :math:`a \cdot b` lies between :math:`a_1 \cdot b_1 - |a_2||b_2|` and
@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.graph.attributed import FloatArray, IntArray
-from se_gnn.similarity.kernels.lanes import LONG, SHORT, WIDTH
+from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
+from se_gnn.similarity.kernels.lanes import WIDTH
 from se_gnn.similarity.measure import EPS
 
 SAMPLE = 4096  # vectors that the directions are found from
@@ -55,7 +56,7 @@ class Directions:
         if unit:
             sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), EPS)
         _, axes = np.linalg.eigh(sample.T @ sample)
-        return cls(np.ascontiguousarray(axes[:, : -LONG : -1]), unit)
+        return cls(np.ascontiguousarray(axes[:, :-LONG:-1]), unit)
 
     def nodes(self, vectors: FloatArray) -> ShortVectors:
         """Vectors of nodes, [n, D], made short."""

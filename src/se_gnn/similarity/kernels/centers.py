@@ -9,14 +9,14 @@ Shapes: C centers, T targets, L labeled nodes, A directions, n edges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.lanes import WIDTH
-from se_gnn.similarity.kernels.pair_bounds import Edges
+from se_gnn.similarity.kernels.pair_bounds import Edges, Terms
 from se_gnn.similarity.short import UNIT
 
 COUNT = 64  # centers
@@ -24,24 +24,24 @@ SAMPLE = 4096  # edges that they are found from
 ROUNDS = 6  # of moving them to the mean of their edges
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Centers:
+class Centers(NamedTuple):
     r"""Centers of edges, how far from each of them the labeled nodes' edges lie, and which centers targets are at.
 
     Shapes:
         - **apart:** :math:`(C, L)` and zeros up to a multiple of `WIDTH` columns
-        - **ptr:** :math:`(T + 1,)`; **at**, **sizes**, **radii:** the centers of each target, how many of its edges each
-          has, and their mean distance from it
+        - **ptr:** :math:`(T + 1,)`; **at**, **shares**, **radii:** the centers of each target, the share of its edges
+          that each has (half of it where squares of distances count, and where this is one way of two), and their mean
+          distance from it
     """
 
     apart: FloatArray
     ptr: IntArray
     at: Int32Array
-    sizes: FloatArray
+    shares: FloatArray
     radii: FloatArray
 
     @classmethod
-    def of(cls, edges: Edges, keys: Edges, rounding: float, *, unit: bool) -> Centers:
+    def of(cls, edges: Edges, keys: Edges, terms: Terms) -> Centers:
         """From the short vectors of the edges of targets and of labeled nodes; a node without edges has distance 0.
 
         What rounding may add for each node counts against its distance or for its radius.
@@ -51,20 +51,22 @@ class Centers:
         num_labeled = len(keys.ptr) - 1
         apart = np.zeros((len(centers), num_labeled + -num_labeled % WIDTH), np.float32)
         _least_apart(key_points, centers, keys.ptr, keys.members, apart)
-        apart[:, :num_labeled] -= _wrong(keys, rounding, unit=unit)
+        apart[:, :num_labeled] -= _wrong(keys, terms)
         nearest, radii = _nearest(points, centers)
         ptr, at = np.zeros(len(edges.ptr), np.int64), np.empty(len(edges.members), np.int32)
         sizes, sums = (np.empty(len(edges.members), np.float32) for _ in range(2))
         count = _grouped(nearest, radii, len(centers), edges.ptr, edges.members, ptr, at, sizes, sums)
-        mean = sums[:count] / sizes[:count] + np.repeat(_wrong(edges, rounding, unit=unit), np.diff(ptr))
-        return cls(apart, ptr, at[:count], sizes[:count], mean)
+        mean = sums[:count] / sizes[:count] + np.repeat(_wrong(edges, terms), np.diff(ptr))
+        weight = (0.5 if terms.unit else 1) * (0.5 if terms.both else 1)  # of a square, and of one way of two
+        shares = sizes[:count] * np.repeat(weight / np.maximum(np.diff(edges.ptr), 1), np.diff(ptr))
+        return cls(apart, ptr, at[:count], shares.astype(np.float32), mean)
 
 
-def _wrong(edges: Edges, rounding: float, *, unit: bool) -> FloatArray:
+def _wrong(edges: Edges, terms: Terms) -> FloatArray:
     """How much less than computed here the distances of a node's edges, as they are compared, may be, [T]."""
-    if unit:
-        return np.full(len(edges.noise), rounding, np.float32)
-    share = np.float32(np.sqrt(2 * rounding) + rounding)
+    if terms.unit:
+        return np.full(len(edges.noise), terms.rounding, np.float32)
+    share = np.float32(np.sqrt(2 * terms.rounding) + terms.rounding)
     wrong: FloatArray = share * np.sqrt(edges.noise) + np.float32(4 * UNIT) * edges.far
     return wrong
 

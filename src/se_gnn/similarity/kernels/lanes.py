@@ -18,18 +18,16 @@ from numba.extending import intrinsic
 LANES = 32  # queries side by side
 COLUMNS = 64  # columns of a product side by side
 WIDTH = 16  # floats in one vector
-SHORT, LONG = 8, 48  # coordinates of vectors that bounds are made of
-KEYS = 8  # of them are looked at together: none waits for another
 _VECTORS = LANES // WIDTH
-_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
-_I64 = ir.IntType(64)
-_I32 = ir.IntType(32)
-_INTS = ir.VectorType(_I32, WIDTH)
+FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
+I64 = ir.IntType(64)
+I32 = ir.IntType(32)
+INTS = ir.VectorType(I32, WIDTH)
 ROWS = 6  # rows of one register tile of the product
 _TILE = 4 if binding.get_host_cpu_features().get("avx512f") else 1  # its vectors across: what the registers hold
 
 
-class _Matrix:
+class Matrix:
     """A C-ordered array in the code that is being generated."""
 
     def __init__(self, context: Any, builder: Any, array_type: Any, value: Any) -> None:
@@ -47,30 +45,33 @@ class _Matrix:
         index = self.builder.add(self.builder.mul(row, self.stride), column)
         return self.builder.bitcast(self.builder.gep(self.data, [index]), kind.as_pointer())
 
-    def load(self, row: Any, vector: int, kind: Any = _FLOATS) -> Any:
+    def load(self, row: Any, vector: int, kind: Any = FLOATS) -> Any:
         """The n-th vector of a row."""
-        return self.builder.load(self.place(row, _index(vector * WIDTH), kind), align=4)
+        return self.builder.load(self.place(row, constant(vector * WIDTH), kind), align=4)
 
     def store(self, value: Any, row: Any, vector: int) -> None:
         """Write the n-th vector of a row."""
-        self.builder.store(value, self.place(row, _index(vector * WIDTH), value.type), align=4)
+        self.builder.store(value, self.place(row, constant(vector * WIDTH), value.type), align=4)
 
 
-def _index(value: int) -> Any:
-    return ir.Constant(_I64, value)
+def constant(value: int) -> Any:
+    """A whole number known beforehand."""
+    return ir.Constant(I64, value)
 
 
-def _broadcast(builder: Any, scalar: Any, kind: Any) -> Any:
-    single = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(single, single, ir.Constant(_INTS, [0] * WIDTH))
+def broadcast(builder: Any, scalar: Any, kind: Any) -> Any:
+    """A vector with one value in all places."""
+    single = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(I32, 0))
+    return builder.shuffle_vector(single, single, ir.Constant(INTS, [0] * WIDTH))
 
 
-def _fma(builder: Any) -> Any:
-    kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+def fused(builder: Any) -> Any:
+    """The function a * b + c of vectors, rounded once."""
+    kind = ir.FunctionType(FLOATS, [FLOATS] * 3)
     return cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f32")  # type: ignore[no-untyped-call]
 
 
-class _Loop:
+class Loop:
     """``for index in range(start, end, step)`` with values that are carried from turn to turn in registers."""
 
     def __init__(self, builder: Any, index: Any, carried: list[Any]) -> None:
@@ -79,12 +80,13 @@ class _Loop:
 
     @classmethod
     @contextmanager
-    def over(cls, builder: Any, start: Any, end: Any, initial: list[Any], step: int = 1) -> Iterator[_Loop]:
+    def over(cls, builder: Any, start: Any, end: Any, initial: list[Any], step: int = 1) -> Iterator[Loop]:
+        """The body of the loop; what it carries afterwards is in ``carried``."""
         entry = builder.block
         head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
         builder.branch(head)
         builder.position_at_end(head)
-        index = builder.phi(_I64)
+        index = builder.phi(I64)
         index.add_incoming(start, entry)
         carried = [builder.phi(value.type) for value in initial]
         for phi, value in zip(carried, initial, strict=True):
@@ -93,7 +95,7 @@ class _Loop:
         builder.position_at_end(body)
         loop = cls(builder, index, carried)
         yield loop
-        index.add_incoming(builder.add(index, _index(step)), builder.block)
+        index.add_incoming(builder.add(index, constant(step)), builder.block)
         for phi, value in zip(carried, loop.next, strict=True):
             phi.add_incoming(value, builder.block)
         builder.branch(head)
@@ -109,23 +111,23 @@ def product_tile(typingctx: Any, left: Any, row: Any, right: Any, block: Any, ou
     signature = types.void(left, types.int64, right, types.int64, out)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 4))
-        packed = _Matrix(context, builder, sig.args[2], args[2])
+        matrix, target = (Matrix(context, builder, sig.args[i], args[i]) for i in (0, 4))
+        packed = Matrix(context, builder, sig.args[2], args[2])
         depth = matrix.stride
-        rows = [builder.add(args[1], _index(r)) for r in range(ROWS)]
+        rows = [builder.add(args[1], constant(r)) for r in range(ROWS)]
         above = builder.mul(args[3], depth)
-        column = builder.mul(args[3], _index(COLUMNS))
-        fma = _fma(builder)
+        column = builder.mul(args[3], constant(COLUMNS))
+        fma = fused(builder)
         for first in range(0, COLUMNS // WIDTH, _TILE):
-            zeros = [ir.Constant(_FLOATS, [0.0] * WIDTH)] * (ROWS * _TILE)
-            with _Loop.over(builder, _index(0), depth, zeros) as loop:
+            zeros = [ir.Constant(FLOATS, [0.0] * WIDTH)] * (ROWS * _TILE)
+            with Loop.over(builder, constant(0), depth, zeros) as loop:
                 across = [packed.load(builder.add(above, loop.index), first + v) for v in range(_TILE)]
                 for r in range(ROWS):
-                    value = _broadcast(builder, matrix.entry(rows[r], loop.index), _FLOATS)
+                    value = broadcast(builder, matrix.entry(rows[r], loop.index), FLOATS)
                     for v in range(_TILE):
                         loop.next.append(builder.call(fma, [value, across[v], loop.carried[r * _TILE + v]]))
             for (r, v), total in zip(itertools.product(range(ROWS), range(_TILE)), loop.carried, strict=True):
-                place = target.place(rows[r], builder.add(column, _index((first + v) * WIDTH)), _FLOATS)
+                place = target.place(rows[r], builder.add(column, constant((first + v) * WIDTH)), FLOATS)
                 builder.store(total, place, align=4)
         return context.get_dummy_value()
 
@@ -140,7 +142,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
             own, other = i % (2 * half) // half, i - i % (2 * half) + i % half
             low.append(other if not own else WIDTH + other)
             high.append(other + half if not own else WIDTH + other + half)
-        masks = [ir.Constant(_INTS, mask) for mask in (low, high)]
+        masks = [ir.Constant(INTS, mask) for mask in (low, high)]
         mixed = list(rows)
         for i in range(WIDTH):
             if i % (2 * half) < half:
@@ -156,16 +158,16 @@ def edges_to_lanes(typingctx: Any, gram: Any, ends: Any, first: Any, lane: Any, 
     signature = types.void(gram, ends, types.int64, types.int64, product)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, pairs, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
-        queries = [builder.add(args[2], _index(i)) for i in range(WIDTH)]
-        ends = [[builder.sext(pairs.entry(q, _index(side)), _I64) for side in (0, 1)] for q in queries]
-        with _Loop.over(builder, _index(0), matrix.stride, [], step=WIDTH) as loop:
+        matrix, pairs, target = (Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
+        queries = [builder.add(args[2], constant(i)) for i in range(WIDTH)]
+        ends = [[builder.sext(pairs.entry(q, constant(side)), I64) for side in (0, 1)] for q in queries]
+        with Loop.over(builder, constant(0), matrix.stride, [], step=WIDTH) as loop:
             sums = [
-                builder.fadd(*(builder.load(matrix.place(end, loop.index, _FLOATS), align=4) for end in pair))
+                builder.fadd(*(builder.load(matrix.place(end, loop.index, FLOATS), align=4) for end in pair))
                 for pair in ends
             ]
             for i, column in enumerate(_transposed(builder, sums)):
-                place = target.place(builder.add(loop.index, _index(i)), args[3], _FLOATS)
+                place = target.place(builder.add(loop.index, constant(i)), args[3], FLOATS)
                 builder.store(column, place, align=4)
         return context.get_dummy_value()
 
@@ -193,18 +195,18 @@ def argmax_lanes(
     signature = types.void(product, ends, scale, offset, members, types.int64, types.int64, best, keys, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        rows, pairs, factors, shifts, listed = (_Matrix(context, builder, sig.args[i], args[i]) for i in range(5))
-        top, names = (_Matrix(context, builder, sig.args[i], args[i]) for i in (7, 8))
-        fma = _fma(builder)
-        lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
-        nothing = ir.Constant(_INTS, [-1] * WIDTH)
-        with _Loop.over(builder, args[5], args[6], [lowest] * _VECTORS + [nothing] * _VECTORS) as loop:
+        rows, pairs, factors, shifts, listed = (Matrix(context, builder, sig.args[i], args[i]) for i in range(5))
+        top, names = (Matrix(context, builder, sig.args[i], args[i]) for i in (7, 8))
+        fma = fused(builder)
+        lowest = ir.Constant(FLOATS, [float("-inf")] * WIDTH)
+        nothing = ir.Constant(INTS, [-1] * WIDTH)
+        with Loop.over(builder, args[5], args[6], [lowest] * _VECTORS + [nothing] * _VECTORS) as loop:
             member = listed.entry(loop.index)
-            key = builder.sext(member, _I64)
-            i, j = (builder.sext(pairs.entry(key, _index(side)), _I64) for side in (0, 1))
-            factor = _broadcast(builder, factors.entry(key), _FLOATS)
-            shift = _broadcast(builder, shifts.entry(key), _FLOATS)
-            name = _broadcast(builder, member, _INTS)
+            key = builder.sext(member, I64)
+            i, j = (builder.sext(pairs.entry(key, constant(side)), I64) for side in (0, 1))
+            factor = broadcast(builder, factors.entry(key), FLOATS)
+            shift = broadcast(builder, shifts.entry(key), FLOATS)
+            name = broadcast(builder, member, INTS)
             values, winners = loop.carried[:_VECTORS], loop.carried[_VECTORS:]
             for v in range(_VECTORS):
                 both = builder.fadd(rows.load(i, v), rows.load(j, v))
@@ -232,15 +234,15 @@ def argmax_rows(
     signature = types.void(tops, names, listed, types.int64, types.int64, best, keys, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        scores, labels, places = (_Matrix(context, builder, sig.args[i], args[i]) for i in range(3))
-        top, held = (_Matrix(context, builder, sig.args[i], args[i]) for i in (5, 6))
+        scores, labels, places = (Matrix(context, builder, sig.args[i], args[i]) for i in range(3))
+        top, held = (Matrix(context, builder, sig.args[i], args[i]) for i in (5, 6))
         before = [top.load(args[7], v) for v in range(_VECTORS)]
-        before += [held.load(args[7], v, _INTS) for v in range(_VECTORS)]
-        with _Loop.over(builder, args[3], args[4], before) as loop:
-            place = builder.sext(places.entry(loop.index), _I64)
+        before += [held.load(args[7], v, INTS) for v in range(_VECTORS)]
+        with Loop.over(builder, args[3], args[4], before) as loop:
+            place = builder.sext(places.entry(loop.index), I64)
             values, winners = loop.carried[:_VECTORS], loop.carried[_VECTORS:]
             for v in range(_VECTORS):
-                score, key = scores.load(place, v), labels.load(place, v, _INTS)
+                score, key = scores.load(place, v), labels.load(place, v, INTS)
                 equal = builder.fcmp_ordered("==", score, values[v])
                 earlier = builder.and_(equal, builder.icmp_signed("<", key, winners[v]))
                 better = builder.or_(builder.fcmp_ordered(">", score, values[v]), earlier)
@@ -261,13 +263,13 @@ def transpose_tile(typingctx: Any, source: Any, row: Any, column: Any, out: Any,
     signature = types.void(source, types.int64, types.int64, out, types.int64, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 3))
-        kind = _FLOATS if sig.args[0].dtype == types.float32 else _INTS
+        matrix, target = (Matrix(context, builder, sig.args[i], args[i]) for i in (0, 3))
+        kind = FLOATS if sig.args[0].dtype == types.float32 else INTS
         rows = [
-            builder.load(matrix.place(builder.add(args[1], _index(j)), args[2], kind), align=4) for j in range(WIDTH)
+            builder.load(matrix.place(builder.add(args[1], constant(j)), args[2], kind), align=4) for j in range(WIDTH)
         ]
         for i, values in enumerate(_transposed(builder, rows)):
-            builder.store(values, target.place(builder.add(args[4], _index(i)), args[5], kind), align=4)
+            builder.store(values, target.place(builder.add(args[4], constant(i)), args[5], kind), align=4)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -281,124 +283,11 @@ def gather_tile(
     signature = types.void(source, listed, types.int64, types.int64, out, types.int64, types.int64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, names, target = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
-        chosen = [names.entry(builder.add(args[2], _index(j))) for j in range(WIDTH)]
-        rows = [builder.load(matrix.place(row, args[3], _FLOATS), align=4) for row in chosen]
+        matrix, names, target = (Matrix(context, builder, sig.args[i], args[i]) for i in (0, 1, 4))
+        chosen = [names.entry(builder.add(args[2], constant(j))) for j in range(WIDTH)]
+        rows = [builder.load(matrix.place(row, args[3], FLOATS), align=4) for row in chosen]
         for i, values in enumerate(_transposed(builder, rows)):
-            builder.store(values, target.place(builder.add(args[5], _index(i)), args[6], _FLOATS), align=4)
+            builder.store(values, target.place(builder.add(args[5], constant(i)), args[6], FLOATS), align=4)
         return context.get_dummy_value()
 
     return signature, codegen
-
-
-def _bounding(blocks: int) -> Any:
-    @intrinsic
-    def bound(
-        typingctx: Any, lanes: Any, first: Any, keys: Any, offset: Any, members: Any, start: Any, end: Any, out: Any
-    ) -> Any:
-        signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, out)
-
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            queries, table, shifts, listed, bounds = (
-                _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7)
-            )
-            fma = _fma(builder)
-            above = builder.mul(args[1], _index(SHORT))
-            own = [queries.load(builder.add(above, _index(row)), 0) for row in range(blocks * SHORT)]
-            lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
-            with _Loop.over(builder, args[5], args[6], [lowest] * blocks) as loop:
-                key = builder.sext(listed.entry(loop.index), _I64)
-                sums = [_broadcast(builder, shifts.entry(key), _FLOATS)] * blocks
-                for d in range(SHORT):
-                    value = _broadcast(builder, table.entry(key, _index(d)), _FLOATS)
-                    sums = [builder.call(fma, [own[b * SHORT + d], value, sums[b]]) for b in range(blocks)]
-                loop.next = [_higher(builder, *pair) for pair in zip(sums, loop.carried, strict=True)]
-            for b in range(blocks):
-                bounds.store(loop.carried[b], builder.add(args[1], _index(b)), 0)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return bound
-
-
-# ``out[first]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``, of one block of
-# WIDTH queries, or of two. They lie side by side, coordinate d of block b in row ``b * SHORT + d`` of ``lanes``; sums in
-# any order.
-bound_short, bound_two_short = _bounding(1), _bounding(2)
-
-
-@intrinsic
-def bound_long(
-    typingctx: Any,
-    lanes: Any,
-    block: Any,
-    keys: Any,
-    offset: Any,
-    members: Any,
-    start: Any,
-    end: Any,
-    high: Any,
-    out: Any,
-) -> Any:
-    """``out[0]`` and ``out[1]``: what the highest ``query . key + offset`` is at most, and at least; there is a key.
-
-    Row k of ``high`` is what that of the k-th key is at most; there are up to `KEYS` - 1 rows more than keys.
-
-    Coordinate d of a block of WIDTH queries lies in row ``block * LONG + d`` of ``lanes``; the last coordinate is the length of the
-    rest, whose product counts for the one and against the other. Sums in any order.
-    """
-    signature = types.void(lanes, types.int64, keys, offset, members, types.int64, types.int64, high, out)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        queries, table, shifts, listed, each, bounds = (
-            _Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3, 4, 7, 8)
-        )
-        fma = _fma(builder)
-        above, last = builder.mul(args[1], _index(LONG)), builder.sub(args[6], _index(1))
-        lowest = ir.Constant(_FLOATS, [float("-inf")] * WIDTH)
-        with _Loop.over(builder, args[5], args[6], [lowest, lowest], step=KEYS) as loop:
-            names = []
-            for i in range(KEYS):  # where keys end the last counts again: it changes no maximum
-                place = builder.add(loop.index, _index(i))
-                place = builder.select(builder.icmp_signed("<", place, last), place, last)
-                names.append(builder.sext(listed.entry(place), _I64))
-            sums = [_broadcast(builder, shifts.entry(key), _FLOATS) for key in names]
-            with _Loop.over(builder, _index(0), _index(LONG - 1), sums) as inner:
-                own = queries.load(builder.add(above, inner.index), 0)
-                for key, total in zip(names, inner.carried, strict=True):
-                    value = _broadcast(builder, table.entry(key, inner.index), _FLOATS)
-                    inner.next.append(builder.call(fma, [own, value, total]))
-            rest = queries.load(builder.add(above, _index(LONG - 1)), 0)
-            most, least = loop.carried
-            at = builder.sub(loop.index, args[5])
-            for i, (key, total) in enumerate(zip(names, inner.carried, strict=True)):
-                apart = builder.fmul(rest, _broadcast(builder, table.entry(key, _index(LONG - 1)), _FLOATS))
-                sure = builder.fadd(total, apart)
-                each.store(sure, builder.add(at, _index(i)), 0)
-                most = _higher(builder, sure, most)
-                least = _higher(builder, builder.fsub(total, apart), least)
-            loop.next = [most, least]
-        for b in range(2):
-            bounds.store(loop.carried[b], _index(b), 0)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@intrinsic
-def which_reach(typingctx: Any, values: Any, row: Any, start: Any, least: Any) -> Any:
-    """Which of WIDTH values from ``start`` on in a row are not below those of ``least``, as bits of a whole number."""
-    signature = types.int64(values, types.int64, types.int64, least)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        matrix, limits = (_Matrix(context, builder, sig.args[i], args[i]) for i in (0, 3))
-        some = builder.load(matrix.place(args[1], args[2], _FLOATS), align=4)
-        reached = builder.fcmp_unordered(">=", some, limits.load(_index(0), 0))
-        return builder.zext(builder.bitcast(reached, ir.IntType(WIDTH)), _I64)
-
-    return signature, codegen
-
-
-def _higher(builder: Any, one: Any, other: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", one, other), one, other)

@@ -12,16 +12,17 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.lanes import (
+from se_gnn.similarity.kernels.bound_lanes import (
     KEYS,
     LONG,
     SHORT,
-    WIDTH,
     bound_long,
     bound_short,
     bound_two_short,
     which_reach,
 )
+from se_gnn.similarity.kernels.lanes import WIDTH
+from se_gnn.similarity.short import UNIT
 
 BITS = 64  # of a whole number
 TAIL = 16  # one in so many edges may count as equal to their matches rather than fill a block of lanes
@@ -160,7 +161,7 @@ def long_bounds(
     known: np.float32,
     relevant: IntArray,
 ) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the same by long vectors; the lower is -inf where the upper is below ``needed``.
+    """Upper and lower bound of the same by long vectors; -inf both where the upper is found to be below ``needed``.
 
     ``known`` is an upper bound by short vectors, whose sums are in ``lanes.sums``; inf: there is none. Bit k of
     ``relevant`` says whether the k-th edge of the node may be the best match of any.
@@ -171,9 +172,9 @@ def long_bounds(
     left = known * count
     for block in range((size + WIDTH - 1) // WIDTH):
         if (above + left) / count < needed:
-            return (above + left) / count, -np.float32(np.inf)
+            return -np.float32(np.inf), -np.float32(np.inf)
         left -= lanes.sums[block]
-        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)
+        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)  # type: ignore[call-arg]
         for i in range(WIDTH):
             lanes.limits[i] = lanes.out[1, i] - np.float32(2) * spare_below
         for k in range(end - start):
@@ -189,3 +190,120 @@ def long_bounds(
                 above += at_most(lanes.out[0, i], lanes.squares[low + i], spare, apart, unit)
                 below += at_least(lanes.out[1, i], lanes.squares[low + i], spare_below, apart, unit)
     return above / count, below / count
+
+
+class Nodes(NamedTuple):
+    r"""Nodes as bounds are made of them.
+
+    Shapes:
+        - **ids**, **squares:** :math:`(T,)`, **points:** :math:`(T, D)`, **long:** :math:`(T, LONG)`
+    """
+
+    ids: IntArray
+    squares: FloatArray
+    points: FloatArray
+    long: FloatArray
+
+
+class Terms(NamedTuple):
+    """What similarity is made of, and what a sum may be wrong by, relative to the lengths of its vectors."""
+
+    node_weight: np.float32  # lambda
+    unit: bool  # the measure is the cosine, else minus the distance
+    both: bool  # both directions of matching count
+    rounding: np.float32
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(a: FloatArray, b: FloatArray) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(a)):
+        total += a[d] * b[d]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _structure_bounds(
+    lanes: Lanes,
+    back_lanes: Lanes,
+    edges: Edges,
+    keys: Edges,
+    terms: Terms,
+    t: int,
+    i: int,
+    needed: np.float32,
+    bits: IntArray,
+    back_bits: IntArray,
+) -> tuple[np.float32, np.float32, int]:
+    """Upper and lower bound of structure similarity, and how often long vectors were looked at.
+
+    Both are -inf where the upper is found to be below ``needed``. If that is -inf, short vectors cannot tell anything.
+    """
+    size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
+    unit, lowest, half = terms.unit, -np.float32(np.inf), np.float32(0.5)
+    below_spare = terms.rounding * (edges.noise[t] * keys.noise[i] if unit else edges.noise[t] + keys.noise[i])
+    spare = min(below_spare, np.float32(4) * terms.rounding) if unit else below_spare  # worse is computed again
+    apart = np.float32(4 * UNIT) * (edges.far[t] + keys.far[i])
+    known, known_back = np.float32(np.inf), np.float32(np.inf)
+    if terms.both:
+        fill(back_lanes, keys, i)
+    if needed > lowest:
+        known = short_bound(lanes, size, keys, i, spare, apart, unit)
+        if terms.both:
+            known_back = short_bound(back_lanes, key_size, edges, t, spare, apart, unit)
+        if (half * (known + known_back) if terms.both else known) < needed:
+            return lowest, lowest, 0
+    least = np.float32(2) * needed - known_back if terms.both else needed
+    above, below = long_bounds(lanes, size, keys, i, spare, below_spare, apart, unit, least, known, bits)
+    if not terms.both or above == lowest:
+        return above, below, 1
+    least = np.float32(2) * needed - above
+    back, back_below = long_bounds(
+        back_lanes, key_size, edges, t, spare, below_spare, apart, unit, least, known_back, back_bits
+    )
+    return half * (above + back), half * (below + back_below), 2
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def pair_bounds(
+    lanes: Lanes,
+    back_lanes: Lanes,
+    targets: Nodes,
+    labeled: Nodes,
+    edges: Edges,
+    keys: Edges,
+    terms: Terms,
+    t: int,
+    i: int,
+    least: np.float32,
+    bits: IntArray,
+    back_bits: IntArray,
+) -> tuple[np.float32, np.float32, int]:
+    """Upper and lower bound of overall similarity, and how often long vectors were looked at.
+
+    Both are -inf where the upper is found to be below ``least`` (-inf: none is known). The edges of the target are in
+    ``lanes``. ``bits`` say which edges of the labeled node may be best matches, ``back_bits`` which of the target.
+    """
+    bits[:] = -1
+    back_bits[:] = -1
+    size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
+    one, lowest, unit = np.float32(1), -np.float32(np.inf), terms.unit
+    together = targets.squares[t] + labeled.squares[i]
+    spare = np.float32(3) * terms.rounding * (one if unit else together)
+    score = _product(targets.points[t], labeled.points[i])
+    upper = at_most(score, together, spare, np.float32(0), unit)
+    lower = at_least(score, together, spare, np.float32(0), unit)
+    rest, looked = one - terms.node_weight, 0
+    if size > 0 and key_size > 0 and rest > 0:
+        needed = lowest
+        if least > lowest:
+            needed = (least - terms.node_weight * upper) / rest
+            needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least) + one) / rest)
+        above, below, looked = _structure_bounds(lanes, back_lanes, edges, keys, terms, t, i, needed, bits, back_bits)
+        if above == lowest:
+            return lowest, lowest, looked
+        wrong = np.float32((size + key_size) * 2 * UNIT)  # of a mean
+        upper = terms.node_weight * upper + rest * (above + wrong * max(abs(above), one))
+        lower = terms.node_weight * lower + rest * (below - wrong * max(abs(below), one))
+    wrong = np.float32(8 * UNIT)
+    return upper + wrong * (abs(upper) + one), lower - wrong * (abs(lower) + one), looked
