@@ -166,7 +166,7 @@ def _search(
                 count, least = 0, -np.float32(np.inf)
                 reached = likely_least(row, num_likely, best, held)
                 for _ in range(2):  # those that are likely near, then all others that reach the least
-                    for p in range(listed(row, reached, places)):
+                    for p in range(listed(row, reached, places, lanes.limits)):
                         i = places[p]
                         above[count], below[count], looked = pair_bounds(
                             lanes, back_lanes, targets, labeled, edges, keys, terms, t, i, least,

@@ -16,7 +16,7 @@ from se_gnn.similarity.short import UNIT
 LOWEST = np.finfo(np.float32).min
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
 def first_bounds(
     row: FloatArray,
     square: np.float32,
@@ -57,7 +57,7 @@ def first_bounds(
         row[i] = -np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, _nrt=False)
 def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
     """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
     for i in range(k):
@@ -75,7 +75,7 @@ def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.
     return last
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, _nrt=False)
 def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
     """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
     for j in range(len(best)):
@@ -86,10 +86,12 @@ def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) ->
     return kth_largest(best, len(best), k, held)
 
 
-@numba.njit(cache=True, nogil=True)
-def listed(row: FloatArray, least: np.float32, places: Int32Array) -> int:
+@numba.njit(cache=True, nogil=True, _nrt=False)
+def listed(row: FloatArray, least: np.float32, places: Int32Array, limits: FloatArray) -> int:
     """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
-    count, limits = 0, np.full(WIDTH, max(least, LOWEST), np.float32)
+    count = 0
+    for j in range(WIDTH):
+        limits[j] = max(least, LOWEST)
     for low in range(0, len(row), WIDTH):
         reached: int = which_reach(row, 0, low, limits)  # type: ignore[call-arg]
         if reached:
