@@ -69,11 +69,7 @@ def _nearest_on_cuda(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: 
         return None
     from se_gnn.similarity import search_gpu  # only on machines with Triton
 
-    many = len(plan.labeled) >= FEWEST_LABELED and len(plan.labeled) * len(plan.targets) >= search_gpu.FEWEST_PAIRS
-    edges_on_both_sides = plan.targets.sizes.any() and plan.labeled.sizes.any()
-    if not (many and edges_on_both_sides and bool(torch.isfinite(h).all())):
-        return None
-    return search_gpu.Search(h, plan, num_nearest, budget=budget).nearest()
+    return search_gpu.nearest_by_bounds(h, plan, num_nearest, budget)
 
 
 def _plain(plan: ComparisonPlan) -> bool:

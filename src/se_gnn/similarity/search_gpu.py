@@ -12,22 +12,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.similarity.kernels.coarse_gpu import Coarse
+from se_gnn.similarity.kernels.coarse_gpu import CoarseBounds, coarse_bounds
 from se_gnn.similarity.kernels.halves_gpu import EdgeHalves, EdgePoints
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.pairs_gpu import ShortEdges, pair_bounds, pair_means
+from se_gnn.similarity.kernels.triton_gpu import shares_products
 from se_gnn.similarity.memory import items_within
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
 from se_gnn.similarity.search import Compared
 
-FEWEST_PAIRS = 1 << 28  # of nodes; with fewer, comparing all is quick
+FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, comparing all is quick
+FEWEST_PAIRS = 1 << 28
 BLOCK_BYTES = 1 << 31  # bounds held at a time
 MOST_PAIRS = 1 << 26  # whose short vectors are compared at a time
 LOOKED_AT = 4  # times K: so many are looked at to find those that are likely near
 SPARE = 8  # one in so many more than K of them
 PROBED = 256  # targets that are tried first
+MOST_LEFT = 8  # times K: the coarse comparison is of no use where it leaves more
 NARROWEST = 64  # labeled nodes that a coarse comparison must have room for
 UNIT = 2.0**-24  # rounding of float32
 
@@ -35,10 +38,24 @@ UNIT = 2.0**-24  # rounding of float32
 PAIR = 60.0  # a pair of nodes, by node similarity
 BOUND = 400.0  # a pair of nodes, by short vectors
 BOUND_EDGES = 0.4  # and each pair of their edges
-EXACT = 0.04  # a pair of edges of two nodes compared alone, per dimension
+EXACT = 0.03  # a pair of edges of two nodes compared alone, per dimension
 MATCH = 0.016  # a pair of edges where all are compared with all, per dimension
 COARSE = 0.007  # the same with one product
 SUM = 2.2  # an edge of a target, for each labeled node
+
+
+def nearest_by_bounds(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int) -> Compared | None:
+    """The K nearest labeled nodes of each target, [T, K], nearest first; None: comparing all is the better way.
+
+    Where that forms the products of edges once for many local graphs, it is (and has other bits than single pairs).
+    """
+    assert isinstance(plan.forward, OneWay)
+    num_labeled, num_targets = len(plan.labeled), len(plan.targets)
+    many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
+    with_edges = plan.targets.sizes.any() and plan.labeled.sizes.any()
+    if not (many and with_edges and bool(torch.isfinite(h).all())) or shares_products(plan.forward.matching):
+        return None
+    return Search(h, plan, num_nearest, budget=budget).nearest()
 
 
 class Search:
@@ -56,19 +73,18 @@ class Search:
         self.longest = int(plan.targets.sizes.max(initial=0))
         self.all_defined = bool(plan.targets.sizes.all() and plan.labeled.sizes.all())
         self.short: ShortEdges | None = None
-        self.coarse: Tensor | None = None  # [T, L]
+        self.coarse: CoarseBounds | None = None
 
     def nearest(self) -> Compared | None:
         """The K nearest of every target, nearest first, [T, K]; None: comparing all is the better way."""
         way = self._better_way()
+        if way == "coarse":
+            width, num_labeled = self._coarse_width(), len(self.plan.labeled)
+            self.short = None
+            self.coarse = coarse_bounds(self.halves, self.rows, num_labeled, self.plan.measure, width=width)
+            way = "coarse" if self._counts()[1] < MOST_LEFT * self.num_nearest else None
         if way is None:
             return None
-        if way == "coarse":
-            self.short = None
-            bounds = Coarse.of(self.halves).bounds(
-                self.rows, len(self.plan.labeled), self.plan.measure, width=self._coarse_width()
-            )
-            self.coarse = bounds
         num_targets, num_labeled = len(self.plan.targets), len(self.plan.labeled)
         step = items_within(min(self.budget, BLOCK_BYTES), 4 * num_labeled, num_targets)
         blocks = [
@@ -89,8 +105,7 @@ class Search:
         if self._coarse_width() < NARROWEST:
             del costs["coarse"]
         self.short = ShortEdges.of(self.halves, plan.measure)
-        probes = torch.from_numpy(np.unique(np.linspace(0, num_targets - 1, PROBED).astype(np.int64)))
-        looked, compared = self._counts(probes.to(self.h.device))
+        looked, compared = self._counts()
         costs["short"] = num_targets * (looked * (BOUND + BOUND_EDGES * edges * keys) + compared * exact)
         way = min(costs, key=lambda name: costs[name])
         return way if costs[way] + PAIR * num_targets * num_labeled < full else None
@@ -102,13 +117,14 @@ class Search:
         width = max(0, room) // (2 * max(1, len(self.halves.first)))
         return min(width, num_labeled) // 16 * 16 if width < num_labeled else num_labeled
 
-    def _counts(self, targets: Tensor) -> tuple[float, float]:
+    def _counts(self) -> tuple[float, float]:
         """Pairs per target that short vectors are compared of, and that edges are matched of."""
-        first = _First(self, targets)
+        some = np.unique(np.linspace(0, len(self.plan.targets) - 1, PROBED).astype(np.int64))
+        first = _First(self, torch.from_numpy(some).to(self.h.device))
         owners, positions = first.others()
-        return (len(owners) + first.tried.numel()) / len(targets), first.near.shape[1] + len(
-            first.bounded(owners, positions)[0]
-        ) / len(targets)
+        left, _ = first.bounded(owners, positions)
+        looked = len(owners) + first.tried.numel()
+        return looked / len(some), first.near.shape[1] + len(left) / len(some)
 
     def _nearest(self, targets: Tensor) -> Compared:
         first = _First(self, targets)
@@ -124,7 +140,7 @@ class Search:
         if self.coarse is None:
             upper = plan.node_weight * node + (1 - plan.node_weight) * plan.measure.of_equals
         else:
-            upper = plan.node_weight * node + (1 - plan.node_weight) * self.coarse[targets].float()
+            upper = plan.node_weight * node + (1 - plan.node_weight) * self.coarse.of(targets)
         if not self.all_defined:
             upper = torch.where(self._defined(targets[:, None], slice(None)), upper, node)
         upper += 8 * UNIT * (upper.abs() + 1)

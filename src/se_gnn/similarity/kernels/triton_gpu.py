@@ -51,8 +51,8 @@ class TritonKernel(Kernel):
         depth = h.shape[1]
         width, chunk = width_and_chunk(depth, h.device)
         memberships = int(plan.ptr[-1] - plan.ptr[0])
-        step = BLOCK_BYTES // (4 * max(1, num_keys))  # queries in a block
-        if num_queries and num_local and memberships >= SHARED * num_keys and step >= SMALLEST_BLOCK:
+        if num_queries and num_local and shares_products(plan):
+            step = BLOCK_BYTES // (4 * max(1, num_keys))  # queries in a block
             tile = max(16, min(64, TILE // (2 * chunk)))
             for low in range(0, num_queries, step):
                 some = points.probes[low : low + step]
@@ -95,6 +95,13 @@ class TritonKernel(Kernel):
             for end in (0, 1):  # an edge is the mean of its two ends: each end receives half
                 grad_h.index_add_(0, ends[:, end], values, alpha=0.5)
         return grad_h
+
+
+def shares_products(plan: MatchPlan) -> bool:
+    """Whether products are formed once for all local graphs that a key lies in."""
+    num_keys = len(plan.key_ids)
+    room = BLOCK_BYTES // (4 * max(1, num_keys)) >= SMALLEST_BLOCK
+    return room and int(plan.ptr[-1] - plan.ptr[0]) >= SHARED * num_keys
 
 
 @triton.jit
