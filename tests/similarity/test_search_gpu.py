@@ -17,7 +17,7 @@ from se_gnn.similarity.kernels import structure
 from se_gnn.similarity.search import Compared
 from similarity.test_search import by_comparing_all, cases, planned
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 BUDGET = 1 << 28
 
 
