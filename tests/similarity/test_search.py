@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -14,6 +15,7 @@ from se_gnn.config import Config, SimilarityConfig
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, search
+from se_gnn.similarity.kernels.first_bounds import first_bounds
 from se_gnn.similarity.search import Compared, Search
 from se_gnn.similarity.short import Directions
 
@@ -49,7 +51,7 @@ def cases(draw, directions=("one", "both")):
     num_nodes, depth = draw(st.integers(6, 40)), draw(st.sampled_from([1, 3, 15, 16, 17, 40]))
     seed = draw(st.integers(0, 2**32 - 1))
     generator = np.random.default_rng(seed)
-    kind = draw(st.sampled_from(["whole", "normal", "equal", "near", "outliers", "offset"]))
+    kind = draw(st.sampled_from(["whole", "normal", "equal", "near", "outliers", "offset", "canceled"]))
     h = generator.normal(size=(num_nodes, depth))
     if kind == "whole":
         h = generator.integers(-1, 2, size=h.shape).astype(float)
@@ -61,7 +63,12 @@ def cases(draw, directions=("one", "both")):
         h[generator.integers(0, num_nodes, size=2)] *= 1e8
     elif kind == "offset":
         h = h + 1000
+    elif kind == "canceled":  # the ends of some edges are nearly or wholly opposite: a match is found by rounding alone
+        half = num_nodes // 2
+        h[half : 2 * half] = -h[:half] + draw(st.sampled_from([0, 1e-6])) * generator.normal(size=(half, depth))
     edges = generator.integers(0, num_nodes, size=(draw(st.integers(1, 3 * num_nodes)), 2))
+    if kind == "canceled":
+        edges = np.concatenate([edges, np.arange(2 * half).reshape(2, half).T])
     edges = edges[edges[:, 0] != edges[:, 1]]
     if draw(st.booleans()):
         edges = edges[(edges < num_nodes // 2).all(axis=1)]  # half of the nodes have none
@@ -113,8 +120,70 @@ def test_most_labeled_nodes_are_left_out_on_communities(communities, measure, di
 def test_blocks_of_targets_and_their_number_change_nothing(communities):
     h, edges, labeled = communities
     plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
-    whole, small = Search(h, plan, 7).nearest(), Search(h, plan, 7, budget=4 * 300 * 50).nearest()
+    whole, small = Search(h, plan, 7).nearest(), Search(h, plan, 7, budget=1 << 18).nearest()
     assert_same(small, whole)
+
+
+def test_the_number_of_threads_changes_nothing(communities):
+    h, edges, labeled = communities
+    plan = planned(edges, 600, labeled, np.arange(600), directions="both", max_edges=16)
+    several, before = Search(h, plan, 7).nearest(), numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        assert_same(Search(h, plan, 7).nearest(), several)
+    finally:
+        numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_first_bounds_by_centers_are_never_below_the_similarity(communities, measure):
+    h, edges, labeled = communities
+    plan = planned(edges, 600, labeled, np.arange(600), measure=measure, node_weight=0.5, max_edges=16)
+    bounds = Search(h, plan, 5).bounds
+    overall = compare(h, plan).overall.numpy()
+    short, centers, terms = np.empty(300, np.float32), bounds.centers, bounds.terms
+    for t in range(0, 600, 20):
+        row = np.concatenate([bounds.labeled.long @ bounds.targets.long[t], np.zeros(4, np.float32)])
+        own = slice(centers.ptr[t], centers.ptr[t + 1])
+        parts = (centers.apart, centers.at[own], centers.shares[own], centers.radii[own])
+        squares = (bounds.targets.squares[t], bounds.labeled.squares)
+        weight = np.float32(0.5 if plan.targets.sizes[t] else 1)
+        first_bounds(row, *squares, *parts, weight, np.float32(4) * terms.rounding, terms.unit, short)
+        assert (row[:300] >= overall[t]).all()
+        assert (row[300:] == -np.inf).all()
+
+
+def test_an_edge_that_is_left_out_is_nobodys_best_match(communities):
+    h, edges, labeled = communities
+    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
+    found = Search(h, plan, 5)
+    some = np.arange(0, 600, 7)
+    candidates = found.bounds.candidates(some)
+    everything = dataclasses.replace(candidates, there=np.full_like(candidates.there, -1))
+    assert_same(found.compared(some, candidates), found.compared(some, everything))
+    left_out = ~candidates.there.astype(np.uint64).view(np.uint8)
+    assert np.unpackbits(left_out).sum() > 0
+
+
+def test_local_graphs_of_more_edges_than_a_number_has_bits():
+    generator = np.random.default_rng(1)
+    edges = np.concatenate(
+        [generator.integers(0, 60, size=(400, 2)), np.stack([np.zeros(59, int), np.arange(1, 60)], 1)]
+    )
+    h = torch.from_numpy(generator.normal(size=(60, 24)).astype(np.float32))
+    for directions in ("one", "both"):
+        plan = planned(edges[edges[:, 0] != edges[:, 1]], 60, np.arange(50), np.arange(60), directions=directions)
+        assert plan.labeled.sizes.max() > 128
+        assert_same(Search(h, plan, 6).nearest(), by_comparing_all(h, plan, 6))
+
+
+def test_what_does_not_fit_the_memory_is_not_prepared(communities, monkeypatch):
+    h, edges, labeled = communities
+    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
+    for name, value in COUNTS.items():
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(search, "memory_budget", lambda *_: 1 << 14)
+    assert search.nearest_by_bounds(h, plan, 5) is None
 
 
 def test_it_is_asked_for_by_counts_alone(communities, monkeypatch):
@@ -153,9 +222,16 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
         assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes(), name
 
 
-def test_short_vectors_keep_lengths_and_bound_products():
+@pytest.mark.parametrize("unit", [True, False])
+def test_short_vectors_keep_lengths_and_bound_products(unit):
     generator = np.random.default_rng(0)
-    vectors = (generator.normal(size=(50, 20)) @ generator.normal(size=(20, 64))).astype(np.float32)
-    short = Directions.of(vectors, unit=False).nodes(vectors)
-    np.testing.assert_allclose((short.short**2).sum(axis=1), short.squares, rtol=1e-3)
-    assert (vectors @ vectors.T <= short.short @ short.short.T * (1 + 1e-5) + 1e-2).all()
+    vectors = (generator.normal(size=(50, 60)) @ generator.normal(size=(60, 64))).astype(np.float32)
+    made = Directions.of(vectors, unit=unit).nodes(vectors)
+    wide = vectors.astype(np.float64)
+    wide = wide / np.linalg.norm(wide, axis=1, keepdims=True) if unit else wide
+    products, slack = wide @ wide.T, 1e-6 * np.outer(*[np.linalg.norm(wide, axis=1)] * 2)
+    for short in (made.short, made.long):
+        np.testing.assert_allclose((short**2).sum(axis=1), made.squares, rtol=1e-5)
+        along, rest = short[:, :-1].astype(np.float64), short[:, -1].astype(np.float64)
+        assert (products <= along @ along.T + np.outer(rest, rest) + slack).all()
+        assert (products >= along @ along.T - np.outer(rest, rest) - slack).all()

@@ -1,8 +1,9 @@
 """The K nearest among many labeled nodes, exactly, without comparing all.
 
-Bounds (:mod:`se_gnn.similarity.short`, `kernels/bounds_cpu.py`) prove of most labeled nodes that they are not among the
-K nearest; the rest are compared as always (`kernels/pairs_cpu.py`). So the K nearest, their order and every bit of
-their similarities are those of a comparison with all labeled nodes. Shapes: T targets, L labeled nodes, K nearest.
+Bounds (`kernels/bounds_cpu.py`, from :mod:`se_gnn.similarity.short` vectors) prove of most labeled nodes that they are
+not among the K nearest; the rest are compared as always (`kernels/pairs_cpu.py`), but for edges that cannot match. So
+the K nearest, their order and every bit of their similarities are those of a comparison with all labeled nodes. On a
+CUDA device: :mod:`se_gnn.similarity.search_gpu`. Shapes: T targets, L labeled nodes, K nearest.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 from se_gnn.device import has_triton
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
 from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates
 from se_gnn.similarity.kernels.centers import Centers
 from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
@@ -29,7 +31,7 @@ from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
 from se_gnn.similarity.short import Directions, rounding
 
-BLOCK_BYTES = 1 << 27  # products of nodes held at a time
+BLOCK_BYTES = 1 << 26  # candidates held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
 FEWEST_PAIRS = 1 << 25
 LARGEST = 1e15  # number in a vector, so that no product overflows
@@ -64,6 +66,8 @@ def nearest_by_bounds(
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
     if not (many and few_wanted and known and _plain(plan) and bool((h.abs() < LARGEST).all())):
         return None
+    if _prepared_bytes(plan) > budget // 2:
+        return None
     search = Search(h, plan, num_nearest, budget=budget)
     return search.nearest() if search.pays() else None
 
@@ -75,6 +79,13 @@ def _nearest_on_cuda(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: 
     from se_gnn.similarity import search_gpu  # only on machines with Triton
 
     return search_gpu.nearest_by_bounds(h, plan, num_nearest, budget)
+
+
+def _prepared_bytes(plan: ComparisonPlan) -> int:
+    """Memory that short vectors of the edges take."""
+    assert isinstance(plan.forward, OneWay)
+    matching = plan.forward.matching
+    return 4 * (SHORT + LONG + 2) * (matching.num_queries + len(matching.key_ids))
 
 
 def _plain(plan: ComparisonPlan) -> bool:
@@ -134,7 +145,8 @@ class Search:
         moved, h = self.vectors.moved, self.vectors.h
         made, (squares, noise) = directions.edges(moved, ends), edge_squares(moved, ends)
         if directions.unit:
-            noise, far = np.sqrt(noise / np.maximum(squares, EPS * EPS)), np.zeros(len(ends), np.float32)
+            noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
+            far = np.zeros(len(ends), np.float32)
         else:
             far = np.sqrt(np.einsum("nd,nd->n", h, h))[ends].max(axis=1, initial=0)
         return Edges(
@@ -180,8 +192,9 @@ class Search:
 
     def nearest(self) -> Compared:
         """The K nearest of every target, nearest first, [T, K]."""
-        num_targets, num_labeled = len(self.plan.targets), len(self.plan.labeled)
-        step = items_within(min(self.budget, BLOCK_BYTES), 4 * num_labeled, num_targets)
+        num_targets = len(self.plan.targets)
+        each = 32 * self.bounds.width * (1 + sum(self.bounds.words))  # bytes per target, with copies
+        step = items_within(min(self.budget, BLOCK_BYTES), each, num_targets)
         blocks = [self._nearest(self.order[low : low + step]) for low in range(0, num_targets, step)]
         places = torch.from_numpy(np.argsort(self.order))
         return Compared(*(torch.cat([getattr(block, name) for block in blocks])[places] for name in Compared.__slots__))

@@ -21,6 +21,7 @@ from se_gnn.similarity.kernels.lanes import WIDTH
 from se_gnn.similarity.measure import EPS
 
 SAMPLE = 4096  # vectors that the directions are found from
+BLOCK = 1 << 17  # edges whose ends are held in float64 at a time
 UNIT = 2.0**-24  # rounding of float32
 UP = 1 + 4 * UNIT  # makes up for it
 
@@ -68,7 +69,11 @@ class Directions:
         count = len(ends)
         shapes = ((count, SHORT), (count, LONG), (count,))
         made = ShortVectors(*(np.zeros(shape, np.float32) for shape in shapes))
-        _shorten(vectors, vectors @ self.axes, ends, self.unit, made.short, made.long, made.squares)
+        for low in range(0, count, BLOCK):
+            some = slice(low, low + BLOCK)
+            used, places = np.unique(ends[some], return_inverse=True)
+            own, where = vectors[used], places.reshape(-1, 2)
+            _shorten(own, own @ self.axes, where, self.unit, made.short[some], made.long[some], made.squares[some])
         return made
 
 

@@ -13,6 +13,12 @@ from se_gnn.similarity.kernels.lanes import FLOATS, I64, WIDTH, Loop, Matrix, br
 SHORT, LONG = 8, 48  # coordinates of vectors that bounds are made of
 KEYS = 8  # of them are looked at together: none waits for another
 
+# How functions of bounds are compiled. Without counting references to arrays: they keep none, and two threads that
+# count the same would wait for each other. Fast: sums in any order, as bounds decide who is compared, with room for
+# rounding, and never a result.
+PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+FAST: dict[str, Any] = {**PLAIN, "fastmath": {"reassoc", "contract"}}
+
 
 def _bounding(blocks: int) -> Any:
     @intrinsic
@@ -45,7 +51,7 @@ def _bounding(blocks: int) -> Any:
     return bound
 
 
-# ``out[first]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``, of one block of WIDTH
+# ``out[first]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``, of one block of
 # queries, or of two. Coordinate d of block b lies in row ``b * SHORT + d`` of ``lanes``; sums in any order.
 bound_short, bound_two_short = _bounding(1), _bounding(2)
 

@@ -67,11 +67,20 @@ class Bounds:
     num_nearest: int
     terms: Terms
 
+    @property
+    def width(self) -> int:
+        """Candidates of a target that there is room for at first."""
+        return min(2 * self.num_nearest + 64, len(self.labeled.ids))
+
+    @property
+    def words(self) -> tuple[int, int]:
+        """Whole numbers whose bits name the edges of a labeled node, and of a target where both directions count."""
+        longest = [max(1, int(np.diff(edges.ptr).max(initial=0))) for edges in (self.keys, self.edges)]
+        return -(-longest[0] // BITS), -(-longest[1] // BITS) * self.terms.both
+
     def candidates(self, some: IntArray) -> Candidates:
         """Those of some targets, by position."""
-        num_labeled = len(self.labeled.ids)
-        width = min(2 * self.num_nearest + 64, num_labeled)
-        right = packed(self.labeled.long, np.arange(num_labeled))
+        width, right = self.width, packed(self.labeled.long, np.arange(len(self.labeled.ids)))
         found, counts, work = self._run(some, width, right)
         ptr = np.concatenate([[0], np.cumsum(counts)])
         fitting = counts <= width
@@ -90,8 +99,7 @@ class Bounds:
         """Positions and bits, [T, width, ...], how many there are, and the work that it took."""
         count = len(some)
         found = np.empty((count, width), np.int64)
-        words = [-(-int(np.diff(edges.ptr).max(initial=1)) // BITS) for edges in (self.keys, self.edges)]
-        there, back = (np.empty((count, width, size), np.int64) for size in (words[0], words[1] * self.terms.both))
+        there, back = (np.empty((count, width, size), np.int64) for size in self.words)
         counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
         num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
         chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)

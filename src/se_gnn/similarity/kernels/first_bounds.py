@@ -9,14 +9,14 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array
-from se_gnn.similarity.kernels.bound_lanes import which_reach
+from se_gnn.similarity.kernels.bound_lanes import FAST, PLAIN, which_reach
 from se_gnn.similarity.kernels.lanes import WIDTH
 from se_gnn.similarity.short import UNIT
 
 LOWEST = np.finfo(np.float32).min
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def first_bounds(
     row: FloatArray,
     square: np.float32,
@@ -57,7 +57,7 @@ def first_bounds(
         row[i] = -np.inf
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@numba.njit(**PLAIN)
 def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
     """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
     for i in range(k):
@@ -75,7 +75,7 @@ def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.
     return last
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@numba.njit(**PLAIN)
 def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
     """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
     for j in range(len(best)):
@@ -83,10 +83,11 @@ def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) ->
     for low in range(0, len(row), len(best)):
         for j in range(min(len(best), len(row) - low)):
             best[j] = max(best[j], row[low + j])
-    return kth_largest(best, len(best), k, held)
+    last: np.float32 = kth_largest(best, len(best), k, held)
+    return last
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@numba.njit(**PLAIN)
 def listed(row: FloatArray, least: np.float32, places: Int32Array, limits: FloatArray) -> int:
     """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
     count = 0

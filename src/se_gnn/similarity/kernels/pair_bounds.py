@@ -13,8 +13,10 @@ import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.bound_lanes import (
+    FAST,
     KEYS,
     LONG,
+    PLAIN,
     SHORT,
     bound_long,
     bound_short,
@@ -79,7 +81,7 @@ def room_for(most: int, most_keys: int) -> Lanes:
     )
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@numba.njit(**PLAIN)
 def fill(lanes: Lanes, edges: Edges, node: int) -> None:
     """Lay out the edges of a node; where they end, the last one again."""
     start, size = edges.ptr[node], edges.ptr[node + 1] - edges.ptr[node]
@@ -93,9 +95,7 @@ def fill(lanes: Lanes, edges: Edges, node: int) -> None:
             lanes.long[block * LONG + d, lane] = edges.long[name, d]
 
 
-# fastmath: what is computed here decides who is compared, with room for rounding, and never a result. _nrt: without
-# counting references, which two threads would wait for: these functions hold on to none.
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
     """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
     if unit:
@@ -104,7 +104,7 @@ def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.
     return -max(distance - apart, np.float32(0))
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
     """The same less what they may be wrong by; the match that is found may be another that is as good but for that."""
     if unit:
@@ -113,7 +113,7 @@ def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np
     return -(distance + apart)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def short_bound(
     lanes: Lanes, size: int, keys: Edges, other: int, spare: np.float32, apart: np.float32, unit: bool
 ) -> np.float32:
@@ -148,7 +148,7 @@ def short_bound(
     return total / np.float32(size)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def long_bounds(
     lanes: Lanes,
     size: int,
@@ -215,7 +215,7 @@ class Terms(NamedTuple):
     rounding: np.float32
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def _product(a: FloatArray, b: FloatArray) -> np.float32:
     total = np.float32(0)
     for d in range(len(a)):
@@ -223,7 +223,7 @@ def _product(a: FloatArray, b: FloatArray) -> np.float32:
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def _structure_bounds(
     lanes: Lanes,
     back_lanes: Lanes,
@@ -265,7 +265,7 @@ def _structure_bounds(
     return half * (above + back), half * (below + back_below), 2
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, _nrt=False)
+@numba.njit(**FAST)
 def pair_bounds(
     lanes: Lanes,
     back_lanes: Lanes,
