@@ -29,8 +29,8 @@ def edge_roles(graph: AttributedGraph, local: LocalGraphs, hops: int) -> Int32Ar
     An edge leads *towards* the center if it ends at a node that is fewer hops away than the one it starts at, *away*
     if it ends at one that is more, *between* if both are equally far; an edge without a direction has no role.
     """
-    values = graph.edge_values
-    if values is None or values.direction is None:
+    direction = None if graph.edge_values is None else graph.edge_values.direction
+    if direction is None:
         return np.zeros(len(local.edge_ids), np.int32)
     adjacency = graph.adjacency
     pattern = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64))
@@ -38,9 +38,9 @@ def edge_roles(graph: AttributedGraph, local: LocalGraphs, hops: int) -> Int32Ar
 
     def decide(part: slice) -> None:
         away = np.full(graph.num_nodes, hops + 1)  # hops from the center
-        room = (away, np.empty(graph.num_nodes, np.int64))
-        ptr = local.ptr[part.start : part.stop + 1]
-        _roles(*pattern, graph.edges, values.direction, local.nodes[part], ptr, local.edge_ids, hops, *room, roles)
+        reached = np.empty(graph.num_nodes, np.int64)
+        nodes, ptr = local.nodes[part], local.ptr[part.start : part.stop + 1]
+        _roles(*pattern, graph.edges, direction, nodes, ptr, local.edge_ids, hops, away, reached, roles)
 
     map_parts(decide, len(local), fewest=FEWEST)
     return roles

@@ -32,8 +32,10 @@ def ranked_rows(
     def rank(part: slice) -> None:
         share, arriving, inside = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes, np.bool_)
         reached, nearest = np.empty(num_nodes, np.int64), np.empty(MAX_NODES, np.int64)
-        room = (share, arriving, inside, reached, nearest)
-        _ranked_edges(*arrays, nodes[part], hops, TELEPORT, *room, held[part], sizes[part], left_out[part])
+        edges, count, others = held[part], sizes[part], left_out[part]
+        _ranked_edges(
+            *arrays, nodes[part], hops, TELEPORT, share, arriving, inside, reached, nearest, edges, count, others
+        )
 
     map_parts(rank, len(nodes), fewest=FEWEST)
     ptr = np.concatenate([[0], np.cumsum(sizes)])
@@ -57,7 +59,7 @@ def _ranked_edges(
     sizes: IntArray,
     left_out: IntArray,
 ) -> None:
-    """Edges of each local graph, ascending, and how many; the arrays it works in are all 0 before and after."""
+    """Edges of each local graph, ascending, and how many; shares and who is inside are all 0 before and after."""
     for t in range(len(nodes)):
         center = nodes[t]
         count = _walk(indptr, indices, center, hops, teleport, share, arriving, reached)
