@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.fixed_order.sums import multiply_add
 from se_gnn.fixed_order.threads import one_thread
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 
@@ -32,7 +33,7 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
     return out
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"contract"})
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _product(
     bounds: IntArray, ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray
 ) -> None:
@@ -45,10 +46,11 @@ def _product(
                 a, b, c, e = values[i], values[i + 1], values[i + 2], values[i + 3]
                 p, q, r, s = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
                 for d in range(out.shape[1]):
-                    out[row, d] += a * dense[p, d] + b * dense[q, d] + c * dense[r, d] + e * dense[s, d]
+                    two = multiply_add(b, dense[q, d], a * dense[p, d])
+                    out[row, d] += multiply_add(e, dense[s, d], multiply_add(c, dense[r, d], two))
                 i += 4
             while i < end:
                 value, p = values[i], columns[i]
                 for d in range(out.shape[1]):
-                    out[row, d] += value * dense[p, d]
+                    out[row, d] = multiply_add(value, dense[p, d], out[row, d])
                 i += 1

@@ -16,6 +16,7 @@ from torch import Tensor
 from se_gnn.config import MeasureName
 from se_gnn.device import has_triton
 from se_gnn.fixed_order import linear
+from se_gnn.fixed_order.sums import apart_of_rows
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 EPS = 1e-12  # a shorter vector counts as this long
@@ -230,15 +231,12 @@ def _array(vectors: Tensor) -> FloatArray:
     return array
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})  # the sum runs in vector lanes
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _distances_on_cpu(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArray, listed: IntArray) -> FloatArray:
     """Entries ``ptr[t]`` to ``ptr[t + 1]``: the distances of a_t and the b that are listed from ``first[t]`` on."""
     distances = np.empty(ptr[-1], np.float32)
     for t in numba.prange(len(a)):
         for i in range(ptr[t + 1] - ptr[t]):
             other = listed[first[t] + i]
-            total = np.float32(0)
-            for d in range(a.shape[1]):
-                total += (a[t, d] - b[other, d]) * (a[t, d] - b[other, d])
-            distances[ptr[t] + i] = np.sqrt(total)
+            distances[ptr[t] + i] = np.sqrt(apart_of_rows(a, t, b, other))
     return distances

@@ -15,9 +15,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
-from se_gnn.similarity.kernels.lanes import WIDTH
 from se_gnn.similarity.measure import EPS
 
 SAMPLE = 4096  # vectors that the directions are found from

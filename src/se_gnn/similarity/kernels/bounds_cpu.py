@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG
 from se_gnn.similarity.kernels.centers import Centers
 from se_gnn.similarity.kernels.first_bounds import first_bounds, kth_largest, likely_least, listed
-from se_gnn.similarity.kernels.lanes import COLUMNS, ROWS, WIDTH, product_tile
+from se_gnn.similarity.kernels.lanes import COLUMNS, ROWS, product_tile
 from se_gnn.similarity.kernels.node_products import packed
 from se_gnn.similarity.kernels.pair_bounds import BITS, Edges, Nodes, Terms, fill, pair_bounds, room_for
 

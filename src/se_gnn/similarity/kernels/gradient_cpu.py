@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.fixed_order.sums import dot_of_rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import MatchPlan
@@ -35,15 +36,12 @@ def pull_back(h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winner
     return torch.from_numpy(grad_h)
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@numba.njit(cache=True)
 def _lengths(vectors: FloatArray) -> FloatArray:
-    """Length of each vector; not to be called by compiled code, see `numba_cpu.py`."""
+    """Length of each vector."""
     lengths = np.empty(len(vectors), np.float32)
     for i in range(len(vectors)):
-        total = np.float32(0)
-        for d in range(vectors.shape[1]):
-            total += vectors[i, d] * vectors[i, d]
-        lengths[i] = max(np.sqrt(total), np.float32(EPS))
+        lengths[i] = max(np.sqrt(dot_of_rows(vectors, i, vectors, i)), np.float32(EPS))
     return lengths
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.lanes import COLUMNS, LANES, ROWS, WIDTH, product_tile, transpose_tile
+from se_gnn.similarity.kernels.lanes import COLUMNS, LANES, ROWS, product_tile, transpose_tile
 
 GRAM_BYTES = 1 << 25  # products held at a time: what the third-level cache keeps
 WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns

@@ -22,6 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.fixed_order.llvm import WIDTH
+from se_gnn.fixed_order.sums import apart_from_edge, apart_of_rows, dot_of_edges
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
 from se_gnn.similarity.edge import edge_entry
@@ -30,7 +32,6 @@ from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.lanes import (
     COLUMNS,
     LANES,
-    WIDTH,
     argmax_lanes,
     argmax_rows,
     edges_to_lanes,
@@ -323,22 +324,14 @@ def segment_argmax(
                     winners[low + q, first + i] = keys[i, q]
 
 
-# fastmath: a sum runs in vector lanes, in an order that the compiler chooses. Functions that do so call none that other
-# compiled functions call too: each caller would hold a copy of it with an order of its own, and which copy a process
-# runs depends on which caller it loads first.
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True)
 def edge_squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of each edge the squared length, and the mean of those of its ends, which is never less."""
     squares, reach = np.empty(len(ends), np.float32), np.empty(len(ends), np.float32)
     for e in numba.prange(len(ends)):
         u, v = ends[e, 0], ends[e, 1]
-        total, apart = np.float32(0), np.float32(0)
-        for d in range(h.shape[1]):
-            middle, half = edge_entry(h, ends, e, d), (h[u, d] - h[v, d]) * np.float32(0.5)
-            total += middle * middle
-            apart += half * half
-        squares[e] = total
-        reach[e] = total + apart
+        squares[e] = dot_of_edges(h, u, v, u, v)
+        reach[e] = squares[e] + apart_of_rows(h, u, h, v) / np.float32(4)
     return squares, reach
 
 
@@ -347,7 +340,7 @@ def _roots(squares: FloatArray) -> FloatArray:
     return lengths
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _to_distances(
     h: FloatArray,
     query_ends: IntArray,
@@ -377,7 +370,7 @@ def _to_distances(
         for q in range(low, high):
             longest = max(longest, row_ptr[q + 1] - row_ptr[q])
         close = np.empty(longest, np.int64)  # columns whose winner is close
-        a = np.empty(h.shape[1], np.float32)
+        a = np.empty((1, h.shape[1]), np.float32)
         for q in range(low, high):
             row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
             local = listed[first[q] : first[q] + len(row)]  # local graph of each column
@@ -387,8 +380,8 @@ def _to_distances(
             for t in range(len(row)):
                 close[num_close] = t
                 num_close += row[t] * row[t] < query_limits[q] + key_limits[max(names[t], 0)]
-            for d in range(len(a)):
-                a[d] = edge_entry(h, query_ends, q, d)
+            for d in range(h.shape[1]):
+                a[0, d] = edge_entry(h, query_ends, q, d)
             for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
                 num_wanted = num_left = 0
                 for t in close[:num_close]:
@@ -399,11 +392,7 @@ def _to_distances(
                         num_wanted += scored[key] != q
                         scored[key] = q
                 for key in wanted[:num_wanted]:
-                    total = np.float32(0)
-                    for d in range(len(a)):
-                        apart = a[d] - edge_entry(h, key_ends, key, d)
-                        total += apart * apart
-                    values[key] = -np.sqrt(total)
+                    values[key] = -np.sqrt(apart_from_edge(a, 0, h, key_ends[key, 0], key_ends[key, 1]))
                 for t in close[:num_close]:
                     limit = query_limits[q] + key_limits[names[t]]
                     row[t] = values[names[t]]
@@ -418,7 +407,7 @@ def _to_distances(
                 num_close = num_left
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _to_cosines(
     h: FloatArray,
     query_ends: IntArray,
@@ -437,9 +426,7 @@ def _to_cosines(
         for t in range(len(row)):
             key = max(names[t], 0)
             if names[t] >= 0 and query_stretch[q] * key_stretch[key] > CANCELED:
-                total = np.float32(0)
-                for d in range(h.shape[1]):
-                    total += edge_entry(h, query_ends, q, d) * edge_entry(h, key_ends, key, d)
-                row[t] = total / (query_lengths[q] * key_lengths[key])
+                product = dot_of_edges(h, query_ends[q, 0], query_ends[q, 1], key_ends[key, 0], key_ends[key, 1])
+                row[t] = product / (query_lengths[q] * key_lengths[key])
             else:
                 row[t] /= query_lengths[q]

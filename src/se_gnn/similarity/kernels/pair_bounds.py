@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.bound_lanes import (
     FAST,
@@ -23,7 +24,6 @@ from se_gnn.similarity.kernels.bound_lanes import (
     bound_two_short,
     which_reach,
 )
-from se_gnn.similarity.kernels.lanes import WIDTH
 from se_gnn.similarity.short import UNIT
 
 BITS = 64  # of a whole number
