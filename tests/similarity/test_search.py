@@ -44,7 +44,7 @@ def planned(edges, num_nodes, labeled, targets, **settings):
 
 
 @st.composite
-def cases(draw):
+def cases(draw, directions=("one", "both")):
     """Small graphs with ties, equal vectors, nodes without edges, opposite ends and far outliers."""
     num_nodes, depth = draw(st.integers(6, 40)), draw(st.sampled_from([1, 3, 15, 16, 17, 40]))
     seed = draw(st.integers(0, 2**32 - 1))
@@ -68,7 +68,7 @@ def cases(draw):
     labeled = np.sort(generator.permutation(num_nodes)[: draw(st.integers(4, num_nodes))])
     settings_ = {
         "measure": draw(st.sampled_from(["cosine", "distance"])),
-        "directions": draw(st.sampled_from(["one", "both"])),
+        "directions": draw(st.sampled_from(directions)),
         "node_weight": draw(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0])),
         "max_edges": draw(st.sampled_from([None, 3, 64])),
         "hops": draw(st.sampled_from([1, 2])),

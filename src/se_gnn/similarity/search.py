@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.device import has_triton
 from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
@@ -50,13 +51,25 @@ def nearest_by_bounds(
     That is decided by counts alone: of labeled nodes and targets, and of what the bounds left over for some targets.
     """
     num_labeled, num_targets = len(plan.labeled), len(plan.targets)
+    budget = memory_budget(max_memory, h.device)
+    if h.device.type == "cuda":
+        return _nearest_on_cuda(h, plan, num_nearest, budget)
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
     if not (many and few_wanted and known and _plain(plan) and bool(torch.isfinite(h).all())):
         return None
-    search = Search(h, plan, num_nearest, budget=memory_budget(max_memory, h.device))
+    search = Search(h, plan, num_nearest, budget=budget)
     return search.nearest() if search.pays() else None
+
+
+def _nearest_on_cuda(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int) -> Compared | None:
+    known = h.dtype == torch.float32 and not plan.same and not plan.both and has_triton()
+    if not (known and SHARE * num_nearest <= len(plan.labeled) and _plain(plan)):
+        return None
+    from se_gnn.similarity import search_gpu  # only on machines with Triton
+
+    return search_gpu.nearest_by_bounds(h, plan, num_nearest, budget)
 
 
 def _plain(plan: ComparisonPlan) -> bool:

@@ -1,0 +1,86 @@
+"""The K nearest among many labeled nodes on a CUDA device: what bounds leave out is never among them."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+from se_gnn.config import Config
+from se_gnn.graph import AttributedGraph
+from se_gnn.model import Voter
+from se_gnn.similarity import search
+from se_gnn.similarity.kernels import structure
+from se_gnn.similarity.search import Compared
+from similarity.test_search import by_comparing_all, cases, planned
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+BUDGET = 1 << 28
+
+
+def check(h, plan, count, way, device="cuda"):
+    """Every bit of the K nearest is that of a comparison of all pairs."""
+    from se_gnn.similarity import search_gpu
+    from se_gnn.similarity.kernels import triton_gpu
+
+    if not (plan.targets.sizes.any() and plan.labeled.sizes.any()):
+        return
+    h = h.to(device)
+    found = search_gpu.Search(h, plan, count, budget=BUDGET)
+    found._better_way = lambda: way
+    if way == "short":
+        found.short = search_gpu.ShortEdges.of(found.halves, plan.measure)
+    with (
+        mock.patch.object(triton_gpu, "SHARED", 1 << 60),  # small graphs share the products of their edges
+        mock.patch.object(search_gpu, "MOST_LEFT", 1 << 60),
+        mock.patch.object(structure, "_kernel_for", return_value=triton_gpu.TritonKernel()),
+    ):
+        nearest, wanted = found.nearest(), by_comparing_all(h, plan, count)
+    for name in Compared.__slots__:
+        assert torch.equal(getattr(nearest, name), getattr(wanted, name)), name
+
+
+@pytest.mark.parametrize("way", ["short", "coarse"])
+@given(case=cases(directions=["one"]))
+@settings(max_examples=60, deadline=None)
+def test_bounds_leave_out_none_of_the_nearest(case, way):
+    check(*case, way)
+
+
+@pytest.mark.parametrize("way", ["short", "coarse"])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("depth", [8, 64, 160])
+def test_the_nearest_are_those_of_all_pairs_where_local_graphs_take_several_tiles(way, measure, depth):
+    generator = np.random.default_rng(3)
+    edges = generator.integers(0, 400, size=(2_400, 2))
+    plan = planned(edges, 400, np.arange(0, 400, 2), np.arange(400), measure=measure, hops=2)
+    h = torch.from_numpy(generator.normal(size=(400, depth)).astype(np.float32))
+    check(h, plan, 9, way)
+
+
+def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_on_the_cpu(monkeypatch):
+    from se_gnn.similarity import search_gpu
+    from se_gnn.similarity.kernels import triton_gpu
+
+    generator = np.random.default_rng(0)
+    groups = np.arange(4_000) % 4
+    first, second = generator.integers(4_000, size=(2, 40_000))
+    same = (groups[first] == groups[second]) & (first != second)
+    graph = AttributedGraph.build(
+        features=np.ones((4_000, 1)), edges=np.stack([first[same], second[same]], axis=1), labels=groups,
+        train=np.arange(0, 4_000, 2),
+    )  # fmt: skip
+    centers = generator.normal(size=(4, 40))
+    h = torch.from_numpy((centers[groups] + 0.2 * generator.normal(size=(4_000, 40))).astype(np.float32))
+    voter = Voter(graph, Config.preset("best"))
+    plan = voter.plan(np.arange(4_000))
+    monkeypatch.setattr(triton_gpu, "SHARED", 1 << 60)
+    monkeypatch.setattr(search_gpu, "FEWEST_PAIRS", 1)
+    monkeypatch.setattr(search_gpu, "MATCH", 1e6)  # as if there were many more
+    assert search.nearest_by_bounds(h.cuda(), plan, 20) is not None
+    ours, wanted = voter.predict(h.cuda(), plan), voter.predict(h, plan)
+    np.testing.assert_allclose(ours.overall, wanted.overall, atol=1e-5)
+    np.testing.assert_allclose(ours.probabilities, wanted.probabilities, atol=1e-4)
