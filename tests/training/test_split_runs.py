@@ -8,13 +8,14 @@ import torch
 
 import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
+from se_gnn.apps.cli.train import _divided
 from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.training import train
 from se_gnn.training.paper_objective import PaperObjective
 from se_gnn.training.share import Share
-from se_gnn.training.trainer import TrainingRun, is_split
+from se_gnn.training.trainer import TrainingRun
 
 pytestmark = pytest.mark.filterwarnings("default")  # filters are not per thread
 
@@ -224,5 +225,8 @@ def test_a_model_trained_together_is_that_of_one_process_up_to_rounding(graph):
             assert error <= PARAMETERS * config.training.learning_rate
 
 
-def test_runs_of_the_default_are_not_split_and_those_of_the_paper_and_the_authors_are():
-    assert [is_split(Config.preset(name)) for name in ("best", "paper", "authors")] == [False, True, True]
+def test_what_several_processes_do_is_said_before_they_do_it():
+    told = {name: _divided(Config.preset(name)) for name in ("best", "paper", "authors")}
+    assert told["best"] == "each trains whole runs"
+    assert told["paper"] == told["authors"] == "which train one run together"
+    assert "not split" in _divided(Config.preset("best").with_settings(portfolio=False, members=1))
