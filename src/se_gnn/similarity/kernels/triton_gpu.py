@@ -98,10 +98,12 @@ class TritonKernel(Kernel):
 
 
 def shares_products(plan: MatchPlan) -> bool:
-    """Whether products are formed once for all local graphs that a key lies in."""
+    """Whether products are formed once for all local graphs that a key lies in.
+
+    A part of a plan has the members of the whole, so that it is treated alike and has the same bits.
+    """
     num_keys = len(plan.key_ids)
-    room = BLOCK_BYTES // (4 * max(1, num_keys)) >= SMALLEST_BLOCK
-    return room and int(plan.ptr[-1] - plan.ptr[0]) >= SHARED * num_keys
+    return len(plan.members) >= SHARED * num_keys and BLOCK_BYTES // (4 * max(1, num_keys)) >= SMALLEST_BLOCK
 
 
 @triton.jit
