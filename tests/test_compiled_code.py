@@ -91,21 +91,22 @@ def test_functions_of_others_are_cached_as_before(double, tmp_path):
 def test_a_child_that_was_forked_after_use_is_told_and_not_ended(tmp_path):
     code = """
 import os, sys
-import numpy as np
+import scipy.sparse as sp
+import torch
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, local_graphs
-graph = AttributedGraph.build(features=np.eye(4), edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 1, 0, 1])
-local_graphs(graph, np.arange(4), 2, max_edges=3)
+from se_gnn.graph.sparse import SparseMatrix
+matrix = SparseMatrix.from_scipy(sp.eye_array(4))
+matrix @ torch.ones(4, 2)
 child = os.fork()
 if child == 0:
     try:
-        local_graphs(graph, np.arange(4), 2, max_edges=3)
+        matrix @ torch.ones(4, 2)
     except InputError as error:
         print(error, flush=True)
         os._exit(7)
     os._exit(0)
 status = os.waitpid(child, 0)[1]
-local_graphs(graph, np.arange(4), 2, max_edges=3)  # the parent goes on
+matrix @ torch.ones(4, 2)  # the parent goes on
 sys.exit(os.waitstatus_to_exitcode(status))
 """
     with warnings.catch_warnings(action="ignore"):

@@ -27,6 +27,17 @@ def test_help_version_and_list_import_nothing_heavy(arguments):
     assert "HEAVY []" in done.stdout
 
 
+def test_a_command_that_ends_does_not_look_through_everything_for_garbage():
+    done = python(
+        "import gc, sys; sys.argv = ['se-gnn', '--version']\n"
+        "from se_gnn.apps.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print('LEFT', len(gc.get_objects()), 'FROZEN', gc.get_freeze_count())"
+    )
+    left, frozen = (int(number) for number in done.stdout.split("LEFT ")[1].split(" FROZEN "))
+    assert left < 1000 < frozen
+
+
 def test_the_package_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "se_gnn", "--help"], capture_output=True, text=True, timeout=60, check=False

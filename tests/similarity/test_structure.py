@@ -140,6 +140,23 @@ def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, ma
         assert len({len(nodes) for _, nodes, _ in made}) == 1  # all nodes every time: no product is formed twice
 
 
+@pytest.mark.parametrize(("shared", "blocks"), [(False, 5), (True, 1)])
+def test_products_come_in_quick_blocks_only_where_local_graphs_hardly_share_nodes(shared, blocks, monkeypatch):
+    pairs = [[i, i + 1] for i in range(0, 200, 2)]  # a local graph has one edge of its own, or all that the hub has
+    graph = AttributedGraph.build(
+        features=np.ones((201, 1)), edges=[[200, i] for i in range(100)] if shared else pairs,
+        labels=np.arange(201) % 2, train=np.arange(0, 40, 2)
+    )  # fmt: skip
+    h, plan, made = continuous(5, graph.num_nodes, 7), plan_of(graph, 2, "distance"), []
+    whole = structure_similarity(h, plan)
+    monkeypatch.setattr(numba_cpu, "FEWEST", 4)
+    monkeypatch.setattr(numba_cpu, "QUICK_BYTES", 1)
+    multiplied = numba_cpu.multiplied
+    monkeypatch.setattr(numba_cpu, "multiplied", lambda *given: made.append(given) or multiplied(*given))
+    assert torch.equal(structure_similarity(h, plan), whole)
+    assert len(made) == blocks
+
+
 @settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, budget=st.integers(1, 400), measure=measures, directions=directions)
 def test_no_chunk_size_changes_a_bit_of_a_small_graph(graph, seed, budget, measure, directions):

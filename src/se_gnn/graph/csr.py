@@ -38,19 +38,17 @@ def _product(
 ) -> None:
     for part in numba.prange(PARTS):
         for row in range(bounds[part], bounds[part + 1]):
-            total = out[row]
-            for d in range(len(total)):
-                total[d] = 0
+            for d in range(out.shape[1]):
+                out[row, d] = 0
             i, end = ptr[row], ptr[row + 1]
             while i + 4 <= end:  # four at a time: the sums are read and written a quarter as often
                 a, b, c, e = values[i], values[i + 1], values[i + 2], values[i + 3]
-                va, vb = dense[columns[i]], dense[columns[i + 1]]
-                vc, ve = dense[columns[i + 2]], dense[columns[i + 3]]
-                for d in range(len(total)):
-                    total[d] += a * va[d] + b * vb[d] + c * vc[d] + e * ve[d]
+                p, q, r, s = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
+                for d in range(out.shape[1]):
+                    out[row, d] += a * dense[p, d] + b * dense[q, d] + c * dense[r, d] + e * dense[s, d]
                 i += 4
             while i < end:
-                value, vector = values[i], dense[columns[i]]
-                for d in range(len(total)):
-                    total[d] += value * vector[d]
+                value, p = values[i], columns[i]
+                for d in range(out.shape[1]):
+                    out[row, d] += value * dense[p, d]
                 i += 1

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
+from se_gnn.graph.parts import map_parts
 
 NONE, TOWARDS, AWAY, BETWEEN = range(4)
+FEWEST = 256  # local graphs that are worth a thread
 ROLE_WORDS = (
     "without a direction",
     "towards the center",
@@ -27,18 +29,24 @@ def edge_roles(graph: AttributedGraph, local: LocalGraphs, hops: int) -> Int32Ar
     An edge leads *towards* the center if it ends at a node that is fewer hops away than the one it starts at, *away*
     if it ends at one that is more, *between* if both are equally far; an edge without a direction has no role.
     """
-    values = graph.edge_values
-    if values is None or values.direction is None:
+    direction = None if graph.edge_values is None else graph.edge_values.direction
+    if direction is None:
         return np.zeros(len(local.edge_ids), np.int32)
     adjacency = graph.adjacency
     pattern = (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64))
     roles = np.empty(len(local.edge_ids), np.int32)
-    chunks = np.linspace(0, len(local), num=min(len(local), 4 * numba.get_num_threads()) + 1).astype(np.int64)
-    _roles(*pattern, graph.edges, values.direction, local.nodes, local.ptr, local.edge_ids, hops, chunks, roles)
+
+    def decide(part: slice) -> None:
+        away = np.full(graph.num_nodes, hops + 1)  # hops from the center
+        reached = np.empty(graph.num_nodes, np.int64)
+        nodes, ptr = local.nodes[part], local.ptr[part.start : part.stop + 1]
+        _roles(*pattern, graph.edges, direction, nodes, ptr, local.edge_ids, hops, away, reached, roles)
+
+    map_parts(decide, len(local), fewest=FEWEST)
     return roles
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def _roles(
     indptr: IntArray,
     indices: IntArray,
@@ -48,33 +56,30 @@ def _roles(
     ptr: IntArray,
     edge_ids: Int32Array,
     hops: int,
-    chunks: IntArray,
+    away: IntArray,
+    reached: IntArray,
     roles: Int32Array,
 ) -> None:
-    num_nodes = len(indptr) - 1
-    for c in numba.prange(len(chunks) - 1):
-        away = np.full(num_nodes, hops + 1, np.int64)  # hops from the center
-        reached = np.empty(num_nodes, np.int64)
-        for t in range(chunks[c], chunks[c + 1]):
-            reached[0] = nodes[t]
-            away[nodes[t]] = 0
-            start, end = 0, 1
-            for hop in range(1, hops + 1):
-                last = end
-                for b in range(start, last):
-                    for j in range(indptr[reached[b]], indptr[reached[b] + 1]):
-                        v = indices[j]
-                        if away[v] > hops:
-                            away[v] = hop
-                            reached[end] = v
-                            end += 1
-                start = last
-            for m in range(ptr[t], ptr[t + 1]):
-                edge = edge_ids[m]
-                step = (away[edges[edge, 1]] - away[edges[edge, 0]]) * direction[edge]  # hops that it leads away
-                if direction[edge] == 0:
-                    roles[m] = 0
-                else:
-                    roles[m] = 1 if step < 0 else 2 if step > 0 else 3
-            for b in range(end):
-                away[reached[b]] = hops + 1
+    for t in range(len(nodes)):
+        reached[0] = nodes[t]
+        away[nodes[t]] = 0
+        start, end = 0, 1
+        for hop in range(1, hops + 1):
+            last = end
+            for b in range(start, last):
+                for j in range(indptr[reached[b]], indptr[reached[b] + 1]):
+                    v = indices[j]
+                    if away[v] > hops:
+                        away[v] = hop
+                        reached[end] = v
+                        end += 1
+            start = last
+        for m in range(ptr[t], ptr[t + 1]):
+            edge = edge_ids[m]
+            step = (away[edges[edge, 1]] - away[edges[edge, 0]]) * direction[edge]  # hops that it leads away
+            if direction[edge] == 0:
+                roles[m] = 0
+            else:
+                roles[m] = 1 if step < 0 else 2 if step > 0 else 3
+        for b in range(end):
+            away[reached[b]] = hops + 1

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numba
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.parts import map_parts
 from se_gnn.graph.ranked_local import ranked_rows
 
 FEWEST = 16  # local graphs that are worth a thread
@@ -135,13 +135,7 @@ def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: 
         ptr, edge_ids, left_out = ranked_rows(graph, nodes, hops, max_edges)
         return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges, left_out=left_out)
     arrays = graph.neighbor_arrays
-    threads = numba.get_num_threads()
-    chunks = np.array_split(nodes, max(1, min(len(nodes) // FEWEST, 4 * threads)))
-    if len(chunks) == 1:
-        parts = [_local_edges(*arrays, nodes, hops)]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(lambda some: _local_edges(*arrays, some, hops), chunks))
+    parts = map_parts(lambda part: _local_edges(*arrays, nodes[part], hops), len(nodes), fewest=FEWEST)
     sizes = np.concatenate([part[0] for part in parts], axis=1)
     starts = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
     edge_ids, inner, rim = (np.concatenate([part[which] for part in parts]) for which in (1, 2, 3))

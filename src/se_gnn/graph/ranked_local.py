@@ -14,71 +14,82 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.parts import map_parts
 
 TELEPORT = 0.2
 MAX_NODES = 32  # of a local graph, the center included
+FEWEST = 256  # local graphs that are worth a thread
 
 
 def ranked_rows(
     graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int
 ) -> tuple[IntArray, Int32Array, IntArray]:
     """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
-    arrays = graph.neighbor_arrays
-    chunks = np.linspace(0, len(nodes), num=min(len(nodes), 4 * numba.get_num_threads()) + 1).astype(np.int64)
+    arrays, num_nodes = graph.neighbor_arrays, graph.num_nodes
     held = np.empty((len(nodes), max_edges), np.int32)
     sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
-    _ranked_edges(*arrays, nodes, hops, max_edges, TELEPORT, MAX_NODES, chunks, held, sizes, left_out)
+
+    def rank(part: slice) -> None:
+        share, arriving, inside = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes, np.bool_)
+        reached, nearest = np.empty(num_nodes, np.int64), np.empty(MAX_NODES, np.int64)
+        edges, count, others = held[part], sizes[part], left_out[part]
+        _ranked_edges(
+            *arrays, nodes[part], hops, TELEPORT, share, arriving, inside, reached, nearest, edges, count, others
+        )
+
+    map_parts(rank, len(nodes), fewest=FEWEST)
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     return ptr, held[np.arange(max_edges)[None, :] < sizes[:, None]], left_out
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _ranked_edges(
     indptr: IntArray,
     indices: IntArray,
     ids: IntArray,
     nodes: IntArray,
     hops: int,
-    max_edges: int,
     teleport: float,
-    max_nodes: int,
-    chunks: IntArray,
+    share: npt.NDArray[np.float64],
+    arriving: npt.NDArray[np.float64],
+    inside: npt.NDArray[np.bool_],
+    reached: IntArray,
+    nearest: IntArray,
     held: Int32Array,
     sizes: IntArray,
     left_out: IntArray,
 ) -> None:
-    num_nodes = len(indptr) - 1
-    for c in numba.prange(len(chunks) - 1):
-        share, arriving = np.zeros(num_nodes), np.zeros(num_nodes)
-        inside = np.zeros(num_nodes, np.bool_)
-        reached, nearest = np.empty(num_nodes, np.int64), np.empty(max_nodes, np.int64)
-        for t in range(chunks[c], chunks[c + 1]):
-            center = nodes[t]
-            count = _walk(indptr, indices, center, hops, teleport, share, arriving, reached)
-            share[center] = 2.0  # first
-            num_nearest = _largest(reached, count, share, nearest)
-            num_edges, num_inside = 0, 0
-            for u in nearest[:num_nearest]:
-                joining = 0
-                for j in range(indptr[u], indptr[u + 1]):
-                    joining += inside[indices[j]]
-                if num_edges + joining > max_edges:
-                    break
-                for j in range(indptr[u], indptr[u + 1]):
-                    if inside[indices[j]]:
-                        held[t, num_edges] = ids[j]
-                        num_edges += 1
-                inside[u] = True
-                num_inside += 1
-            insertion_sort(held[t], num_edges)
-            sizes[t], left_out[t] = num_edges, count - num_inside
-            for i in range(count):
-                share[reached[i]] = 0.0
-                inside[reached[i]] = False
+    """Edges of each local graph, ascending, and how many; shares and who is inside are all 0 before and after."""
+    for t in range(len(nodes)):
+        center = nodes[t]
+        count = _walk(indptr, indices, center, hops, teleport, share, arriving, reached)
+        share[center] = 2.0  # first
+        num_edges, num_inside = 0, 0
+        for n in range(_largest(reached, count, share, nearest)):
+            u = nearest[n]
+            joining = 0
+            for j in range(indptr[u], indptr[u + 1]):
+                joining += inside[indices[j]]
+            if num_edges + joining > held.shape[1]:
+                break
+            for j in range(indptr[u], indptr[u + 1]):
+                if inside[indices[j]]:
+                    slot = num_edges
+                    while slot > 0 and held[t, slot - 1] > ids[j]:
+                        held[t, slot] = held[t, slot - 1]
+                        slot -= 1
+                    held[t, slot] = ids[j]
+                    num_edges += 1
+            inside[u] = True
+            num_inside += 1
+        sizes[t], left_out[t] = num_edges, count - num_inside
+        for i in range(count):
+            share[reached[i]] = 0.0
+            inside[reached[i]] = False
 
 
 # Sorting is written out here: the compiler takes seconds for NumPy's.
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], nearest: IntArray) -> int:
     """Put the nodes with the largest shares into ``nearest``, of equals the lowest id first; how many there are."""
     held = 0
@@ -94,7 +105,8 @@ def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], near
             slot -= 1
         if slot < len(nearest):
             nearest[slot] = u
-            held = min(held + 1, len(nearest))
+            if held < len(nearest):
+                held += 1
     return held
 
 
@@ -109,7 +121,7 @@ def insertion_sort(values: Int32Array, count: int) -> None:
         values[slot] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
     indptr: IntArray,
     indices: IntArray,

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.parts import map_parts
 
 FEW = 64  # so many are found faster one by one than by sorting all
 SHARE = 16  # and so is one in so many
+MANY = 2**16  # similarities that are worth a thread
 
 
 def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
@@ -23,8 +25,7 @@ def nearest_labeled(overall: Tensor, num_nearest: int) -> Tensor:
     """
     few = num_nearest <= max(FEW, overall.shape[1] // SHARE)
     if few and overall.device.type == "cpu" and overall.dtype == torch.float32:
-        count = min(num_nearest, overall.shape[1])
-        return torch.from_numpy(_first_few(overall.detach().contiguous().numpy(), count))
+        return torch.from_numpy(_few(overall.detach().contiguous().numpy(), min(num_nearest, overall.shape[1])))
     if few and overall.device.type != "cpu" and overall.dtype == torch.float32:
         return largest_by_keys(overall, num_nearest)
     order = torch.sort(overall, dim=1, descending=True, stable=True).indices
@@ -44,12 +45,21 @@ def largest_by_keys(overall: Tensor, count: int) -> Tensor:
     return width - 1 - (keys.topk(min(count, width), dim=1).values & 0xFFFFFFFF)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _first_few(overall: FloatArray, count: int) -> IntArray:
-    """Each row's ``count`` largest, largest first, by insertion; of equals the first comes first."""
+def _few(overall: FloatArray, count: int) -> IntArray:
     order = np.empty((len(overall), count), np.int64)
-    for t in numba.prange(len(overall)):
-        held = np.empty(count, np.float32)
+
+    def find(part: slice) -> None:
+        _first_few(overall[part], np.empty(count, np.float32), order[part])
+
+    map_parts(find, len(overall), fewest=max(1, MANY // max(1, overall.shape[1])))
+    return order
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
+    """Each row's largest, largest first, by insertion; of equals the first comes first."""
+    count = len(held)
+    for t in range(len(overall)):
         kept = 0
         for i in range(overall.shape[1]):
             value = overall[t, i]
@@ -62,8 +72,8 @@ def _first_few(overall: FloatArray, count: int) -> IntArray:
                 slot -= 1
             held[slot] = value
             order[t, slot] = i
-            kept = min(kept + 1, count)
-    return order
+            if kept < count:
+                kept += 1
 
 
 def vote_weights(overall: Tensor, nearest: Tensor, temperature: float) -> Tensor:

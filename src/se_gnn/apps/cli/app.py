@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -39,6 +40,7 @@ from se_gnn.apps.cli.verify import verify
 from se_gnn.errors import InputError, shortened
 
 MISTAKE, INTERRUPTED = 2, 130
+NEW_OBJECTS = 50_000  # between two looks for garbage; Python's 700 look through PyTorch's modules while they are loaded
 _UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings under one name or another
 
 
@@ -236,4 +238,8 @@ app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 def main() -> None:
     """Entry point of the command `se-gnn`."""
     open_standard_streams()
-    app(prog_name="se-gnn")
+    gc.set_threshold(NEW_OBJECTS)
+    try:
+        app(prog_name="se-gnn")
+    finally:
+        gc.freeze()  # the process ends: to look through all that was loaded once more would take most of a second

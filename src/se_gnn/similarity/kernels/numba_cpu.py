@@ -53,7 +53,9 @@ from se_gnn.similarity.measure import EPS, Measure
 from se_gnn.similarity.memory import items_within
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
-HELD_BYTES = 1 << 29  # the same where memory allows: to read them from there is less work than to form them again
+HELD_BYTES = 1 << 29  # products of nodes held at a time, at most: to read them is less work than to form them again
+QUICK_BYTES = 1 << 26  # and rather so many: memory that is written again and again is quicker than fresh memory
+REPEATED = 1.25  # times that a product may be formed for that
 FEWEST = 16  # local graphs at a time so that their products can be held; fewer would cost more than they save
 
 
@@ -94,17 +96,45 @@ def _in_blocks(vectors: Vectors, way: OneWay, products: NodeProducts | None, hel
     if products is not None or not plan.num_queries or not len(plan.key_ids):
         return _streamed(Matcher(vectors, plan, products, held), way, budget)
     nodes, ends = take_queries(plan.query_ends, len(vectors.moved), len(vectors.moved) + 2 * LANES, 0)
-    count = math.ceil(4 * len(nodes) * len(plan.key_nodes) / held)  # blocks
-    if count > max(1, plan.num_local // FEWEST):
+    cuts = _cuts(plan, 4 * len(nodes) * len(plan.key_nodes), held)
+    if cuts is None:
         return _streamed(Matcher(vectors, plan, None, held), way, budget)
     way.rows(torch.device("cpu"))  # so that the blocks share it
-    cuts = np.linspace(0, plan.num_local, count + 1).astype(int).tolist()
+    squares = edge_squares(vectors.moved, plan.query_ends)
     means = []
-    for low, high in itertools.pairwise(cuts):
-        part = way if count == 1 else way.answering(low, high, compact=True)
+    for low, high in itertools.pairwise(cuts.tolist()):
+        part = way if len(cuts) == 2 else way.answering(low, high, compact=True)
         gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.matching.key_nodes))
-        means.append(_streamed(Matcher(vectors, part.matching, NodeProducts(gram, ends), held), part, budget))
-    return torch.cat(means, dim=1) if count > 1 else means[0]
+        matcher = Matcher(vectors, part.matching, NodeProducts(gram, ends), held, squares)
+        means.append(_streamed(matcher, part, budget))
+    return torch.cat(means, dim=1) if len(means) > 1 else means[0]
+
+
+def _cuts(plan: MatchPlan, num_bytes: int, held: int) -> IntArray | None:
+    """Where blocks of local graphs begin and end, for products of ``num_bytes`` in all; None: not even few can be held.
+
+    They are as many as must be, and more where that forms few products twice: smaller ones are quicker.
+    """
+    most, least = max(1, plan.num_local // FEWEST), math.ceil(num_bytes / held)
+    if least > most:
+        return None
+    quick = _even(plan, max(least, min(most, math.ceil(num_bytes / QUICK_BYTES))))
+    if len(quick) - 1 > least and _times_formed(plan, quick) > REPEATED:
+        return _even(plan, least)
+    return quick
+
+
+def _even(plan: MatchPlan, count: int) -> IntArray:
+    return np.linspace(0, plan.num_local, count + 1).astype(np.int64)
+
+
+def _times_formed(plan: MatchPlan, cuts: IntArray) -> float:
+    """How often the products of a key node are formed when its local graphs are in different blocks, on average."""
+    if len(plan.members) > REPEATED * len(plan.key_ids):  # local graphs that share edges share nodes
+        return math.inf
+    blocks = np.repeat(np.arange(len(cuts) - 1), np.diff(plan.ptr[cuts]))
+    places = blocks[:, None] * len(plan.key_nodes) + plan.key_ends[plan.members]
+    return len(np.unique(places)) / len(plan.key_nodes)
 
 
 def _streamed(matcher: Matcher, way: OneWay, budget: int) -> Tensor:
@@ -177,9 +207,14 @@ class Matcher:
     """Matches the queries of a plan, some at a time; what the keys alone decide is made once."""
 
     def __init__(
-        self, vectors: Vectors, plan: MatchPlan, products: NodeProducts | None = None, held: int | None = None
+        self,
+        vectors: Vectors,
+        plan: MatchPlan,
+        products: NodeProducts | None = None,
+        held: int | None = None,
+        query_squares: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
-        self.vectors, self.plan, self.products = vectors, plan, products
+        self.vectors, self.plan, self.products, self.query_squares = vectors, plan, products, query_squares
         self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
         self.key_ends = plan.key_node_ends
         self.key_squares, self.key_reach = edge_squares(vectors.moved, self.key_ends)  # [K]
@@ -199,13 +234,21 @@ class Matcher:
         for part, some in self._products(low, high):
             padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
             segment_argmax(some.gram, padded, plan.key_ends, self.scale, self.offset, *cover, best[part], winners[part])
-        self.finish(plan.query_ends[low:high], rows, best.reshape(-1), winners.reshape(-1))
+        known = None if self.query_squares is None else tuple(part[low:high] for part in self.query_squares)
+        self.finish(plan.query_ends[low:high], rows, best.reshape(-1), winners.reshape(-1), known)
         return best, winners
 
-    def finish(self, query_ends: IntArray, rows: ListedRows, best: FloatArray, winners: Int32Array) -> None:
+    def finish(
+        self,
+        query_ends: IntArray,
+        rows: ListedRows,
+        best: FloatArray,
+        winners: Int32Array,
+        query_squares: tuple[FloatArray, ...] | None = None,
+    ) -> None:
         """Turn scores into similarities; where that would lose digits, score again, as the paper writes it."""
         ends, plan = (query_ends, self.key_ends), self.plan
-        squares, reach = edge_squares(self.vectors.moved, query_ends)  # [Q]
+        squares, reach = query_squares or edge_squares(self.vectors.moved, query_ends)  # [Q]
         if self.vectors.measure.unit:
             lengths = _roots(squares), _roots(self.key_squares)
             stretch: FloatArray = reach / (lengths[0] * lengths[0])
