@@ -252,3 +252,29 @@ def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(ru
     for name in ("model.safetensors", "config.json", "graph.safetensors"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert not begun.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+def test_one_run_trained_by_two_ranks_with_one_killed_is_that_of_one_process_up_to_rounding(
+    run, graph_folder, tmp_path, preset
+):
+    from se_gnn.model.folder import load_model
+
+    settings = ("--preset", preset, "--set", "training.epochs=60", "--set", "encoder.hidden_size=8", "--device", "cpu")
+    assert run("train", graph_folder, "--out", tmp_path / "one", "--quiet", *settings).exit_code == 0
+    process = torchrun("train", graph_folder, "--out", tmp_path / "two", *settings, restarts=1)
+    begun = tmp_path / "two" / ".training" / "metrics.jsonl"
+    while process.poll() is None and not (begun.exists() and begun.read_text().count("\n") >= 3):
+        time.sleep(0.01)
+    random.Random(0).choice(workers(process)).send_signal(signal.SIGKILL)
+    code, out, err = finished(process)
+    assert code == 0, err
+    assert "2, which train one run together" in out
+    assert out.count("test accuracy") == 1  # one rank speaks
+    one, two = (load_model(tmp_path / name) for name in ("one", "two"))
+    assert one.metrics["best_epoch"] == two.metrics["best_epoch"]
+    assert len((tmp_path / "two" / "metrics.jsonl").read_text().splitlines()) == two.metrics["epochs"]
+    for name, tensor in one.model.state_dict().items():
+        error = (two.model.state_dict()[name] - tensor).abs().max()
+        assert error <= 0.01 * one.config.training.learning_rate

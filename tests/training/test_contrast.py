@@ -37,7 +37,7 @@ def test_info_nce_is_the_log_share_of_the_positive(seed, batch, q, measure, tau)
         good = np.exp(sim(a, positive[b].double().numpy(), measure) / tau)
         bad = sum(np.exp(sim(a, negative.double().numpy(), measure) / tau) for negative in negatives[b])
         expected.append(-np.log(good / (good + bad)))
-    assert float(_info_nce(query, positive, negatives, config)) == pytest.approx(np.mean(expected), abs=1e-5)
+    assert float(_info_nce(query, positive, negatives, config, batch)) == pytest.approx(np.mean(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])

@@ -46,11 +46,18 @@ class Voter:
     def _local_graphs(self, nodes: IntArray) -> LocalGraphs:
         return compared_graphs(self.graph, nodes, self.config.similarity)
 
-    def plan(self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0) -> ComparisonPlan:
-        """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled."""
+    def plan(
+        self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0, only: slice | None = None
+    ) -> ComparisonPlan:
+        """Plan the comparison of ``nodes``, on at most ``most_edges`` edges of each (None: all), with the labeled.
+
+        With ``only`` some of the nodes ask, on the edges that they have among all.
+        """
         targets = self._local_graphs(nodes)
         if most_edges is not None:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
+        if only is not None:
+            targets = targets.select(np.arange(len(nodes))[only])
         return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity, self.carried)
 
     @torch.no_grad()

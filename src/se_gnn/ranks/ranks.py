@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from se_gnn.errors import InputError, shortened
+from se_gnn.ranks.gathering import Gathering
 from se_gnn.ranks.joining import connect, started_by_torchrun
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SILENCE = 60.0  # seconds without a sign of life after which a rank counts as gone
 PATIENCE = 3600.0  # seconds without progress of a rank that is alive
@@ -59,6 +64,7 @@ class Ranks:
         self.restarted, self.patience, self.silence = restarted, patience, silence
         self._ended = threading.Event()
         self._claims: dict[str, int] = {}
+        self._gathering: Gathering | None = None  # connected when it is first asked for
 
     @property
     def first(self) -> bool:
@@ -106,6 +112,39 @@ class Ranks:
         with _connected():
             pieces = range(int(self.store.get(name)))
             return b"".join(bytes(self.store.get(f"{name}/piece/{number}")) for number in pieces)
+
+    def gathered(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors of all ranks, in the order of the ranks, each of the shape of this one; through the host."""
+        if not self.several or not tensor.numel():
+            return [tensor] * self.size
+        if self._gathering is None:
+            self.meet("gathering")  # so that connecting is quick
+            with _connected():
+                self._gathering = Gathering(self.store, self.rank, self.size, limit=self.patience + self.silence)
+        self.check()
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        try:
+            with _connected():
+                found = self._gathering.begin(tensor)
+
+            def arrived() -> bool:
+                with _connected():
+                    return found.arrived(STEP)
+
+            self._until(arrived, others, every=True)
+        except BaseException:
+            self._gathering.abandon()
+            self._gathering = None
+            self.check()  # a rank that stopped has said why, before its connection was lost
+            raise
+        return [part.to(tensor.device) for part in found.parts]
+
+    def summed(self, tensor: Tensor) -> Tensor:
+        """The sum over the ranks, in the order of the ranks: the same bits on each of them."""
+        total, *others = self.gathered(tensor)
+        for other in others:
+            total = total + other
+        return total
 
     def got_on(self) -> None:
         """A sign that this rank's work goes on."""
@@ -186,22 +225,35 @@ class Ranks:
                 time.sleep(STEP)
 
     def _wait(self, name: str, awaited: list[int]) -> None:
-        """Until the name is in the store; see the head of this file."""
-        counts: dict[str, int] = {}
-        looked, moved = -BEAT, dict.fromkeys((_ALIVE, _DONE), time.monotonic())
-        while True:
+        """Until the name is in the store."""
+
+        def there() -> bool:
             with _connected():
-                if self.store.check([name]):
-                    return
+                found = bool(self.store.check([name]))
+            if not found:
+                time.sleep(STEP)
+            return found
+
+        self._until(there, awaited)
+
+    def _until(self, arrived: Callable[[], bool], awaited: list[int], *, every: bool = False) -> None:
+        """Until it has arrived, which is asked again and again and takes `STEP` to say no; see the head of this file.
+
+        With ``every`` all of the awaited ranks are needed, and one that is gone is enough to stop.
+        """
+        counts: dict[str, int] = {}
+        looked, moved = -BEAT, dict[str, float]()
+        while not arrived():
             self.check()
             now = time.monotonic()
             if now - looked >= BEAT:
                 looked = now
                 for kind, count in self._counts(awaited).items():
                     if counts.get(kind) != count:
-                        counts[kind], moved[kind.partition("/")[0]] = count, now
-                self._check_moved(awaited, {kind: now - then for kind, then in moved.items()})
-            time.sleep(STEP)
+                        counts[kind], moved[kind] = count, now
+                for some in [[rank] for rank in awaited] if every else [awaited]:
+                    self._check_alive(some, now, moved)
+                self._check_progress(awaited, now, moved)
 
     def _counts(self, awaited: list[int]) -> dict[str, int]:
         """Signs of life, and of progress, of each awaited rank so far."""
@@ -212,23 +264,29 @@ class Ranks:
                 for kind in (_ALIVE, _DONE)
             }
 
-    def _check_moved(self, awaited: list[int], seconds: Mapping[str, float]) -> None:
-        who = "rank " + " or ".join(map(str, awaited))
-        if seconds[_ALIVE] > self.silence:
+    def _check_alive(self, awaited: list[int], now: float, moved: Mapping[str, float]) -> None:
+        if now - max(moved[f"{_ALIVE}/{rank}"] for rank in awaited) > self.silence:
             raise InputError(
-                f"{who} has given no sign of life for {self.silence:g} s: it has ended, or is out of reach"
+                f"{_named(awaited)} has given no sign of life for {self.silence:g} s: it has ended, or is out of reach"
             )
-        if seconds[_DONE] > self.patience:
-            raise InputError(f"{who} has not got on for {self.patience:g} s: --wait allows more")
+
+    def _check_progress(self, awaited: list[int], now: float, moved: Mapping[str, float]) -> None:
+        if now - max(moved[f"{_DONE}/{rank}"] for rank in awaited) > self.patience:
+            raise InputError(f"{_named(awaited)} has not got on for {self.patience:g} s: --wait allows more")
+
+
+def _named(ranks: list[int]) -> str:
+    return "rank " + " or ".join(map(str, ranks))
 
 
 @contextlib.contextmanager
 def _connected() -> Iterator[None]:
-    """The store is reached through the network: what goes wrong there is one clear error."""
+    """Store and ranks are reached through the network: what goes wrong there is one clear error."""
     try:
         yield
     except (RuntimeError, OSError) as error:  # torch's DistError is a RuntimeError
-        told = shortened(str(error).partition("\n")[0], 200, quoted=False)
+        said = re.sub(r"^\[\S*\] ", "", str(error).partition("\n")[0])  # gloo begins with a line of its source
+        told = shortened(said.partition(". This is typically")[0], 200, quoted=False)
         raise RankStopped(f"the connection to the other ranks is lost: {told}") from error
 
 

@@ -60,11 +60,16 @@ def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
 
 def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
     """Write the state; a kill at any moment leaves the old file or the new one, whole."""
+    replace_file(folder / NAME, state_bytes(state, digest))
+
+
+def state_bytes(state: TrainingState, digest: str) -> bytes:
+    """The state as a checkpoint holds it, and as another rank is sent it."""
     groups = {"model": state.parameters, "adam": state.optimizer, "best": state.best_parameters}
     tensors = {f"{group}/{name}": tensor for group, values in groups.items() for name, tensor in values.items()}
     about = {"version": VERSION, "fingerprint": digest, "best_epoch": str(state.best_epoch)}
     about["history"] = json.dumps([{name: known(value) for name, value in record.items()} for record in state.history])
-    replace_file(folder / NAME, sealed_tensors(tensors, about))
+    return sealed_tensors(tensors, about)
 
 
 def load_checkpoint(folder: Path, digest: str, *, like: torch.nn.Module) -> TrainingState | None:
@@ -79,11 +84,16 @@ def load_checkpoint(folder: Path, digest: str, *, like: torch.nn.Module) -> Trai
     if not os.path.lexists(path):
         return None
     try:
-        tensors, about = load_sealed(read_file(path), path)
-        _check_run(about, digest, path)
-        return _state(tensors, about, like, path)
+        return state_from_bytes(read_file(path), digest, like=like, path=path)
     except InputError as error:
         raise InputError(f"checkpoint {error}; remove it to start again") from error
+
+
+def state_from_bytes(content: bytes, digest: str, *, like: torch.nn.Module, path: Path) -> TrainingState:
+    """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
+    tensors, about = load_sealed(content, path)
+    _check_run(about, digest, path)
+    return _state(tensors, about, like, path)
 
 
 def _check_run(about: dict[str, str], digest: str, path: Path) -> None:

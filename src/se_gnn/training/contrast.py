@@ -21,6 +21,7 @@ from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.measure import measure_named
+from se_gnn.training.share import Share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,25 +93,39 @@ class ContrastDraws:
             getattr(self, field.name).copy_(getattr(other, field.name))
 
 
-def contrast_loss(model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws) -> tuple[Tensor, Tensor]:
+def contrast_loss(
+    model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws, share: Share | None = None
+) -> tuple[Tensor, Tensor]:
     """Contrastive losses on nodes and on edges, line 8 of Algorithm 1.
 
-    The first view has masked attributes; the second has masked attributes and some edges replaced by noise.
+    The first view has masked attributes; the second has masked attributes and some edges replaced by noise. With a
+    ``share`` each rank asks some of the queries.
     """
     first = model(inputs.masked(draws.keep_first))  # [N, D]
     second = model(inputs.masked(draws.keep_second).with_propagation(draws.propagation))
     both = torch.cat([first, second])
-    nodes = draws.nodes
-    node_loss = _info_nce(rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes), model.config)
-    if not len(draws.edges):
-        return node_loss, node_loss.new_zeros(())
-    query, positive = (edge_vectors(view, draws.edges) for view in (first, second))
-    negatives = edge_vectors(both, draws.other_edges)
-    return node_loss, _info_nce(query, positive, negatives, model.config)
+    share = share or Share()
+    own = share.of(len(draws.nodes))
+    nodes = draws.nodes[own]
+    node_loss = _info_nce(
+        rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes[own]), model.config, len(draws.nodes)
+    )
+    edge_loss = node_loss.new_zeros(())
+    if len(draws.edges):
+        own = share.of(len(draws.edges))
+        query, positive = (edge_vectors(view, draws.edges[own]) for view in (first, second))
+        negatives = edge_vectors(both, draws.other_edges[own])
+        edge_loss = _info_nce(query, positive, negatives, model.config, len(draws.edges))
+    if share.whole:
+        return node_loss, edge_loss
+    node_loss, edge_loss = share.summed(torch.stack([node_loss, edge_loss]))
+    return node_loss, edge_loss
 
 
-def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config) -> Tensor:
-    """-log of the softmax share of the positive among positive and negatives, Eq. (12)-(13).
+def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config, total: int) -> Tensor:
+    """-log of the softmax share of the positive among positive and negatives, Eq. (12)-(13), summed over B queries.
+
+    It is divided by the number of queries in the whole batch, ``total``: a mean where these are all of them.
 
     Shapes:
         - **query**, **positive:** :math:`(B, D)`; **negatives:** :math:`(B, Q, D)`
@@ -119,7 +134,8 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, config: Config
     good = measure.aligned(query, positive)[:, None]  # [B, 1]
     bad = measure.aligned(query[:, None], negatives)  # [B, Q]
     scores = torch.cat([good, bad], dim=1) / temperature
-    return torch.nn.functional.cross_entropy(scores, torch.zeros_like(scores[:, 0], dtype=torch.int64))
+    first = torch.zeros_like(scores[:, 0], dtype=torch.int64)
+    return torch.nn.functional.cross_entropy(scores, first, reduction="sum") / total
 
 
 def _other_than(own: IntArray, total: int, count: int, generator: np.random.Generator) -> IntArray:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from se_gnn.graph import LocalGraphs
 from se_gnn.similarity.memory import free_memory
 from se_gnn.training.paper_objective import PaperObjective
 
@@ -87,12 +88,13 @@ def _timed_epoch(run: TrainingRun) -> float:
 
 def _sliced_epoch(run: TrainingRun, objective: PaperObjective) -> tuple[float, int]:
     """Seconds of one epoch, from a slice of its comparisons and one call of the encoder; bytes that they hold."""
-    labeled, matched_in_training = run.voter.labeled, _edges_in_training(run)
+    labeled = objective.own_labeled(run.voter.labeled)
+    matched_in_training = _edges_in_training(labeled, run.config.training.max_local_edges)
     matched_in_validation = len(objective.val_plan.targets.union())
     encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run)
     per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
     members = int(labeled.sizes.sum() + objective.val_plan.targets.sizes.sum())
-    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(labeled) + BYTES_PER_MEMBER * members
+    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(run.voter.labeled) + BYTES_PER_MEMBER * members
 
 
 def duration(seconds: float) -> str:
@@ -121,10 +123,10 @@ def size(num_bytes: int) -> str:
     return f"{num_bytes / 2**20:.0f} MB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GB"
 
 
-def _edges_in_training(run: TrainingRun) -> int:
+def _edges_in_training(labeled: LocalGraphs, most: int | None) -> int:
     """Distinct edges of the labeled nodes' local graphs, or at most those of their samples."""
-    every, most = len(run.voter.labeled.union()), run.config.training.max_local_edges
-    return every if most is None else min(every, int(np.minimum(run.voter.labeled.sizes, most).sum()))
+    every = len(labeled.union())
+    return every if most is None else min(every, int(np.minimum(labeled.sizes, most).sum()))
 
 
 @torch.no_grad()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,18 +11,26 @@ from torch import Tensor
 from se_gnn.encoder import step_weights
 from se_gnn.graph import AttributedGraph, LocalGraphs
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.similarity import ComparisonPlan, combine, compare
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from se_gnn.training.draws import Draws
+from se_gnn.training.share import Share
 
 
 class PaperObjective:
-    """Algorithm 1, lines 3 to 9; presets `paper` and `authors`."""
+    """Algorithm 1, lines 3 to 9; presets `paper` and `authors`.
+
+    Ranks that train together divide the labeled nodes, the queries of the contrast and the validation nodes; the
+    encoder runs in full on each of them.
+    """
 
     names: tuple[str, ...] = ("loss", "class_loss", "node_loss", "edge_loss")
 
-    def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
+    def __init__(
+        self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int, share: Share | None = None
+    ) -> None:
+        self.share = share or Share()
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
         self.inputs, self.step_weights = model.inputs(graph), step_weights(graph, model.config.encoder)
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
@@ -28,13 +38,35 @@ class PaperObjective:
         # what edges carry is moved to the device step by step, which a recorded step cannot do
         self.recordable = settings.max_local_edges is None and graph.edge_values is None
         self.labeled_plan = self._plan_labeled()
-        self.val_plan = voter.plan(graph.val, most_edges=settings.max_local_edges, seed=seed)
+        self.val_plan = voter.plan(
+            graph.val,
+            most_edges=settings.max_local_edges,
+            seed=seed,
+            only=None if self.share.whole else self.share.of(len(graph.val)),
+        )
+
+    def own_labeled(self, local: LocalGraphs) -> LocalGraphs:
+        """Of the local graphs of all labeled nodes those that this rank compares with all."""
+        return local if self.share.whole else local.select(np.arange(len(local))[self.share.of(len(local))])
 
     def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
         """Labeled nodes with each other, on all their edges or on a sample of them."""
-        return ComparisonPlan.among(
-            self.graph.edges, self.voter.labeled, self.config.similarity, self.voter.carried, sample=sample
-        )
+        edges, labeled, settings = self.graph.edges, self.voter.labeled, self.config.similarity
+        if self.share.whole:
+            return ComparisonPlan.among(edges, labeled, settings, self.voter.carried, sample=sample)
+        asking, one_way = labeled if sample is None else sample, dataclasses.replace(settings, directions="one")
+        return ComparisonPlan.build(edges, self.own_labeled(asking), labeled, one_way, self.voter.carried)
+
+    def _overall(self, plan: ComparisonPlan) -> Tensor:
+        """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the way back is the transpose."""
+        found = compare(self.model(self.inputs), plan)
+        if self.share.whole:
+            return found.overall
+        own = torch.stack([found.node, found.structure], dim=1)
+        node, structure = self.share.all_rows(own, len(self.classes)).unbind(dim=1)
+        if self.config.similarity.directions == "both":
+            structure = (structure + structure.T) / 2
+        return combine(node, structure, plan.node_weight)
 
     def draw(self, epoch: int) -> Draws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
@@ -52,15 +84,16 @@ class PaperObjective:
 
     def losses(self, draws: Draws) -> Tensor:
         """Eq. (14) with its three parts, [4]."""
-        overall = compare(self.model(self.inputs), draws.plan).overall
+        overall = self._overall(draws.plan)
         loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:
-            node_loss, edge_loss = contrast_loss(self.model, self.inputs, draws.contrast)
+            node_loss, edge_loss = contrast_loss(self.model, self.inputs, draws.contrast, self.share)
             weights = self.config.contrast
             loss = loss + weights.node_loss_weight * node_loss + weights.edge_loss_weight * edge_loss
         return torch.stack([loss, class_loss, node_loss, edge_loss])
 
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
-        return self.voter.probabilities(self.model(self.inputs), self.val_plan)
+        own = self.voter.probabilities(self.model(self.inputs), self.val_plan)
+        return self.share.all_rows(own, len(self.graph.val))

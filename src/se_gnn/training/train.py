@@ -43,7 +43,7 @@ from se_gnn.training.portfolio import (
     why_members,
     why_recipe,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
@@ -74,7 +74,8 @@ def train(
         folder: where to write ``metrics.jsonl`` and checkpoints; a run that was interrupted there goes on. One run
             at a time may write to it.
         ranks: processes that share the runs of a portfolio and its committee, each a whole run at a time: the same bits
-            as one process. All call this with the same arguments, and each gets the model; None: one process.
+            as one process. A single run of `paper` or `authors` they train together: the result of one process up to
+            rounding. All call this with the same arguments, and each gets the model; None: one process.
 
     Returns:
         The model of the best epoch by ``training.best_by`` on validation nodes, ties by validation loss (the last epoch
@@ -213,7 +214,13 @@ class _Training:
         return Voter(self.graph, model.config, max_memory=self.max_memory, edge_terms=terms)
 
     def _train_all(self, plans: list[_Planned]) -> list[_Finished]:
-        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans."""
+        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans.
+
+        A single run is trained by all ranks together, where its steps can be split.
+        """
+        if self._together(plans):
+            self.finished = [self._train(plans[0], 0)]
+            return self.finished
         place, own = len(self.finished), {}
         while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
             own[number] = self._train(plans[number], place + number)
@@ -228,6 +235,10 @@ class _Training:
             self._write_epochs(self.folder)
         return found
 
+    def _together(self, plans: list[_Planned]) -> bool:
+        """Whether all ranks train one run."""
+        return self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].config)
+
     def _train(self, plan: _Planned, number: int) -> _Finished:
         """One run to its end, or from where it was interrupted."""
         name, config, seed = plan
@@ -235,7 +246,10 @@ class _Training:
         folder = self.folder if self.folder is None or alone else self.folder / name
         if folder is not None:
             folder.mkdir(exist_ok=True)
-        run = TrainingRun(self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory)
+        ranks = self.ranks if self._together([plan]) else None
+        run = TrainingRun(
+            self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory, ranks=ranks
+        )
         if self.progress and not number:
             print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
         label = "training" if alone else f"{name} ({number + 1} of {self.planned})"

@@ -23,12 +23,14 @@ from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, Voter, check_num_nearest
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
+from se_gnn.ranks import Ranks
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
 from se_gnn.training.objective import Objective
 from se_gnn.training.paper_objective import PaperObjective
 from se_gnn.training.recorded import RecordedEpoch
+from se_gnn.training.share import Share
 from se_gnn.training.views import ViewsObjective
 
 EPOCHS = "metrics.jsonl"  # a line per epoch
@@ -41,8 +43,17 @@ def check_seed(seed: int) -> None:
         raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {shortened(seed)}")
 
 
+def is_split(config: Config) -> bool:
+    """Whether ranks can train one run of these settings together: where Eq. (14) is minimized."""
+    return config.training.references != "all"
+
+
 class TrainingRun:
-    """One training run, of one encoder: its fixed parts, and the state that an epoch changes."""
+    """One training run, of one encoder: its fixed parts, and the state that an epoch changes.
+
+    With ``ranks`` they train it together: each computes a share of every step, and all have the same parameters. The
+    folder is that of the first rank, which also sends the others the state that an interrupted run goes on from.
+    """
 
     def __init__(
         self,
@@ -53,6 +64,7 @@ class TrainingRun:
         device: torch.device,
         folder: Path | None,
         max_memory: int | str | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         config = config.with_settings(members=1, attribute_share=0.0)
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
@@ -62,9 +74,13 @@ class TrainingRun:
         self.model.encoder.fit(encoder_features(graph, config.encoder))
         self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         settings = config.training
-        objective = ViewsObjective if settings.references == "all" else PaperObjective
-        self.objective: Objective = objective(self.model, graph, self.voter, seed)
-        recorded = can_record(device) and self.objective.recordable
+        self.share = Share(ranks)
+        self.objective: Objective
+        if is_split(config):
+            self.objective = PaperObjective(self.model, graph, self.voter, seed, self.share)
+        else:
+            self.objective = ViewsObjective(self.model, graph, self.voter, seed)
+        recorded = can_record(device) and self.objective.recordable and self.share.whole
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.weight_decay), lr=settings.learning_rate, capturable=recorded
         )
@@ -77,8 +93,7 @@ class TrainingRun:
         self.best_parameters: dict[str, Tensor] = {}
         self.digest = checkpoint.fingerprint(graph, config, seed)
         self.last_checkpoint = time.monotonic()
-        if folder is not None:
-            self._resume(folder)
+        self._resume()
 
     @property
     def epoch(self) -> int:
@@ -132,6 +147,7 @@ class TrainingRun:
         self.optimizer.zero_grad()
         losses = self.objective.losses(draws)
         losses[0].backward()  # type: ignore[no-untyped-call]
+        self.share.sum_gradients(list(self.model.parameters()))
         self.optimizer.step()
         self.model.eval()
         with torch.no_grad():
@@ -153,28 +169,40 @@ class TrainingRun:
         return tuple(value if value == value else -np.inf for value in (figure, -record["val_loss"]))  # type: ignore[return-value]
 
     def _write(self, record: dict[str, Any]) -> None:
-        if self.folder is None:
+        if self.folder is None or not self.share.ranks.first:
             return
         append_line(self.folder / EPOCHS, json_line(_plain(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
-            state = TrainingState(
-                parameters=self.model.state_dict(),
-                optimizer=checkpoint.optimizer_tensors(self.optimizer),
-                best_parameters=self.best_parameters,
-                best_epoch=self.best_epoch,
-                history=self.history,
-            )
-            checkpoint.save_checkpoint(self.folder, state, self.digest)
+            checkpoint.save_checkpoint(self.folder, self._state(), self.digest)
             self.last_checkpoint = time.monotonic()
 
-    def _resume(self, folder: Path) -> None:
-        state = checkpoint.load_checkpoint(folder, self.digest, like=self.model)
+    def _state(self) -> TrainingState:
+        return TrainingState(
+            parameters=self.model.state_dict(),
+            optimizer=checkpoint.optimizer_tensors(self.optimizer),
+            best_parameters=self.best_parameters,
+            best_epoch=self.best_epoch,
+            history=self.history,
+        )
+
+    def _resume(self) -> None:
+        """Go on from the checkpoint, if there is one; every rank from that of the first."""
+        ranks, folder = self.share.ranks, self.folder
+        state = None
+        if folder is not None and ranks.first:
+            state = checkpoint.load_checkpoint(folder, self.digest, like=self.model)
+        if not self.share.whole:
+            if ranks.first:
+                ranks.tell("state", b"" if state is None else checkpoint.state_bytes(state, self.digest))
+            elif content := ranks.receive("state", [0]):
+                state = checkpoint.state_from_bytes(content, self.digest, like=self.model, path=Path("state of rank 0"))
         if state is not None:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
-        # of this run alone: lines of another one, and of epochs that are computed again, go
-        replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
+        if folder is not None and ranks.first:
+            # of this run alone: lines of another one, and of epochs that are computed again, go
+            replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
 
 
 def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]:

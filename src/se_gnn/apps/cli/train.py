@@ -75,7 +75,8 @@ def train(
     """Train a model on a graph and save it.
 
     DIR then holds the parameters, the settings, the metrics and the graph: all that evaluating, predicting and
-    explaining need. Several processes, which torchrun starts, share the runs of the default, to the same bits.
+    explaining need. Several processes, which torchrun starts, share the runs of the default, to the same bits, and
+    train a single run of paper or authors together, to the same result up to rounding.
     """
     from se_gnn.apps.cli.output_folder import TRAINING, check_model_folder
     from se_gnn.apps.cli.sharded import rank_device, versions
@@ -220,9 +221,7 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str, ra
     if alone:
         lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
     if ranks > 1:
-        several = config.training.portfolio or config.encoder.members > 1
-        told = "each trains whole runs" if several else "one of them trains: a single run is not shared"
-        lines += _wrapped("processes", f"{ranks}, {told}")
+        lines += _wrapped("processes", f"{ranks}, {_divided(config)}")
     lines += _wrapped("preset", _taken(config, graph))
     if config.training.portfolio:
         told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"
@@ -234,6 +233,17 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str, ra
         f"up to {count(config.training.epochs, 'epoch')}",
     )
     return "\n".join([*lines, f"  run       seed {seed}, on {device}", ""])
+
+
+def _divided(config: Config) -> str:
+    """What several processes do."""
+    from se_gnn.training.trainer import is_split
+
+    if config.training.portfolio or config.encoder.members > 1:
+        return "each trains whole runs"
+    if is_split(config):
+        return "which train one run together"
+    return "one of which trains: a single run with references = all is not split"
 
 
 def _taken(config: Config, graph: AttributedGraph) -> str:
