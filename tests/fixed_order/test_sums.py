@@ -61,7 +61,7 @@ def test_no_result_is_made_by_code_that_the_compiler_may_reorder():
 PROGRAM = """
 import hashlib
 import numpy as np
-from se_gnn.similarity.kernels.numba_cpu import edge_squares
+from se_gnn.similarity.kernels.rescoring import edge_squares
 from se_gnn.similarity.measure import _distances_on_cpu
 found = hashlib.sha256()
 for depth in (3, 4, 5, 17, 64):

@@ -110,17 +110,6 @@ def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], near
     return held
 
 
-@numba.njit(cache=True, nogil=True)
-def insertion_sort(values: Int32Array, count: int) -> None:
-    """Sort the first few values in place."""
-    for i in range(1, count):
-        value, slot = values[i], i
-        while slot > 0 and values[slot - 1] > value:
-            values[slot] = values[slot - 1]
-            slot -= 1
-        values[slot] = value
-
-
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
     indptr: IntArray,

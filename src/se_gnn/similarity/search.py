@@ -20,10 +20,11 @@ from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
 from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates
 from se_gnn.similarity.kernels.centers import Centers
-from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors, edge_squares
+from se_gnn.similarity.kernels.numba_cpu import Matcher, Vectors
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.pair_bounds import Edges, Nodes, Terms
 from se_gnn.similarity.kernels.pairs_cpu import pair_means
+from se_gnn.similarity.kernels.rescoring import edge_squares
 from se_gnn.similarity.measure import EPS
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
