@@ -65,6 +65,12 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
             "cpu-2-cores.service.json",
             "cpu-2-cores.default.json",
             "cpu-2-cores.latest.json",
+            "cpu-2-cores.search.json",
+            "cpu-2-cores.search-random.json",
+            "cpu-2-cores.start-up.json",
+            "cpu-2-cores.first-run.json",
+            "cpu-2-cores.mapped.json",
+            "cpu-2-cores.doubling.json",
         )
     ]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
