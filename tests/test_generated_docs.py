@@ -72,6 +72,7 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
             "cpu-2-cores.mapped.json",
             "cpu-2-cores.doubling.json",
             "cpu-2-cores.mapped-large.json",
+            "cpu-2-cores.cora.json",
         )
     ]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
