@@ -179,10 +179,10 @@ class _First:
         self.search, self.targets = search, targets
         self.node, self.upper = search.upper(targets)
         count, width = search.num_nearest, self.upper.shape[1]
-        self.tried = self.near = self.upper.topk(min(count, width - 1), dim=1).indices
+        looked = count if search.short is None else LOOKED_AT * count
+        self.tried = self.near = self.upper.topk(min(looked, width - 1), dim=1).indices
         self.known = torch.empty(0, device=targets.device)
         if search.short is not None:
-            self.tried = self.upper.topk(min(LOOKED_AT * count, width - 1), dim=1).indices
             self.known = search.bounds(targets, *self._listed(self.tried), self.node).view(self.tried.shape)
             self.known.masked_fill_(self.upper.gather(1, self.tried) == -torch.inf, -torch.inf)  # the node itself
             best = self.known.topk(min(count + count // SPARE + 1, self.tried.shape[1]), dim=1).indices

@@ -29,7 +29,6 @@ BLOCK_BYTES = 1 << 30  # best matches held at a time
 SMALL = 64  # edges of a target up to which a tile has no more rows: the fewest that tensor cores take at full speed
 TOGETHER = 64  # pairs that one program adds up
 IN_A_ROW = 16  # pairs that one program bounds
-_EPS = tl.constexpr(EPS)
 
 
 def pair_means(
