@@ -11,21 +11,14 @@ from se_gnn.graph import AttributedGraph
 from se_gnn.training import train
 from se_gnn.training.train import _Finished, _Planned
 
-pytestmark = pytest.mark.filterwarnings("default")  # filters are not per thread
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.usefixtures("quick_ranks"),
+]  # filters: not per thread
 
 CONFIG = Config.preset("best").with_settings(
     epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
 )
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(ranks_module, "BEAT", 0.05)
-    monkeypatch.setattr(ranks_module, "FAREWELL", 2.0)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # one setting for all threads of a process, which here are the ranks
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _divided
 from se_gnn.config import Config
@@ -17,23 +16,16 @@ from se_gnn.training.paper_objective import PaperObjective
 from se_gnn.training.share import Share
 from se_gnn.training.trainer import TrainingRun
 
-pytestmark = pytest.mark.filterwarnings("default")  # filters are not per thread
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.usefixtures("quick_ranks"),
+]  # filters: not per thread
 
 LOSSES = 1e-5  # relative, of each epoch
 GRADIENTS = 1e-5  # relative to the largest of all
 PARAMETERS = 0.01  # of a learning rate, after EPOCHS: Adam makes a step of a gradient that is nothing but rounding, too
 EPOCHS = 5
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(ranks_module, "BEAT", 0.05)
-    monkeypatch.setattr(ranks_module, "FAREWELL", 2.0)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # one setting for all threads of a process, which here are the ranks
-    yield
-    torch.set_num_threads(before)
 
 
 def a_graph(labeled=11, validation=10):
