@@ -14,7 +14,7 @@ from benchmarks.gpu_page import render_gpu
 from benchmarks.measure import RunSettings
 from benchmarks.page import render_page
 from benchmarks.readme import write_readme
-from benchmarks.results import read_results, run_cases, write_results
+from benchmarks.results import read_runs, run_cases, write_results
 from benchmarks.table import describe_cases, results_table
 from se_gnn.errors import did_you_mean
 
@@ -65,13 +65,13 @@ def _render(given: list[str]) -> int:
         prog="python -m benchmarks render", description="Print a page on performance, in Markdown, made from results."
     )
     parser.add_argument(
-        "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later file replaces cases"
+        "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later run replaces cases"
     )
     parser.add_argument("--gpu", type=Path, metavar="FILE", help="results of `python -m benchmarks.gpu`")
     parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table on speed into this README, too")
     options = parser.parse_args(given)
     try:
-        runs = [read_results(path) for path in options.results]
+        runs = read_runs(options.results)
         page = render_page(runs, CASES)
         if options.gpu is not None:
             page += "\n" + render_gpu(json.loads(options.gpu.read_text(encoding="utf-8")))

@@ -7,7 +7,7 @@ import json
 import shlex
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -66,6 +66,11 @@ def read_results(path: Path) -> Results:
     if not isinstance(results, dict) or results.get("format") != FORMAT:
         raise ValueError(f"{path} must hold results of format {FORMAT}, as python -m benchmarks writes them")
     return results
+
+
+def read_runs(paths: Iterable[Path]) -> list[Results]:
+    """Results of some runs from the first to the last, in whatever order their files are named."""
+    return sorted(map(read_results, paths), key=lambda run: datetime.fromisoformat(run["started"]))
 
 
 def _run_case(case: Case, settings: RunSettings, progress: IO[str] | None) -> dict[str, Any]:

@@ -57,24 +57,7 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
     from benchmarks.__main__ import main
 
     published = ROOT / "benchmarks" / "published"
-    runs = [
-        str(published / name)
-        for name in (
-            "cpu-2-cores.json",
-            "cpu-2-cores.rerun.json",
-            "cpu-2-cores.service.json",
-            "cpu-2-cores.default.json",
-            "cpu-2-cores.latest.json",
-            "cpu-2-cores.search.json",
-            "cpu-2-cores.search-random.json",
-            "cpu-2-cores.start-up.json",
-            "cpu-2-cores.first-run.json",
-            "cpu-2-cores.mapped.json",
-            "cpu-2-cores.doubling.json",
-            "cpu-2-cores.mapped-large.json",
-            "cpu-2-cores.cora.json",
-        )
-    ]
+    runs = [str(path) for path in published.glob("cpu-*.json")]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
     assert capsys.readouterr().out == (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 

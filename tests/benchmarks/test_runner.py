@@ -14,7 +14,7 @@ from benchmarks.measure import Outcome, RunSettings, Side, Spread, alternate
 from benchmarks.memory import run_apart
 from benchmarks.page import render_page
 from benchmarks.readme import END, SHOWN, START, speed_table, write_readme
-from benchmarks.results import read_results, run_cases, write_results
+from benchmarks.results import read_results, read_runs, run_cases, write_results
 from benchmarks.table import results_table
 
 from benchmarks import ours
@@ -193,8 +193,15 @@ def test_the_readme_gets_the_measured_figures_and_keeps_the_rest(tmp_path):
     assert set(SHOWN) <= set(BY_NAME)
 
 
+def test_runs_are_read_from_the_first_to_the_last(tmp_path):
+    for name, started in {"b": "2026-01-01T10:00:00+00:00", "a": "2026-01-02T10:00:00+00:00"}.items():
+        write_results({"format": 1, "started": started}, tmp_path / f"{name}.json")
+    runs = read_runs(sorted(tmp_path.glob("*.json")))
+    assert [run["started"][:10] for run in runs] == ["2026-01-01", "2026-01-02"]
+
+
 def test_the_speed_in_our_readme_is_that_of_the_published_results():
-    published = [read_results(path) for path in sorted((ROOT / "benchmarks" / "published").glob("cpu-*.json"))]
+    published = read_runs((ROOT / "benchmarks" / "published").glob("cpu-*.json"))
     assert speed_table(published) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
