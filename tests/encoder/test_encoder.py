@@ -187,3 +187,21 @@ def test_initialization_does_not_depend_on_global_randomness():
         assert torch.equal(tensor, other.state_dict()[name])
     assert one.scale.min() >= 0.01
     assert one.scale.max() < 1
+
+
+@pytest.mark.parametrize("aggregation", ["gcn", "mean", "pagerank", "steps", "own"])
+def test_what_is_aggregated_is_a_polynomial_of_the_propagation(aggregation):
+    graph = random_graph(3)
+    made = encoder(graph, aggregation=aggregation, steps=3)
+    if made.step_weights is not None:
+        with torch.no_grad():
+            made.step_weights.copy_(torch.tensor([0.5, -1.0, 0.25, 2.0]))
+    matrix = propagation(graph.edges, graph.num_nodes, aggregation)
+    own = torch.randn(graph.num_nodes, 6, generator=torch.Generator().manual_seed(0))
+    power, expected = own, torch.zeros_like(own)
+    for weight in made.step_polynomial:
+        expected = expected + weight * power
+        power = matrix @ power
+    assert torch.allclose(made.aggregate(own, lambda h: matrix @ h), expected, atol=1e-5)
+    own_matters = not torch.equal(made.finish(own, expected), made.finish(own + 1, expected))
+    assert made.adds_own == own_matters

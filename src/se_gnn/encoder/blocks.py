@@ -1,9 +1,9 @@
 r"""Embeddings of a graph that does not fit the memory. Shapes: N nodes, F features, D dimensions.
 
-The MLP works on some nodes at a time. What is aggregated of its output is linear in each dimension apart from the
-others: so the dimensions are propagated some at a time, over all nodes, with the neighbors read from their file some
-nodes at a time. What is in between lies in files, dimension by dimension. The result is that of the encoder up to
-rounding: sums run in another order.
+The MLP works on some nodes at a time. What is aggregated of its output is a polynomial of the propagation matrix,
+:math:`\sum_k g_k \tilde A^k H^m`, each dimension apart from the others: so some dimensions at a time, a *panel*, are
+propagated over all nodes, by Horner's rule, with the neighbors read from their file some nodes at a time. What is in
+between lies in files, panel after panel. The result is that of the encoder up to rounding: sums run in another order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,13 +19,16 @@ from torch import Tensor
 from se_gnn.encoder.committee import Committee, side_by_side
 from se_gnn.encoder.encoder import Encoder
 from se_gnn.encoder.inputs import scaled_attributes
+from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
 from se_gnn.files.scratch import scratch_file
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.fixed_order.llvm import WIDTH
+from se_gnn.graph.attributed import FloatArray
 from se_gnn.graph.mapped import MappedGraph
 
-ARRAYS_AT_ONCE = 16  # of N x dimensions while they are propagated
+LEAST = 64  # bytes per node that there must be
+ARRAYS_AT_ONCE = 3  # of N x dimensions while they are propagated
 SHARE = 16  # of the memory is for blocks of rows
 
 
@@ -39,14 +41,14 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         graph: mapped.
         budget: bytes of memory, besides 16 per node.
     """
-    if 4 * ARRAYS_AT_ONCE * graph.num_nodes > budget:
-        needed = 4 * ARRAYS_AT_ONCE * graph.num_nodes / 2**20
+    if LEAST * graph.num_nodes > budget:
+        needed = LEAST * graph.num_nodes / 2**20
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
     members = encoder.encoders if isinstance(encoder, Committee) else [encoder]
-    step = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
+    propagation = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
     with tempfile.TemporaryDirectory(prefix="se-gnn-") as place:
         paths = [Path(place) / str(number) for number in range(len(members))]
-        found = [_Member(member, graph, step, path, budget) for member, path in zip(members, paths)]
+        found = [_Member(member, graph, propagation, path, budget) for member, path in zip(members, paths)]
         width = sum(member.width for member in found)
         path = Path(place) / "embeddings"
         with scratch_file(path) as file:
@@ -59,102 +61,105 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
 
 
 class _Member:
-    """One encoder: its own part and what is aggregated of it, in files of one dimension after the other."""
+    """One encoder: what is aggregated, and its own part where that is added, in files of one panel after the other."""
 
-    def __init__(self, encoder: Encoder, graph: MappedGraph, step: _Propagation, place: Path, budget: int) -> None:
+    def __init__(
+        self, encoder: Encoder, graph: MappedGraph, propagation: _Propagation, place: Path, budget: int
+    ) -> None:
         self.encoder, self.num_nodes = encoder, graph.num_nodes
         self.own, self.aggregated = place.with_suffix(".own"), place.with_suffix(".aggregated")
         layer = encoder.layers[-1]
         assert isinstance(layer, torch.nn.Linear)
         self.width = layer.out_features
+        self.panels = list(_blocks(self.width, _panel_width(graph.num_nodes, budget)))
         self._write_own(graph, budget)
-        most = max(1, budget // (4 * ARRAYS_AT_ONCE * self.num_nodes))
-        with scratch_file(self.aggregated) as file:
-            for low in range(0, self.width, most):
-                count = min(most, self.width - low)
-                columns = _columns(self.own, self.num_nodes, low, count)
-                aggregated = encoder.aggregate(columns, step)
-                for column in aggregated.T:
-                    file.write(column.contiguous().numpy().tobytes())
+        with scratch_file(self.aggregated) as file, self.own.open("rb") as own:
+            for low, high in self.panels:
+                panel = aligned(self.num_nodes, high - low)
+                own.readinto(memoryview(panel).cast("B"))
+                file.write(memoryview(propagation(panel, encoder.step_polynomial)).cast("B"))
+        if not encoder.adds_own:
+            self.own.unlink()
 
     def rows(self, low: int, high: int) -> Tensor:
         """H of some nodes."""
-        own, aggregated = (self._some(path, low, high) for path in (self.own, self.aggregated))
+        aggregated = self._some(self.aggregated, low, high)
+        own = self._some(self.own, low, high) if self.encoder.adds_own else aggregated
         return self.encoder.finish(own, aggregated)
 
     def _write_own(self, graph: MappedGraph, budget: int) -> None:
         encoder, scaling = self.encoder, self.encoder.config.attribute_scaling
         widest = max(encoder.config.hidden_size, graph.num_features, self.width)
         with scratch_file(self.own) as file:
-            file.truncate(4 * self.num_nodes * self.width)
             for low, high in _blocks(self.num_nodes, budget // SHARE // (24 * widest)):
                 features = read_rows(graph.features, low, high).astype(np.float32)
                 scaled = torch.from_numpy(np.asarray(scaled_attributes(features, scaling), np.float32))
                 own = encoder.later_layers(encoder.first_layer(scaled))
-                for column, values in enumerate(own.T):
-                    file.seek(4 * (column * self.num_nodes + low))
-                    file.write(values.contiguous().numpy().tobytes())
+                for first, last in self.panels:
+                    file.seek(self._place(first, last, low))
+                    file.write(own[:, first:last].contiguous().numpy().tobytes())
 
     def _some(self, path: Path, low: int, high: int) -> Tensor:
-        """Some rows of a file that holds one dimension after the other, [rows, D]."""
-        columns = np.empty((self.width, high - low), np.float32)
+        """Some rows of a file of panels, [rows, D]."""
+        found = np.empty((high - low, self.width), np.float32)
         with path.open("rb") as file:
-            for column in range(self.width):
-                file.seek(4 * (column * self.num_nodes + low))
-                columns[column] = np.fromfile(file, np.float32, high - low)
-        return torch.from_numpy(np.ascontiguousarray(columns.T))
+            for first, last in self.panels:
+                file.seek(self._place(first, last, low))
+                values = np.fromfile(file, np.float32, (high - low) * (last - first))
+                found[:, first:last] = values.reshape(high - low, last - first)
+        return torch.from_numpy(found)
+
+    def _place(self, first: int, last: int, row: int) -> int:
+        """Where a row of a panel stands in its file."""
+        return 4 * (self.num_nodes * first + row * (last - first))
 
 
 class _Propagation:
-    """One step of propagation, as :func:`se_gnn.encoder.propagation` has it, without a matrix in memory."""
+    r"""A polynomial of the propagation matrix times a panel, without a matrix in memory.
+
+    With :math:`R = (D + I)^{-1/2}` a step is :math:`\tilde A = R (A + I) R`. The panel is multiplied by R once before
+    and once after all steps: between them a step is :math:`R^2 (A + I)`, and neighbors are added as they are.
+    """
 
     def __init__(self, graph: MappedGraph, mean: bool, budget: int) -> None:
         self.graph, self.mean = graph, mean
-        degrees = graph.degrees
-        self.root = (1 / np.maximum(degrees, 1) if mean else 1 / np.sqrt(degrees + 1)).astype(np.float32)
+        degrees = np.diff(graph.indptr)
+        self.factor = (1 / (np.maximum(degrees, 1) if mean else degrees + 1)).astype(np.float32)
+        self.root = np.sqrt(self.factor)
         self.most = max(1, budget // SHARE // 4)
 
-    def __call__(self, h: Tensor) -> Tensor:
-        values = h.contiguous().numpy()
-        out = np.empty_like(values)
+    def __call__(self, own: FloatArray, weights: Tensor) -> FloatArray:
+        """The sum over k of ``weights[k]`` times the k-th power times ``own``, [N, D]; ``own`` is written over."""
+        *others, last = (np.float32(weight) for weight in weights.tolist())
+        scaled = bool(others) and not self.mean
+        h, out = aligned(*own.shape), aligned(*own.shape)
+        if scaled:
+            own *= self.root[:, None]
+        np.multiply(own, last, out=h)
+        for weight in reversed(others):
+            self._step(h, weight, own, out)
+            h, out = out, h
+        if scaled:
+            h /= self.root[:, None]
+        return h
+
+    def _step(self, h: FloatArray, weight: np.float32, own: FloatArray, out: FloatArray) -> None:
         indptr = self.graph.indptr
         low, num_nodes = 0, self.graph.num_nodes
         while low < num_nodes:
             high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + self.most, side="right")) - 1)
             starts = np.asarray(indptr[low : high + 1])
             columns = read_rows(self.graph.indices, int(starts[0]), int(starts[-1]))
-            _step(starts - starts[0], columns, self.root, values, low, self.mean, out)
+            aggregate_rows(starts - starts[0], columns, low, not self.mean, self.factor, h, weight, own, out)
             low = high
-        return torch.from_numpy(out)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _step(
-    ptr: IntArray, columns: Int32Array, root: FloatArray, h: FloatArray, low: int, mean: bool, out: FloatArray
-) -> None:
-    """Rows ``low`` and on of D^-1/2 (A + I) D^-1/2 h, or of D^-1 A h; one thread sums each row, in the order of ids."""
-    for i in numba.prange(len(ptr) - 1):
-        row = low + i
-        total = out[row]
-        for d in range(h.shape[1]):
-            total[d] = np.float32(0) if mean else root[row] * h[row, d]
-        for j in range(ptr[i], ptr[i + 1]):
-            other = columns[j]
-            weight = np.float32(1) if mean else root[other]
-            for d in range(h.shape[1]):
-                total[d] += weight * h[other, d]
-        for d in range(h.shape[1]):
-            total[d] *= root[row]
+def _panel_width(num_nodes: int, budget: int) -> int:
+    """Dimensions that are propagated at a time; whole vectors where there is room for one."""
+    most = max(1, (budget - budget // SHARE) // (4 * ARRAYS_AT_ONCE * num_nodes))
+    return most - most % WIDTH if most >= WIDTH else most
 
 
 def _blocks(count: int, most: int) -> Iterator[tuple[int, int]]:
     step = max(1, most)
     return ((low, min(low + step, count)) for low in range(0, count, step))
-
-
-def _columns(path: Path, num_nodes: int, low: int, count: int) -> Tensor:
-    """Some dimensions of all nodes, [N, count]."""
-    with path.open("rb") as file:
-        file.seek(4 * low * num_nodes)
-        values = np.fromfile(file, np.float32, count * num_nodes)
-    return torch.from_numpy(np.ascontiguousarray(values.reshape(count, num_nodes).T))

@@ -181,6 +181,21 @@ class Encoder(nn.Module):
             total = total + self.step_weights[k] * h
         return total
 
+    @property
+    def step_polynomial(self) -> Tensor:
+        r"""The weights g of :math:`\sum_k g_k \tilde A^k H^m`, which is what :meth:`aggregate` gives, [n + 1]."""
+        config = self.config
+        if config.aggregation in ("gcn", "mean"):
+            return torch.tensor([0.0, 1.0])
+        if config.aggregation == "pagerank":
+            return _pagerank_weights(config.steps, config.teleport)
+        return torch.ones(1) if self.step_weights is None else self.step_weights.detach()
+
+    @property
+    def adds_own(self) -> bool:
+        """Whether :meth:`finish` adds H^m once more."""
+        return self.weight is not None or self.scale is not None
+
     def finish(self, own: Tensor, aggregated: Tensor) -> Tensor:
         """H from H^m and what is aggregated of it, [..., D]."""
         if self.weight is not None:

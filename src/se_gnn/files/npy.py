@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
+import mmap
 import os
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +21,7 @@ from se_gnn.errors import InputError
 from se_gnn.files.writing import NewFile
 
 BLOCK = 16 << 20  # bytes that are read at a time to make a digest
+WINDOW = 64 << 20  # bytes of a mapped file whose pages are held at a time while rows are taken from it
 
 Array = npt.NDArray[Any]
 
@@ -107,3 +110,24 @@ def read_rows(array: Array, low: int, high: int) -> Array:
         count = (high - low) * (row // array.dtype.itemsize)
         found: Array = np.fromfile(file, array.dtype, count, offset=offset + low * row)
     return found.reshape(high - low, *array.shape[1:])
+
+
+def take_rows(array: Array, rows: npt.NDArray[np.int64]) -> Array:
+    """``array[rows]`` of a mapped array, ``rows`` ascending; pages of one window of the file are held at a time."""
+    row = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    found = np.empty((len(rows), *array.shape[1:]), array.dtype)
+    firsts = np.arange(0, len(array), max(1, WINDOW // row))
+    bounds = [*np.searchsorted(rows, firsts).tolist(), len(rows)]
+    for low, high in itertools.pairwise(bounds):
+        if low < high:
+            found[low:high] = array[rows[low:high]]
+            forget(array)
+    return found
+
+
+def forget(*arrays: Array) -> None:
+    """Give the pages of mapped arrays back to the system; what is looked at again comes from the file again."""
+    for array in arrays:
+        mapping = getattr(array, "_mmap", None)
+        if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapping.madvise(mmap.MADV_DONTNEED)

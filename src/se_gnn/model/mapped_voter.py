@@ -1,7 +1,8 @@
 """The vote on a graph that does not fit the memory. Shapes: T targets, L labeled nodes.
 
 Local graphs name nodes and edges of the whole graph; a comparison needs few of them. So those that occur are numbered
-anew, and their embeddings alone are read.
+anew, and their embeddings alone are read. Pages of the files are given back after each block of targets: they would
+stay as long as the machine has room, until all of the files are in memory.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
+from se_gnn.files.npy import forget, take_rows
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.mapped import MappedGraph
@@ -54,8 +56,9 @@ class MappedVoter(Voter):
 
     def _predict_block(self, h: Any, nodes: IntArray, device: torch.device) -> Prediction:
         targets = self._local_graphs(nodes)
+        forget(*self.graph.neighbor_arrays)
         edge_ids = np.union1d(targets.edge_ids, self.labeled.edge_ids).astype(np.int64)
-        edges = np.asarray(self.graph.edges[edge_ids])
+        edges = take_rows(self.graph.edges, edge_ids)
         used = np.unique(np.concatenate([edges.ravel(), nodes, self.labeled.nodes]))
         plan = ComparisonPlan.build(
             np.searchsorted(used, edges).reshape(-1, 2),
@@ -63,7 +66,7 @@ class MappedVoter(Voter):
             _renumbered(self.labeled, used, edge_ids),
             self.config.similarity,
         )
-        own: Tensor = torch.from_numpy(np.ascontiguousarray(h[used])).to(device)
+        own: Tensor = torch.from_numpy(take_rows(h, used)).to(device)
         return self._vote(nodes, self._nearest(own, plan))
 
 

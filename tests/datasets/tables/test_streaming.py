@@ -9,6 +9,7 @@ import torch
 from mapped_graphs import in_memory, random_tables
 from se_gnn.config import Config
 from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
+from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph.mapped import MappedGraph, verify_mapped
 from se_gnn.graph.store import graph_digest, holds_graph, load_graph
@@ -77,6 +78,19 @@ def test_blocks_embed_and_predict_as_the_whole_graph_does_up_to_rounding(tmp_pat
     assert np.allclose(one.overall, other.overall, atol=1e-5)
     assert np.allclose(one.probabilities, other.probabilities, atol=1e-3)
     assert np.mean(one.neighbors == other.neighbors) > 0.9  # neighbors that are equally similar may change places
+
+
+@pytest.mark.parametrize("per_node", [64, 250, 2000], ids=["panels of 5", "of 16", "one panel"])
+@pytest.mark.parametrize("aggregation", ["pagerank", "gcn"])
+def test_embeddings_do_not_hang_on_how_many_dimensions_go_at_a_time(tmp_path, aggregation, per_node):
+    given = random_tables(tmp_path, 300, 900)
+    expected, mapped = in_memory(*given), import_streaming(tables_in(tmp_path), tmp_path / "graph", 50_000)
+    config = Config.preset("best").with_settings(aggregation=aggregation, members=2, hidden_size=8, output_size=37)
+    model = SEGNN(4, config, generator=torch.Generator().manual_seed(1))
+    found = embed_in_blocks(model.encoder, mapped, per_node * 300)
+    assert np.allclose(found, TrainedModel(model, expected).embeddings.numpy(), atol=1e-5)
+    with pytest.raises(InputError, match="max_memory must be at least .* to embed 300 nodes"):
+        embed_in_blocks(model.encoder, mapped, 63 * 300)
 
 
 def test_local_graphs_of_a_mapped_graph_are_those_of_the_whole_graph(tmp_path):
