@@ -35,7 +35,7 @@ def scale_table() -> str:
     rows = [
         ("nodes that a rank compares", *(f"{NODES // gpus:,}" for gpus in GPUS), "N / ranks"),
         ("mapped graph on disk, GB, shared", *_same(graph / 1e9), "2 N F (float16) + 24 N + 32 E bytes"),
-        ("files of a rank while it embeds, GB", *_same(12 * NODES * width / 1e9), "3 arrays of N x D float32"),
+        ("files of a rank while it embeds, GB", *_same(8 * NODES * width / 1e9), "2 arrays of N x D float32"),
         ("memory of a rank at least, GB", *_same(64 * NODES / 1e9), "64 bytes per node; more of it: fewer blocks"),
         ("GPU memory beside the budget, GB", *_same(device / 1e9), "local graphs of L and of a shard x D float32"),
         ("read and written while a rank embeds, TB", *_same(_embedding_bytes(width) / 1e12),

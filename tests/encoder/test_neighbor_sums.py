@@ -24,7 +24,7 @@ def test_rows_are_the_sums_of_their_neighbors(width, with_itself):
     assert np.allclose(out, factor[:, None] * sums + weight * own, atol=1e-5)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(5, 16), (3, 32), (4, 7), (0, 16)])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 16), (3, 32), (4, 7)])
 def test_rows_of_whole_vectors_begin_with_a_line_of_the_cache(rows, columns):
     found = aligned(rows, columns)
     assert found.shape == (rows, columns)

@@ -8,9 +8,9 @@ between lies in files, panel after panel. The result is that of the encoder up t
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import ExitStack
+from io import BufferedRandom
 
 import numpy as np
 import torch
@@ -22,9 +22,9 @@ from se_gnn.encoder.inputs import scaled_attributes
 from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
-from se_gnn.files.scratch import scratch_file
+from se_gnn.files.scratch import nameless_file
 from se_gnn.fixed_order.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
 
 LEAST = 64  # bytes per node that there must be
@@ -46,40 +46,39 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
     members = encoder.encoders if isinstance(encoder, Committee) else [encoder]
     propagation = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
-    with tempfile.TemporaryDirectory(prefix="se-gnn-") as place:
-        paths = [Path(place) / str(number) for number in range(len(members))]
-        found = [_Member(member, graph, propagation, path, budget) for member, path in zip(members, paths)]
+    with ExitStack() as stack:
+        found = [_Member(member, graph, propagation, stack, budget) for member in members]
         width = sum(member.width for member in found)
-        path = Path(place) / "embeddings"
-        with scratch_file(path) as file:
-            for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
-                parts = [member.rows(low, high) for member in found]
-                whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Committee) else parts[0]
-                file.write(whole.contiguous().numpy().tobytes())
-        # the mapping outlives the name of the file
-        return np.memmap(path, np.float32, "r", shape=(graph.num_nodes, width))
+        file = stack.enter_context(nameless_file())
+        for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
+            parts = [member.rows(low, high) for member in found]
+            whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Committee) else parts[0]
+            file.write(whole.contiguous().numpy().tobytes())
+        file.flush()
+        return np.memmap(file, np.float32, "r", shape=(graph.num_nodes, width))  # stays when the file is closed
 
 
 class _Member:
     """One encoder: what is aggregated, and its own part where that is added, in files of one panel after the other."""
 
     def __init__(
-        self, encoder: Encoder, graph: MappedGraph, propagation: _Propagation, place: Path, budget: int
+        self, encoder: Encoder, graph: MappedGraph, propagation: _Propagation, stack: ExitStack, budget: int
     ) -> None:
         self.encoder, self.num_nodes = encoder, graph.num_nodes
-        self.own, self.aggregated = place.with_suffix(".own"), place.with_suffix(".aggregated")
+        self.own, self.aggregated = (stack.enter_context(nameless_file()) for _ in range(2))
         layer = encoder.layers[-1]
         assert isinstance(layer, torch.nn.Linear)
         self.width = layer.out_features
         self.panels = list(_blocks(self.width, _panel_width(graph.num_nodes, budget)))
         self._write_own(graph, budget)
-        with scratch_file(self.aggregated) as file, self.own.open("rb") as own:
-            for low, high in self.panels:
-                panel = aligned(self.num_nodes, high - low)
-                own.readinto(memoryview(panel).cast("B"))
-                file.write(memoryview(propagation(panel, encoder.step_polynomial)).cast("B"))
+        self.own.seek(0)
+        for low, high in self.panels:
+            panel = aligned(self.num_nodes, high - low)
+            self.own.readinto(panel.data)
+            self.aggregated.write(propagation(panel, encoder.step_polynomial).data)
+        self.aggregated.flush()
         if not encoder.adds_own:
-            self.own.unlink()
+            self.own.close()
 
     def rows(self, low: int, high: int) -> Tensor:
         """H of some nodes."""
@@ -90,23 +89,22 @@ class _Member:
     def _write_own(self, graph: MappedGraph, budget: int) -> None:
         encoder, scaling = self.encoder, self.encoder.config.attribute_scaling
         widest = max(encoder.config.hidden_size, graph.num_features, self.width)
-        with scratch_file(self.own) as file:
-            for low, high in _blocks(self.num_nodes, budget // SHARE // (24 * widest)):
-                features = read_rows(graph.features, low, high).astype(np.float32)
-                scaled = torch.from_numpy(np.asarray(scaled_attributes(features, scaling), np.float32))
-                own = encoder.later_layers(encoder.first_layer(scaled))
-                for first, last in self.panels:
-                    file.seek(self._place(first, last, low))
-                    file.write(own[:, first:last].contiguous().numpy().tobytes())
+        for low, high in _blocks(self.num_nodes, budget // SHARE // (24 * widest)):
+            features = read_rows(graph.features, low, high).astype(np.float32)
+            scaled = torch.from_numpy(np.asarray(scaled_attributes(features, scaling), np.float32))
+            own = encoder.later_layers(encoder.first_layer(scaled))
+            for first, last in self.panels:
+                self.own.seek(self._place(first, last, low))
+                self.own.write(own[:, first:last].contiguous().numpy().tobytes())
 
-    def _some(self, path: Path, low: int, high: int) -> Tensor:
+    def _some(self, file: BufferedRandom, low: int, high: int) -> Tensor:
         """Some rows of a file of panels, [rows, D]."""
         found = np.empty((high - low, self.width), np.float32)
-        with path.open("rb") as file:
-            for first, last in self.panels:
-                file.seek(self._place(first, last, low))
-                values = np.fromfile(file, np.float32, (high - low) * (last - first))
-                found[:, first:last] = values.reshape(high - low, last - first)
+        for first, last in self.panels:
+            part = np.empty((high - low, last - first), np.float32)
+            file.seek(self._place(first, last, low))
+            file.readinto(part.data)
+            found[:, first:last] = part
         return torch.from_numpy(found)
 
     def _place(self, first: int, last: int, row: int) -> int:
@@ -117,8 +115,8 @@ class _Member:
 class _Propagation:
     r"""A polynomial of the propagation matrix times a panel, without a matrix in memory.
 
-    With :math:`R = (D + I)^{-1/2}` a step is :math:`\tilde A = R (A + I) R`. The panel is multiplied by R once before
-    and once after all steps: between them a step is :math:`R^2 (A + I)`, and neighbors are added as they are.
+    With :math:`R = (D + I)^{-1/2}` a step is :math:`\tilde A = R (A + I) R`. The panel is multiplied by R before
+    all steps and divided by it after them: between, a step is :math:`R^2 (A + I)`, and neighbors are added as they are.
     """
 
     def __init__(self, graph: MappedGraph, mean: bool, budget: int) -> None:
@@ -130,7 +128,7 @@ class _Propagation:
 
     def __call__(self, own: FloatArray, weights: Tensor) -> FloatArray:
         """The sum over k of ``weights[k]`` times the k-th power times ``own``, [N, D]; ``own`` is written over."""
-        *others, last = (np.float32(weight) for weight in weights.tolist())
+        *others, last = weights.tolist()
         scaled = bool(others) and not self.mean
         h, out = aligned(*own.shape), aligned(*own.shape)
         if scaled:
@@ -143,15 +141,18 @@ class _Propagation:
             h /= self.root[:, None]
         return h
 
-    def _step(self, h: FloatArray, weight: np.float32, own: FloatArray, out: FloatArray) -> None:
+    def _step(self, h: FloatArray, weight: float, own: FloatArray, out: FloatArray) -> None:
         indptr = self.graph.indptr
         low, num_nodes = 0, self.graph.num_nodes
         while low < num_nodes:
             high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + self.most, side="right")) - 1)
-            starts = np.asarray(indptr[low : high + 1])
-            columns = read_rows(self.graph.indices, int(starts[0]), int(starts[-1]))
-            aggregate_rows(starts - starts[0], columns, low, not self.mean, self.factor, h, weight, own, out)
+            aggregate_rows(*self._neighbors(low, high), low, not self.mean, self.factor, h, weight, own, out)
             low = high
+
+    def _neighbors(self, low: int, high: int) -> tuple[IntArray, Int32Array]:
+        """Neighbors of some nodes in CSR form."""
+        starts = np.asarray(self.graph.indptr[low : high + 1])
+        return starts - starts[0], read_rows(self.graph.indices, int(starts[0]), int(starts[-1]))
 
 
 def _panel_width(num_nodes: int, budget: int) -> int:

@@ -1,4 +1,4 @@
-r"""What each node aggregates, some dimensions of all nodes at a time. Shapes: N nodes, B of them, D dimensions, e entries.
+r"""What each node aggregates, some dimensions at a time. Shapes: N nodes, B of them, D dimensions, e entries.
 
 Which row comes next is known to nobody before it is read: a sum over neighbors waits for memory. So 32 dimensions of a
 row are added at a time, in registers, and no weight is looked up beside it: neighbors are added as they are.
@@ -74,7 +74,7 @@ def aggregate_rows(
         - **ptr:** :math:`(B + 1,)`, **columns:** :math:`(e,)`, **factor:** :math:`(N,)`
         - **h**, **own**, **out:** :math:`(N, D)`
     """
-    width = h.shape[1]
+    width, g = h.shape[1], np.float32(weight)
     for i in numba.prange(len(ptr) - 1):
         row, first = low + i, 0
         while first + 2 * WIDTH <= width:
@@ -90,4 +90,4 @@ def aggregate_rows(
                 out[row, d] += h[columns[j], d]
         for d in range(width):
             total = out[row, d] + h[row, d] if with_itself else out[row, d]
-            out[row, d] = factor[row] * total + weight * own[row, d]
+            out[row, d] = factor[row] * total + g * own[row, d]

@@ -89,7 +89,7 @@ def test_embeddings_do_not_hang_on_how_many_dimensions_go_at_a_time(tmp_path, ag
     model = SEGNN(4, config, generator=torch.Generator().manual_seed(1))
     found = embed_in_blocks(model.encoder, mapped, per_node * 300)
     assert np.allclose(found, TrainedModel(model, expected).embeddings.numpy(), atol=1e-5)
-    with pytest.raises(InputError, match="max_memory must be at least .* to embed 300 nodes"):
+    with pytest.raises(InputError, match=r"max_memory must be at least .* to embed 300 nodes"):
         embed_in_blocks(model.encoder, mapped, 63 * 300)
 
 
