@@ -81,7 +81,8 @@ def test_doubling_compares_a_graph_with_one_twice_its_size(monkeypatch):
     assert [figure["median"] for figure in record["figures"]] == [2.0, 1.0]
 
 
-def test_the_parts_of_matching_agree_with_what_they_are_measured_against(data_dir):
+def test_the_parts_of_matching_agree_with_what_they_are_measured_against(data_dir, monkeypatch):
+    monkeypatch.setenv("SE_GNN_DATA", str(data_dir))
     (record,) = run_cases([BY_NAME["cora-product"]], RunSettings(quick=True))["cases"]
     assert record["status"] == "measured", record
     assert record["details"]["share of equal winners"] > 0.999
