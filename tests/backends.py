@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -15,6 +17,14 @@ from se_gnn.similarity.kernels.torch_any import TorchKernel
 from se_gnn.similarity.measure import measure_named
 
 _ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+
+def on_cuda(test: Callable[..., None]) -> Callable[..., None]:
+    """A test of what is there on a GPU alone."""
+    for mark in _ON_CUDA:
+        test = mark(test)
+    return test
+
 
 on_every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=_ON_CUDA)])
 on_every_backend = pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backends import match, match_edges, on_every_backend, pull
+from backends import match, match_edges, on_cuda, on_every_backend, pull
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.similarity.kernels import reference, torch_any
 from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
@@ -107,22 +107,38 @@ def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measu
     torch.testing.assert_close(pull(backend, h, plan, measure, weights), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("shared", [2, 1000], ids=["products once", "for each local graph"])  # of the Triton kernel
-@pytest.mark.parametrize("size", [48, 256, 320, 1000])
-@pytest.mark.parametrize("measure", ["cosine", "distance"])
-@on_every_backend
-def test_embeddings_of_a_committee_are_as_wide_as_they_like(wide, backend, measure, size, shared, monkeypatch):
-    if backend == "triton":
-        monkeypatch.setattr("se_gnn.similarity.kernels.triton_gpu.SHARED", shared)
+@pytest.fixture(scope="module", params=[48, 256, 320, 1000])
+def embeddings(request, wide):
+    """Embeddings of a committee, and weights of a sum of matches."""
     graph, plan = wide
-    h = continuous(5, graph.num_nodes, size)
+    return continuous(5, graph.num_nodes, request.param), continuous(6, plan.num_queries, plan.num_local)
+
+
+@pytest.fixture(scope="module", params=["cosine", "distance"])
+def of_the_paper(request, wide, embeddings):
+    """A measure, and matches and gradients by the plain version, which takes seconds."""
+    (_, plan), (h, weights), measure = wide, embeddings, request.param
+    return measure, *reference.match_edges(h, plan, measure), gradient(reference.match_edges, h, plan, measure, weights)
+
+
+def assert_as_the_paper(backend, plan, embeddings, of_the_paper):
+    (h, weights), (measure, expected, first, slopes) = embeddings, of_the_paper
     best, winners = match(backend, h, plan, measure)
-    expected, first = reference.match_edges(h, plan, measure)
     torch.testing.assert_close(best, expected, rtol=1e-5, atol=1e-5)
     assert torch.equal(winners, first)
-    weights = continuous(6, plan.num_queries, plan.num_local)
-    pulled = pull(backend, h, plan, measure, weights)
-    torch.testing.assert_close(pulled, gradient(reference.match_edges, h, plan, measure, weights), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(pull(backend, h, plan, measure, weights), slopes, rtol=1e-3, atol=1e-4)
+
+
+@on_every_backend
+def test_embeddings_of_a_committee_are_as_wide_as_they_like(wide, embeddings, of_the_paper, backend):
+    assert_as_the_paper(backend, wide[1], embeddings, of_the_paper)
+
+
+@on_cuda
+@pytest.mark.parametrize("shared", [2, 1000], ids=["products once", "for each local graph"])
+def test_triton_forms_products_once_or_for_each_local_graph(wide, embeddings, of_the_paper, shared, monkeypatch):
+    monkeypatch.setattr("se_gnn.similarity.kernels.triton_gpu.SHARED", shared)
+    assert_as_the_paper("triton", wide[1], embeddings, of_the_paper)
 
 
 @on_every_backend
