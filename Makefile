@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
+WORKERS ?= 2
 export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
@@ -34,7 +35,7 @@ demo: .venv/.demo-stamp ## classify handwritten digits and show why; writes to d
 	$(BIN)/python examples/demo_digits.py
 
 test: .venv/.test-stamp ## run the tests, without the slow ones; PYTEST_ARGS="-k name" picks some
-	$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not gpu" $(PYTEST_ARGS)
 
 test-slow: .venv/.test-stamp ## run the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not gpu" $(PYTEST_ARGS)

@@ -1,4 +1,4 @@
-"""The state that each kill begins with is made once; how many kills and faults there were is printed at the end."""
+"""The state that each kill begins with is made once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from faults.commands import prepare, quick_and_often
-
-COUNTS: pytest.StashKey[Counter[str]] = pytest.StashKey()
+from faults.counting import counts_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,11 +26,4 @@ def prepared(in_a_hurry, tmp_path_factory):
 @pytest.fixture(scope="session")
 def counts(request) -> Counter[str]:
     """How many of each were tried."""
-    return request.config.stash.setdefault(COUNTS, Counter())
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    counts = config.stash.get(COUNTS, None)
-    if counts:
-        said = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
-        terminalreporter.write_line(f"faults: {said}; none lost a file")
+    return counts_of(request.config)
