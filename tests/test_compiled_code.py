@@ -57,6 +57,37 @@ def test_a_cache_that_was_cut_short_is_compiled_again_with_one_line(double, tmp_
     assert sum(again.stats.cache_hits.values()) == 1  # it was mended
 
 
+@pytest.mark.parametrize("step", ["_save_data", "_save_index"])
+def test_two_processes_that_compile_at_once_for_other_types_do_not_mix_them_up(double, monkeypatch, step):
+    """One is held up while it keeps its code; the other, which looked when nothing was there, writes meanwhile."""
+    one, other = double(), double()
+    held_up = getattr(one._cache._cache_file, step)
+
+    def after_the_other(*given):
+        monkeypatch.setattr(other._cache._cache_file, "_load_index", dict)
+        assert other(1.5) == 3.0
+        held_up(*given)
+
+    monkeypatch.setattr(one._cache._cache_file, step, after_the_other)
+    assert one(4) == 8
+    for _ in range(2):
+        again = double()
+        assert (again(1.5), again(4)) == (3.0, 8)
+    assert sum(again.stats.cache_hits.values()) == 2  # an entry that was lost was compiled again
+
+
+def test_code_that_was_compiled_for_other_types_is_not_used(double, tmp_path):
+    first = double()
+    assert (first(4), first(1.5)) == (8, 3.0)
+    one, other = files(tmp_path, "nbc")
+    content = one.read_bytes(), other.read_bytes()
+    one.write_bytes(content[1])
+    other.write_bytes(content[0])
+    again = double()
+    with pytest.warns(UserWarning, match="is damaged .* and is compiled again"):
+        assert (again(4), again(1.5)) == (8, 3.0)
+
+
 def test_a_cache_that_nowhere_can_be_written_is_said_once(double, monkeypatch):
     monkeypatch.setattr(compiled_code, "ForgivingCache", _nowhere)
     with pytest.warns(UserWarning, match="no cache folder can be written to") as said:
@@ -69,12 +100,10 @@ def _nowhere(_):
 
 
 def test_a_disk_that_is_full_when_compiled_code_is_kept_is_said(double, monkeypatch):
-    from numba.core import caching
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    monkeypatch.setattr(compiled_code.OneFileEach, "save", full)
     with pytest.warns(UserWarning, match="cannot be kept in .*No space left"):
         assert double()(4) == 8
 

@@ -1,13 +1,16 @@
 """Compiled code and its cache: what cannot be kept or read back is compiled again, and a forked process is told.
 
 Numba ends with a traceback where its cache is read-only or was cut short, and ends the whole process where compiled
-code runs in threads after a fork: the threads of GNU OpenMP do not survive one. What is done about it here concerns the
-functions of this package alone. `se_gnn.graph` imports this module before the first of them is declared.
+code runs in threads after a fork: the threads of GNU OpenMP do not survive one. Two processes that compile a function
+at the same time, each for other types, may write to one file of its cache: what is then loaded was compiled for other
+types, and computes nonsense without a word. What is done about it here concerns the functions of this package alone.
+`se_gnn.graph` imports this module before the first of them is declared.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sys
 import warnings
@@ -23,15 +26,34 @@ from se_gnn.errors import InputError
 dispatcher: Any = _typed  # numba's types do not name what is used here
 parallel: Any = _parallel
 _original: Any = dispatcher.FunctionCache
+_files: Any = caching.IndexDataCacheFile
+
+
+class OneFileEach(_files):
+    """Files of a cache: code that was compiled for some types has a file of its own, named by what it is."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the code, then its entry in the index; of two processes one may lose its entry, and compiles again."""
+        name = self._data_name_pattern.replace("{number:d}", hashlib.sha256(repr(key).encode()).hexdigest()[:32])
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
 
 
 class ForgivingCache(_original):
     """A cache that never is the reason why something fails."""
 
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        locator = self._impl.locator
+        self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None where there is none that can be read."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            if found is not None and found.signature.args != sig:
+                raise TypeError(f"compiled for {found.signature.args}, not {sig}")
+            return found
         except Exception as error:  # whatever a damaged pickle raises
             _say_once(f"compiled code in {self.cache_path} is damaged ({type(error).__name__}) and is compiled again")
             with contextlib.suppress(Exception):

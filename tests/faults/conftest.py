@@ -10,16 +10,17 @@ from faults.commands import prepare, quick_and_often
 from faults.counting import counts_of
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def in_a_hurry():
     with quick_and_often():
         yield
 
 
 @pytest.fixture(scope="session")
-def prepared(in_a_hurry, tmp_path_factory):
+def prepared(tmp_path_factory):
     root = tmp_path_factory.mktemp("prepared")
-    prepare(root)
+    with quick_and_often():  # for the tests of this folder alone
+        prepare(root)
     return root
 
 

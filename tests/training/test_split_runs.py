@@ -107,6 +107,7 @@ def test_ranks_together_find_what_one_process_finds_up_to_rounding_and_the_same_
     check_close(runs[0], alone(graph, config))
 
 
+@pytest.mark.filterwarnings("ignore:classes with one labeled node")
 @pytest.mark.parametrize(("labeled", "validation"), [(3, 10), (11, 2), (11, 0)])
 def test_ranks_without_a_node_of_their_own_train_with_the_others(labeled, validation):
     graph, config = a_graph(labeled, validation), settings("authors", num_nearest=2, node_batch=2, edge_batch=1)
