@@ -16,20 +16,20 @@ from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.kernels.torch_any import TorchKernel
 from se_gnn.similarity.measure import measure_named
 
-_ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
 
 def on_cuda(test: Callable[..., None]) -> Callable[..., None]:
     """A test of what is there on a GPU alone."""
-    for mark in _ON_CUDA:
+    for mark in ON_CUDA:
         test = mark(test)
     return test
 
 
-on_every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=_ON_CUDA)])
+on_every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=ON_CUDA)])
 on_every_backend = pytest.mark.parametrize(
     "backend",
-    ["numba", "torch", pytest.param("torch on cuda", marks=_ON_CUDA), pytest.param("triton", marks=_ON_CUDA)],
+    ["numba", "torch", pytest.param("torch on cuda", marks=ON_CUDA), pytest.param("triton", marks=ON_CUDA)],
 )
 
 

@@ -12,6 +12,7 @@ from docs.generate.blocks import ROOT, replaced
 from se_gnn.apps.cli.shard_options import SHARD_NODES
 from se_gnn.config import Config
 from se_gnn.encoder.attributes import WIDTH
+from se_gnn.encoder.blocks import LEAST
 from se_gnn.graph.ranked_local import MAX_NODES
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -36,7 +37,8 @@ def scale_table() -> str:
         ("nodes that a rank compares", *(f"{NODES // gpus:,}" for gpus in GPUS), "N / ranks"),
         ("mapped graph on disk, GB, shared", *_same(graph / 1e9), "2 N F (float16) + 24 N + 32 E bytes"),
         ("files of a rank while it embeds, GB", *_same(8 * NODES * width / 1e9), "2 arrays of N x D float32"),
-        ("memory of a rank at least, GB", *_same(64 * NODES / 1e9), "64 bytes per node; more of it: fewer blocks"),
+        ("memory of a rank at least, GB", *_same(LEAST * NODES / 1e9),
+         f"{LEAST} bytes per node; more of it: fewer blocks"),
         ("GPU memory beside the budget, GB", *_same(device / 1e9), "local graphs of L and of a shard x D float32"),
         ("read and written while a rank embeds, TB", *_same(_embedding_bytes(width) / 1e12),
          "steps x (2 E + N) x D float32, and more"),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
+from backends import ON_CUDA
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import Voter
@@ -17,7 +18,7 @@ from se_gnn.similarity.kernels import structure
 from se_gnn.similarity.search import Compared
 from similarity.test_search import by_comparing_all, cases, planned
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+pytestmark = ON_CUDA
 BUDGET = 1 << 28
 
 

@@ -53,7 +53,7 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
             parts = [member.rows(low, high) for member in found]
             whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Committee) else parts[0]
-            file.write(whole.contiguous().numpy().tobytes())
+            file.write(whole.contiguous().numpy().data)
         file.flush()
         return np.memmap(file, np.float32, "r", shape=(graph.num_nodes, width))  # stays when the file is closed
 
@@ -95,7 +95,7 @@ class _Member:
             own = encoder.later_layers(encoder.first_layer(scaled))
             for first, last in self.panels:
                 self.own.seek(self._place(first, last, low))
-                self.own.write(own[:, first:last].contiguous().numpy().tobytes())
+                self.own.write(own[:, first:last].contiguous().numpy().data)
 
     def _some(self, file: BufferedRandom, low: int, high: int) -> Tensor:
         """Some rows of a file of panels, [rows, D]."""

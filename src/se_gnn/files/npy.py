@@ -105,7 +105,7 @@ def read_rows(array: Array, low: int, high: int) -> Array:
     offset, filename = getattr(array, "offset", None), getattr(array, "filename", None)
     if offset is None or filename is None:
         return array[low:high]
-    row = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    row = _row_bytes(array)
     with open(filename, "rb") as file:  # noqa: PTH123 - a name that NumPy keeps
         count = (high - low) * (row // array.dtype.itemsize)
         found: Array = np.fromfile(file, array.dtype, count, offset=offset + low * row)
@@ -114,7 +114,7 @@ def read_rows(array: Array, low: int, high: int) -> Array:
 
 def take_rows(array: Array, rows: npt.NDArray[np.int64]) -> Array:
     """``array[rows]`` of a mapped array, ``rows`` ascending; pages of one window of the file are held at a time."""
-    row = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    row = _row_bytes(array)
     found = np.empty((len(rows), *array.shape[1:]), array.dtype)
     firsts = np.arange(0, len(array), max(1, WINDOW // row))
     bounds = [*np.searchsorted(rows, firsts).tolist(), len(rows)]
@@ -131,3 +131,7 @@ def forget(*arrays: Array) -> None:
         mapping = getattr(array, "_mmap", None)
         if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _row_bytes(array: Array) -> int:
+    return array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
