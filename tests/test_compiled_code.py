@@ -24,11 +24,7 @@ def double(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled_code, "_said", set())
 
     def declare():
-        spec = importlib.util.spec_from_file_location("se_gnn.double", tmp_path / "double.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        monkeypatch.setitem(sys.modules, "se_gnn.double", module)  # what is kept names its module
-        return numba.njit(cache=True)(module.double)
+        return numba.njit(cache=True)(_module("double", tmp_path, monkeypatch).double)
 
     return declare
 
@@ -86,6 +82,47 @@ def test_code_that_was_compiled_for_other_types_is_not_used(double, tmp_path):
     again = double()
     with pytest.warns(UserWarning, match="is damaged .* and is compiled again"):
         assert (again(4), again(1.5)) == (8, 3.0)
+
+
+CALLS = {
+    "a compiled function": ("@numba.njit\ndef given(x):\n    return {} * x\n", "given(x)"),
+    "one that calls another": (
+        "@numba.njit\ndef last(x):\n    return {} * x\n\n@numba.njit\ndef given(x):\n    return last(x)\n",
+        "given(x)",
+    ),
+    "an intrinsic": (
+        "@numba.extending.intrinsic\ndef given(typing, x):\n"
+        "    return x(x), lambda context, builder, signature, values: builder.mul(values[0], values[0].type({}))\n",
+        "given(x)",
+    ),
+    "a constant": ("given = {}\n", "given * x"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_code_is_compiled_again_after_what_it_calls_has_changed(tmp_path, monkeypatch, call):
+    """The file of the function itself is the same; what it takes from elsewhere is not."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    text, used = CALLS[call]
+
+    def declare(factor):
+        (tmp_path / "given.py").write_text("import numba\nimport numba.extending\n\n" + text.format(factor))
+        given = _module("given", tmp_path, monkeypatch)
+        calling = _module("calling", tmp_path, monkeypatch)
+        calling.given = given.given  # as `from se_gnn.given import given` does, after the function was declared
+        return calling.times
+
+    (tmp_path / "calling.py").write_text(f"import numba\n\n@numba.njit(cache=True)\ndef times(x):\n    return {used}\n")
+    assert declare(20)(4) == 80
+    assert declare(300)(4) == 1200
+
+
+def _module(name, folder, monkeypatch):
+    spec = importlib.util.spec_from_file_location(f"se_gnn.{name}", folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, f"se_gnn.{name}", module)  # what is kept names its module
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_cache_that_nowhere_can_be_written_is_said_once(double, monkeypatch):

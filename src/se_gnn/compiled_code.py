@@ -3,7 +3,8 @@
 Numba ends with a traceback where its cache is read-only or was cut short, and ends the whole process where compiled
 code runs in threads after a fork: the threads of GNU OpenMP do not survive one. Two processes that compile a function
 at the same time, each for other types, may write to one file of its cache: what is then loaded was compiled for other
-types, and computes nonsense without a word. What is done about it here concerns the functions of this package alone.
+types, and computes nonsense without a word. And of the files that a function is made of, numba watches the one it
+stands in, not those it calls. What is done about it here concerns the functions of this package alone.
 `se_gnn.graph` imports this module before the first of them is declared.
 """
 
@@ -14,7 +15,9 @@ import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 from numba.core import caching
@@ -44,11 +47,11 @@ class ForgivingCache(_original):
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)
-        locator = self._impl.locator
-        self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+        self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, source_stamp=None)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None where there is none that can be read."""
+        self._cache_file._source_stamp = source_stamp(self._py_func)  # not before: what it calls is declared by now
         try:
             found = super().load_overload(sig, target_context)
             if found is not None and found.signature.args != sig:
@@ -66,6 +69,38 @@ class ForgivingCache(_original):
             super().save_overload(sig, data)
         except (OSError, EOFError, ValueError) as error:
             _say_once(f"compiled code cannot be kept in {self.cache_path} ({error}); the next run compiles it again")
+
+
+def source_stamp(function: Callable[..., Any]) -> tuple[str, ...]:
+    """All that the code of a function is made of: files by their time and size, and constants by their value."""
+    parts: set[str] = set()
+    seen: set[CodeType] = set()
+    waiting = [function]
+    while waiting:
+        function = waiting.pop()
+        code = function.__code__
+        if code in seen:
+            continue
+        seen.add(code)
+        with contextlib.suppress(OSError):
+            file = Path(code.co_filename).stat()
+            parts.add(f"{function.__module__} {file.st_mtime_ns} {file.st_size}")
+        for name in _names(code):
+            value = function.__globals__.get(name)
+            value = getattr(value, "py_func", getattr(value, "_defn", value))  # of compiled code and of an intrinsic
+            if isinstance(value, FunctionType) and value.__module__.partition(".")[0] == "se_gnn":
+                waiting.append(value)
+            elif isinstance(value, int | float | str | tuple):
+                parts.add(f"{name} = {value!r}")
+    return tuple(sorted(parts))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names a function uses, with those of the functions that are written inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def install() -> None:
