@@ -10,8 +10,9 @@ import pytest
 
 from se_gnn import progress
 from se_gnn.apps.cli.arguments import shows_progress
+from se_gnn.config import Config
 from se_gnn.device import resolve_device
-from se_gnn.progress import compilation_said, phase, tiles
+from se_gnn.progress import bar, compilation_said, phase, tell, tiles
 from se_gnn.training.estimate import Estimate, estimate
 from se_gnn.training.trainer import TrainingRun
 from strategies import random_graph, small_config, untrained
@@ -79,10 +80,10 @@ def test_compilation_is_said_once_and_only_where_it_happens(capsys):
 
 
 def test_a_long_training_is_told_what_to_change_and_a_short_one_is_not():
-    short, long = Estimate(200, 0.05, 1 << 20), Estimate(200, 36.0, 3 << 30)
+    short, long = (Estimate(200, *each, less="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
     assert str(short) == "about 10 s for up to 200 epochs (0.05 s each), 1 MB of memory"
     assert "about 2.0 h for up to 200 epochs (36 s each)" in str(long)
-    assert "Less: --set training.max_local_edges=64" in str(long)
+    assert str(long).endswith(".\n            Less: fewer epochs")
     assert "are free" in str(Estimate(1, 0.1, 1 << 60))
 
 
@@ -109,3 +110,29 @@ def test_progress_is_shown_where_it_is_asked_for_or_seen(monkeypatch):
     assert not shows_progress(progress=False, quiet=True)
     monkeypatch.setattr(sys, "stderr", None)  # as in `se-gnn train digits --out model 2>&-`
     assert not shows_progress(progress=True)
+
+
+def test_what_takes_less_is_what_the_settings_listen_to():
+    graph = random_graph(1, num_nodes=30)
+    told = {}
+    for preset, runs, members in (("paper", 1, 1), ("best", 8, 5), ("best", 5, 5), ("best", 1, 1)):
+        config = Config.preset(preset).with_settings(hidden_size=4, num_nearest=3)
+        run = TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None)
+        told[preset, runs] = estimate(run, runs, members).less
+    assert "training.max_local_edges" in told["paper", 1]
+    assert not any("max_local_edges" in told["best", runs] for runs in (8, 5, 1))  # of no effect there
+    assert "training.portfolio=false" in told["best", 8]
+    assert "encoder.members=1" in told["best", 8]
+    assert "training.portfolio=false" not in told["best", 5]
+    assert "encoder.members=1" not in told["best", 1]
+
+
+def test_a_line_never_stands_behind_a_bar(at_once, capsys):
+    tell("first")
+    with bar(total=10, name="work", unit="step", shown=True) as shown:
+        shown.mininterval = 0
+        shown.update(5)
+        tell("second")
+    lines = capsys.readouterr().err.replace("\r", "\n").splitlines()
+    assert "first" in lines
+    assert "second" in lines

@@ -35,6 +35,14 @@ def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 
     )
 
 
+def tell(text: str) -> None:
+    """A line on stderr, never behind a bar that is being drawn."""
+    from tqdm import tqdm
+
+    drawn = any(one.last_print_n > one.initial for one in getattr(tqdm, "_instances", ()))
+    print(("\n" if drawn else "") + text, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def phase(name: str, *, shown: bool) -> Iterator[None]:
     """Within it, loops over :func:`tiles` show a bar of this name."""

@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+from se_gnn.apps.cli.tables import table
+from se_gnn.display.short_names import width
+
 
 def test_figures_are_those_of_the_training(run, model):
     result = run("evaluate", model, "--json")
@@ -53,3 +56,9 @@ def test_newer_model_says_so(run, model):
     result = run("evaluate", model)
     assert result.exit_code == 2
     assert "was written by a newer version (2), this one reads up to 1" in result.stderr
+
+
+def test_names_of_wide_characters_are_not_cut_where_there_is_room():
+    shown = table(["class", "test"], [["京都大学", "3"], ["京阪大学", "12"]]).splitlines()
+    assert [line.split()[0] for line in shown[2:]] == ["京都大学", "京阪大学"]
+    assert len(set(map(width, shown))) == 1  # all lines end in one column

@@ -118,3 +118,19 @@ def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_pat
     assert result.exit_code == 0, result.output
     assert "\x1b" not in result.stdout
     assert printable_name(names[14]) in result.stdout
+
+
+def test_both_ends_of_an_edge_are_shown_however_long_their_names_are(run, toy, tmp_path):
+    names = tuple(f"a node of a rather long name, more than forty letters, number {i}" for i in range(24))
+    save_graph(dataclasses.replace(load_graph(toy), node_names=names), tmp_path / "long")
+    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    run("train", tmp_path / "long", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
+    result = run("explain", tmp_path / "model", "--node", names[14])
+    explanation = Explainer(load_model(tmp_path / "model")).explain(14)
+    lines = result.stdout.split("The edges that matter most")[1].splitlines()[3:]
+    ends = [explanation.graph.edges[edge].tolist() for edge in explanation.crucial_subgraph().edge_ids]
+    assert len(lines) == len(ends) > 0
+    for line, (start, end) in zip(lines, ends):
+        first, second = line.split(" - ")
+        assert first.endswith(f"number {start}")
+        assert f"number {end} " in second

@@ -154,3 +154,16 @@ def test_without_pyarrow_it_says_what_to_install(run, files, monkeypatch, tmp_pa
     monkeypatch.setattr(importlib, "import_module", without_pyarrow)
     result = run("import", "--nodes", "n.csv", "--edges", "e.csv", *ROLES, "--out", tmp_path / "g")
     refused(result, "tables need the package 'pyarrow': pip install 'se-gnn[tables]'")
+
+
+def test_a_column_whose_name_holds_a_comma_is_given_in_quotes(run, tmp_path):
+    nodes = accounts().rename(columns={"bank": "bank, city"})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame({"from": nodes.account[:20], "to": nodes.account[20:].to_numpy()}).to_csv(
+        tmp_path / "edges.csv", index=False
+    )
+    result = run("import", "--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", *ROLES,
+                 "--ignore", 'country, "bank, city"', "--out", tmp_path / "graph", "--json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    kinds = {column["name"]: column["kind"] for column in json.loads(result.stdout)["columns"]}
+    assert kinds["bank, city"] == kinds["country"] == "ignored"

@@ -135,3 +135,11 @@ def test_parquet_without_pyarrow_says_what_to_install(run, model, tmp_path, monk
     monkeypatch.setattr(importlib, "import_module", without_pyarrow)
     result = run("predict", model, "--out", tmp_path / "p.parquet")
     refused(result, "Parquet files need the package 'pyarrow': pip install 'se-gnn[tables]'")
+
+
+def test_names_with_commas_in_a_list_are_told_to_stand_alone(run, model, tmp_path):
+    refused = run("predict", model, "--nodes", "node 3,alone, far away", "--out", tmp_path / "two.csv")
+    assert refused.exit_code == 2
+    assert "a name that holds a comma needs a --nodes of its own" in refused.stderr
+    two = ("--nodes", "node 3", "--nodes", "alone, far away")
+    assert run("predict", model, *two, "--out", tmp_path / "two.csv").exit_code == 0

@@ -1,6 +1,8 @@
+import dataclasses
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -274,3 +276,37 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     assert process.returncode == 130
     assert "run the same command with --resume" in stderr
     assert "Traceback" not in stderr
+
+
+def test_the_command_that_is_proposed_finds_a_node_whose_name_begins_with_a_number_sign(run, toy, out, tmp_path):
+    names = tuple(f"#{i + 1}" for i in range(24))
+    save_graph(dataclasses.replace(load_graph(toy), node_names=names), tmp_path / "numbered")
+    told = run("train", tmp_path / "numbered", "--out", out, "--device", "cpu", *QUICK).stdout
+    proposed = shlex.split(told.splitlines()[-1])
+    assert proposed[:2] == ["se-gnn", "explain"]
+    result = run(*proposed[1:])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Node #13 ")  # the first test node
+
+
+def test_without_validation_nodes_nothing_is_said_to_be_chosen_on_them(run, toy, out, tmp_path):
+    graph = load_graph(toy)
+    save_graph(dataclasses.replace(graph, val=graph.val[:0]), tmp_path / "unchecked")
+    told = " ".join(run("train", tmp_path / "unchecked", "--out", out, "--device", "cpu", *QUICK).stdout.split())
+    assert "there are no validation nodes to choose by" in told
+    assert "are chosen on the validation nodes" not in told
+
+
+def test_where_a_rare_class_is_not_found_training_says_that_accuracy_says_little(run, toy, out, tmp_path):
+    graph = load_graph(toy)
+    labels = np.zeros(24, np.int64)
+    labels[[0, 1, 12]] = 1
+    rare = dataclasses.replace(graph, labels=labels, features=np.zeros_like(graph.features))
+    save_graph(rare, tmp_path / "rare")
+    result = run("train", tmp_path / "rare", "--out", out, "--device", "cpu", *QUICK)
+    told = " ".join(result.stdout.split())
+    assert "Accuracy says little here: the mean recall of the classes is 50.0%" in told
+    assert f"se-gnn evaluate {out} shows each class" in told
+    assert (
+        "Accuracy says little" not in run("train", toy, "--out", tmp_path / "other", "--device", "cpu", *QUICK).stdout
+    )

@@ -7,13 +7,17 @@ import json
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from matplotlib.legend import Legend
 
 from se_gnn.config import Config
+from se_gnn.datasets.tables import ImportSettings, import_tables
+from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes, shared_carried_attributes
+from se_gnn.explain.attributes import attributes_of
 from se_gnn.explain.edge_text import agreeing_facts, edge_rule, edge_text
 from se_gnn.graph import AttributedGraph, EdgeValues
 from se_gnn.model import SEGNN, TrainedModel
@@ -215,3 +219,27 @@ def test_parallel_edges_do_not_lie_on_each_other(explained):
     part = node_part(explained, 1)
     lines = [line for line in part.pictures[0].svg.split("<line") if "x1" in line]
     assert len({line.split("/>")[0] for line in lines}) == len(lines)
+
+
+def test_what_a_node_reads_of_its_edges_is_shown_in_the_units_of_the_table():
+    nodes = pd.DataFrame({"id": list("abcd"), "age": [1.0, 2.0, 3.0, 5.0], "label": ["x", "y", "x", "y"]})
+    edges = pd.DataFrame(
+        {
+            "source": list("aab"), "target": list("bcc"), "amount": [10.5, 20.25, 90.0], "paid": [1.5, 2.5, 8.0],
+            "when": ["2020-01-01", "2020-01-03", "2020-02-01"],
+        }
+    )  # fmt: skip
+    settings = ImportSettings(id="id", label="label", edge_weight="paid")
+    graph = import_tables(nodes, edges, settings).graph
+    config = Config.preset("best").encoder
+    known = {attribute.name: attribute for attribute in attributes_of(graph, config).all}
+    rows = encoder_features(graph, config)
+
+    def shown(name, node):
+        return known[name].show(rows[graph.node_id(node)][list(known[name].features)])
+
+    assert shown("edges", "a") == "2"
+    assert shown("paid, edges", "a") == "4"  # 1.5 + 2.5, whatever the mean of all is
+    assert float(shown("amount, mean", "a")) == pytest.approx(15.375, abs=0.01)
+    assert shown("when, mean", "a") == "2020-01-02"
+    assert [shown(name, "d") for name in ("edges", "paid, edges", "amount, mean", "when, mean")] == ["0", "0", "-", "-"]

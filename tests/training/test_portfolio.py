@@ -242,3 +242,19 @@ def test_training_by_all_labeled_nodes_learns(graph, compared, measure):
     history = train(graph, config).metrics
     assert history["epochs"] == 30
     assert history["val_accuracy"] > 0.45  # of three classes
+
+
+def test_without_validation_nodes_no_recipe_is_said_to_be_offered():
+    graph = numbers_graph(val=np.empty(0, np.int64))
+    why = train(graph, quick(members=1)).config.why
+    assert not any("offered" in sentence for sentence in why)
+    assert "1 member: as set" in why
+
+
+def test_a_class_with_one_labeled_node_is_warned_of_once_however_many_runs_there_are():
+    labels = np.arange(60) % 2
+    labels[0] = 2
+    graph = random_graph(3, num_nodes=60, num_labeled=20, labels=labels, class_names=("a", "b", "rare"))
+    with pytest.warns(UserWarning, match="left out of the loss: rare") as warned:
+        train(graph, quick(members=2))
+    assert len(warned) == 1

@@ -19,10 +19,15 @@ from se_gnn.graph.edge_values import EdgeValues
 
 
 class EdgeColumn(NamedTuple):
-    """A column of what nodes read of their edges: its name, and whether it is a logarithm of one plus an amount."""
+    """A column of what nodes read of their edges: its name, and what one of its values stands for.
+
+    An amount is read as the logarithm of one plus the amount in a ``unit``: 1 where edges are counted, the mean weight
+    where weights are summed. A mean is that of an ``attribute`` of the edges, in the units of the encoding.
+    """
 
     name: str
-    amount: bool
+    unit: float | None = None
+    attribute: int | None = None
 
 
 def encoder_features(graph: AttributedGraph, config: EncoderConfig) -> Features:
@@ -46,11 +51,12 @@ def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[Edg
     found = []
     for side in sides:
         kinds = [f"{kind}{side}" for kind in values.kind_names or ("edges",)]
-        found += [EdgeColumn(kind, True) for kind in kinds]  # how many
+        found += [EdgeColumn(kind, unit=1.0) for kind in kinds]  # how many
         if values.weight is not None:
-            found += [EdgeColumn(f"{weight}, {kind}", True) for kind in kinds]
+            found += [EdgeColumn(f"{weight}, {kind}", unit=mean_weight(values.weight)) for kind in kinds]
         if values.attributes is not None:
-            found += [EdgeColumn(f"{name}, mean{side}", False) for name in values.names_of_attributes]
+            names = values.names_of_attributes
+            found += [EdgeColumn(f"{name}, mean{side}", attribute=j) for j, name in enumerate(names)]
     return tuple(found)
 
 
@@ -91,6 +97,10 @@ def _side(values: EdgeValues, num_nodes: int, ids: IntArray, nodes: IntArray) ->
 
 def relative_weights(weights: FloatArray) -> FloatArray:
     """Weights in units of their mean: an edge of mean weight counts as one without weights does."""
-    mean = float(weights.mean(dtype=np.float64)) if len(weights) else 1.0
-    relative: FloatArray = (weights / np.float32(mean)).astype(np.float32)
+    relative: FloatArray = (weights / np.float32(mean_weight(weights))).astype(np.float32)
     return relative
+
+
+def mean_weight(weights: FloatArray) -> float:
+    """The unit of :func:`relative_weights`."""
+    return float(weights.mean(dtype=np.float64)) if len(weights) else 1.0

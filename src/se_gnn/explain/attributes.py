@@ -19,9 +19,12 @@ from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
-from se_gnn.graph.columns import MISSING, CategoryColumn, Column, TextColumn
+from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 
 CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
+
+
+Show = Callable[[FloatArray], str]  # how the features of an attribute are read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +33,7 @@ class Attribute:
 
     name: str
     features: tuple[int, ...]
-    show: Callable[[FloatArray], str]
+    show: Show
     marker: int | None = None  # the feature that is 1 where the value is missing
 
     def agrees(self, ours: FloatArray, theirs: FloatArray, features_agree: BoolArray) -> bool:
@@ -80,7 +83,8 @@ def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -
     """
     config = config or EncoderConfig()
     own = own_edge_columns(graph, config)
-    found = _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, own)
+    read = tuple(_of_edges(column, graph) for column in own)
+    found = _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, read)
     if graph.node_kinds is None or graph.feature_names is None:
         return found
     return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_kind_names, len(found.owner)))
@@ -105,9 +109,9 @@ def attributes_of_edges(graph: AttributedGraph) -> Attributes:
 
 
 def _attributes(
-    features: Any, columns: Sequence[Column] | None, names: Sequence[str] | None, own: Sequence[EdgeColumn]
+    features: Any, columns: Sequence[Column] | None, names: Sequence[str] | None, own: Sequence[tuple[str, Show]]
 ) -> Attributes:
-    """Of some columns, and of what nodes read of their own edges, which comes after them."""
+    """Of some columns, and of what nodes read of their own edges, a feature each, which come after them."""
     dense = isinstance(features, np.ndarray)
     mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
     squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
@@ -123,9 +127,7 @@ def _attributes(
         counts[:size] = _counted(features[:, :size]) if dense else True
         names = names or [f"attribute {j}" for j in range(size)]
         every = [Attribute(name, (j,), _number) for j, name in enumerate(names)]
-    every += [
-        Attribute(column.name, (size + j,), _amount if column.amount else _number) for j, column in enumerate(own)
-    ]
+    every += [Attribute(name, (size + j,), show) for j, (name, show) in enumerate(own)]
     without = np.where(counts, 0, mean)
     owner = np.repeat(np.arange(len(every)), [len(attribute.features) for attribute in every])
     return Attributes(tuple(every), owner, counts, spread.astype(np.float32), without.astype(np.float32))
@@ -139,6 +141,18 @@ def _of_column(column: Column) -> list[Attribute]:
     return [Attribute(column.name, features, partial(show_value, column), features[-1] if column.marked else None)]
 
 
+def _of_edges(column: EdgeColumn, graph: AttributedGraph) -> tuple[str, Show]:
+    """Name of something that nodes read of their edges, and how it is shown: in the units of the edge table."""
+    if column.unit is not None:
+        return column.name, partial(_amount, column.unit)
+    values = graph.edge_values
+    assert values is not None
+    for given in values.columns or ():
+        if isinstance(given, NumberColumn | DateColumn) and given.first == column.attribute:
+            return column.name, partial(_mean, given)
+    return column.name, _number  # a share of the edges, or a number as it was given
+
+
 def _counted(features: FloatArray) -> BoolArray:
     counted: BoolArray = (features.min(axis=0) >= 0) & ((features == 0).mean(axis=0) >= 0.5)
     return counted
@@ -149,9 +163,16 @@ def _word(word: str, values: Sequence[float] | FloatArray) -> str:
     return word if values[0] else "-"
 
 
-def _amount(values: Sequence[float] | FloatArray) -> str:
-    """What is read as the logarithm of one plus it."""
-    return f"{float(np.expm1(values[0])):.4g}"
+def _amount(unit: float, values: Sequence[float] | FloatArray) -> str:
+    """What is read as the logarithm of one plus it, in a unit."""
+    return f"{unit * float(np.expm1(values[0])):.4g}"
+
+
+def _mean(column: NumberColumn | DateColumn, values: Sequence[float] | FloatArray) -> str:
+    """The mean of a column of the edges, as one of its values is shown; a dash where there is none."""
+    if values[0] == 0:  # a node without edges, or with missing values alone
+        return "-"
+    return show_value(column, [values[0], *([0.0] if column.marked else [])])
 
 
 def _number(values: Sequence[float] | FloatArray) -> str:

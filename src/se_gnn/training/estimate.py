@@ -6,6 +6,7 @@ time in proportion to the number of distinct edges that are matched (Q), at a ra
 
 from __future__ import annotations
 
+import textwrap
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from se_gnn.training.paper_objective import PaperObjective
 if TYPE_CHECKING:
     from se_gnn.training.trainer import TrainingRun
 
+WIDTH = 80
+INDENT = " " * 12
 LONG = 300.0  # seconds: above it, what to change is said
 SLICE_SECONDS = 0.2  # a slice that takes this long says enough
 FORWARD_AND_BACK = 3  # the gradient takes about twice the time of the matches
@@ -35,6 +38,7 @@ class Estimate:
     epochs: int
     seconds_per_epoch: float
     memory: int
+    less: str = ""  # what to change where it is long
 
     @property
     def seconds(self) -> float:
@@ -48,16 +52,20 @@ class Estimate:
         )
         if self.memory > free_memory():
             text += f"; only {size(free_memory())} are free"
-        if self.seconds > LONG or self.memory > free_memory():
-            text += (
-                ".\n            Less: --set training.max_local_edges=64 (a sample of each local graph in training),"
-                "\n            --set similarity.hops=1 (smaller local graphs), fewer epochs, or fewer labeled nodes"
-            )
+        if self.less and (self.seconds > LONG or self.memory > free_memory()):
+            lines = textwrap.wrap(f"Less: {self.less}", WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+            text += ".\n" + "\n".join(lines)
         return text
 
 
-def estimate(run: TrainingRun, runs: int = 1) -> Estimate:
-    """What is left of a run, and of others like it: a step is timed, or a slice where comparisons are long."""
+def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
+    """What is left of a run, and of others like it: a step is timed, or a slice where comparisons are long.
+
+    Args:
+        run: the first of them.
+        runs: how many there are, of recipes and of members of the committee.
+        members: of the committee, the first of which is a run of a recipe.
+    """
     objective, encoder = run.objective, run.config.encoder
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     embeddings = run.graph.num_nodes * (
@@ -69,7 +77,24 @@ def estimate(run: TrainingRun, runs: int = 1) -> Estimate:
     else:
         per_epoch, compared = _timed_epoch(run), 4 * (run.graph.num_nodes + len(run.graph.train)) * len(run.graph.train)
     epochs = run.config.training.epochs
-    return Estimate(max(0, runs * epochs - run.epoch), per_epoch, memory + compared)
+    return Estimate(
+        max(0, runs * epochs - run.epoch), per_epoch, memory + compared, _what_takes_less(run, runs, members)
+    )
+
+
+def _what_takes_less(run: TrainingRun, runs: int, members: int) -> str:
+    """What to change for a shorter training: only what these settings listen to."""
+    found = []
+    if isinstance(run.objective, PaperObjective):
+        found = [
+            "--set training.max_local_edges=64 (a sample of each local graph in training)",
+            "--set similarity.hops=1 (smaller local graphs)",
+        ]
+    if runs > members:
+        found.append("--set training.portfolio=false (the first recipe alone)")
+    if members > 1:
+        found.append("--set encoder.members=1 (no committee)")
+    return ", ".join([*found, "fewer epochs (--set training.epochs=100)", "or fewer labeled nodes"])
 
 
 def _timed_epoch(run: TrainingRun) -> float:

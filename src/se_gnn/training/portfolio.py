@@ -124,7 +124,7 @@ def _figure(run: Run, by: str) -> str:
 def why_members(graph: AttributedGraph, config: Config, members: int) -> str:
     """Why so many."""
     if members == config.encoder.members:
-        return f"{members} members: as set"
+        return f"{members} {'member' if members == 1 else 'members'}: as set"
     millions = _products(graph, config) // 1_000_000
     return (
         f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million "

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import AttributedGraph
 from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.progress import bar, compilation_said, phase
+from se_gnn.progress import bar, compilation_said, phase, tell
 from se_gnn.ranks import Ranks, alone
 from se_gnn.training.estimate import estimate
 from se_gnn.training.offered import offered_recipes, why_columns
@@ -43,7 +42,7 @@ from se_gnn.training.portfolio import (
     why_members,
     why_recipe,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split, warn_of_single_nodes
 from se_gnn.training.unused_values import unused_values
 from se_gnn.training.vote_choice import choose_vote
 
@@ -86,6 +85,7 @@ def train(
     check_seed(seed)
     check_model_size(graph, config)
     where = resolve_device(device)
+    warn_of_single_nodes(graph)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     together = alone() if ranks is None else ranks
@@ -183,7 +183,7 @@ class _Training:
             ),
         ]
         if self.config.training.portfolio:
-            offered = why_columns(self.graph)
+            offered = why_columns(self.graph) if len(variants) > 1 else None  # nobody chooses between recipes
             why += [] if offered is None else [offered]
             why.append(why_members(self.graph, self.config, self.members))
         unused = unused_values(self.graph, best.config)
@@ -251,7 +251,7 @@ class _Training:
             self.graph, config, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory, ranks=ranks
         )
         if self.progress and not number:
-            print(f"  estimate  {estimate(run, runs=self.planned)}", file=sys.stderr)
+            tell(f"  estimate  {estimate(run, runs=self.planned, members=self.members)}")
         label = "training" if alone else f"{name} ({number + 1} of {self.planned})"
         _run_epochs(run, label, self.ranks, progress=self.progress)
         return _Finished(

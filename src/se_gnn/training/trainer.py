@@ -69,7 +69,6 @@ class TrainingRun:
         config = config.with_settings(members=1, attribute_share=0.0)
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
         check_num_nearest(graph, config)
-        _warn_of_single_nodes(graph)
         self.model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.model.encoder.fit(encoder_features(graph, config.encoder))
         self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
@@ -214,14 +213,15 @@ def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]
     return [group for group in groups if group["params"]]
 
 
-def _warn_of_single_nodes(graph: AttributedGraph) -> None:
+def warn_of_single_nodes(graph: AttributedGraph) -> None:
+    """Once per training, however many runs it has."""
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     alone = [graph.class_names[c] for c in np.flatnonzero(counts == 1)]
     if alone:
         warnings.warn(
             "classes with one labeled node have nothing to be similar to and are left out of the loss: "
             + ", ".join(alone),
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -34,7 +34,7 @@ from se_gnn.optional import require
 from se_gnn.training.checkpoint import fingerprint
 from se_gnn.training.offered import offered_recipes
 from se_gnn.training.portfolio import chosen_recipe, portfolio
-from se_gnn.training.trainer import TrainingRun
+from se_gnn.training.trainer import TrainingRun, warn_of_single_nodes
 
 TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"
 RANDOM_TRIALS = 8  # before the proposals follow what was found
@@ -96,6 +96,7 @@ class Tuning:
         graph.check_trainable()
         if not len(graph.val):
             raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
+        warn_of_single_nodes(graph)
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
         self.graph, self.base, self.folder, self.seed, self.device = graph, base, folder, seed, device
         recipes = offered_recipes(graph)

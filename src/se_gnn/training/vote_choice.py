@@ -89,9 +89,10 @@ def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter, fixed: froze
     most = max(trial.right for trial in trials)
     close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
     best = min(close, key=lambda trial: trial.loss)
+    loss = max(0.0, best.loss)  # a sum of weights may be a rounding above 1
     why = (
         f"K = {best.num_nearest}, lambda = {best.node_weight:g} and tau = {best.temperature:.3g}: of {len(trials)} "
-        f"votes tried on {len(labels)} validation nodes the one with the lowest log loss ({best.loss:.3f}) among those "
+        f"votes tried on {len(labels)} validation nodes the one with the lowest log loss ({loss:.3f}) among those "
         f"with the most right answers ({best.right}, at most {most})"
     )
     return VoteChoice(best.num_nearest, best.node_weight, best.temperature, why, best.right)

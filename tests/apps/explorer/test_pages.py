@@ -99,3 +99,4 @@ def test_until_all_nodes_are_scored_the_page_says_so(hub):
     assert (page.status_code, page.headers["retry-after"]) == (503, "1")
     assert "being scored" in page.text
     assert 'http-equiv="refresh"' in page.text
+    assert "tries again every 2 seconds" in page.text

@@ -61,6 +61,8 @@ def test_dangling_edges_are_listed_and_can_be_dropped(refused, tables, load):
     assert "row 7, column 'to': 'X-1'" in text
     assert "row 8, column 'from': 'X-2'" in text
     assert "row 9, column 'from': no name at all" in text
+    assert "'X-1'; row 8, " in " ".join(text.split())  # as the command line shows it
+    assert "no name at all. Rows are counted" in " ".join(text.split())
     imported = load(edges=edges, drop_dangling=True)
     assert imported.summary.edges_dangling == 3
     assert any("3 of 9 edges" in warning for warning in imported.summary.warnings)
@@ -101,7 +103,7 @@ def test_a_wrong_separator(refused, tables):
 
 def test_a_row_with_too_many_values(refused, tables):
     nodes = tables[0].replace("99.99", "99,99")
-    refused("nodes.csv, row 6 (the header not counted): 8 values where the header has 7", "(1 such rows)", nodes=nodes)
+    refused("nodes.csv, row 6 (the header not counted): 8 values where the header has 7", "(1 such row)", nodes=nodes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"   "])

@@ -328,3 +328,11 @@ def test_an_import_is_saved_and_loaded_whole(load, tmp_path):
     (tmp_path / "graph" / "import.json").write_text("{}")
     with pytest.raises(InputError, match=r"the import in .* cannot be read"):
         load_import(tmp_path / "graph")
+
+
+def test_many_classes_with_few_training_rows_share_one_warning(load):
+    rows = "".join(f"A-{i},{i},{'abcde'[i % 5]}\n" for i in range(10))
+    imported = load(nodes=f"account,size,fraud\n{rows}", edges="from,to\nA-0,A-1\nA-2,A-3\n")
+    told = [warning for warning in imported.summary.warnings if "rests on chance" in warning]
+    assert len(told) == 1
+    assert told[0].startswith("5 of 5 classes have fewer than 3 training rows ('a' 1, 'b' 1, 'c' 1, and 2 more)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 from enum import StrEnum
@@ -92,6 +94,22 @@ def node_id(graph: AttributedGraph, text: str) -> int:
     return graph.node_id(int(digits))
 
 
+def column_names(texts: list[str] | None) -> list[str]:
+    """Names of columns with commas between, given again and again; one that holds a comma stands in double quotes.
+
+    >>> column_names(["age, zip", '"income, gross",city'])
+    ['age', 'zip', 'income, gross', 'city']
+    """
+    rows = (row for text in texts or () for row in csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
+    return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def node_argument(graph: AttributedGraph, node: int) -> str:
+    """What :func:`node_id` takes for a node: its name, with one more ``#`` where it begins with one."""
+    name = graph.node_names[node]
+    return f"#{name}" if name.startswith("#") else name
+
+
 def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None:
     """Ids of the nodes asked for, in that order, each once; a name that holds a comma is taken whole."""
     import numpy as np
@@ -100,7 +118,12 @@ def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None
         return None
     known = set(graph.node_names) if any("," in text for text in texts) else set()
     split = [part for text in texts for part in ([text] if _name(text) in known else text.split(","))]
-    ids = [node_id(graph, part.strip()) for part in split if part.strip()]
+    try:
+        ids = [node_id(graph, part.strip()) for part in split if part.strip()]
+    except InputError as error:
+        if len(split) == len(texts) or not any("," in name for name in graph.node_names):
+            raise
+        raise InputError(f"{error}; a name that holds a comma needs a --nodes of its own") from error
     if not ids:
         raise InputError("--nodes must name at least one node")
     return np.array(list(dict.fromkeys(ids)), dtype=np.int64)

@@ -22,7 +22,8 @@ from se_gnn.apps.cli.shard_options import (
     is_shard_folder,
 )
 from se_gnn.apps.cli.sharded import explain_in_shards
-from se_gnn.apps.cli.tables import WIDTH, count, percent, table
+from se_gnn.apps.cli.tables import SHORTEST, WIDTH, count, percent, table
+from se_gnn.display.short_names import cut, shorten_pair, width
 from se_gnn.display.terminal import printable_name
 from se_gnn.errors import InputError
 from se_gnn.figures import number
@@ -211,15 +212,16 @@ def _matches(explanation: Explanation) -> list[str]:
         return [textwrap.fill(title, WIDTH)]
     title += f" {'Other edges' if same.any() else 'Edges'} of the node and their matches there"
     title += f" (best {len(shown)} of {len(others)}):" if len(others) > len(shown) else ":"
+    header = [f"edge of {names[0]}", f"match in {names[1]}", "similarity"]
+    room = (WIDTH - len(header[2]) - 4) // 2  # columns are two spaces apart
     rows = [
         [
-            _edge(explanation, matches.edge_ids[i]),
-            _edge(explanation, matches.matched_ids[i]),
+            _edge(explanation, matches.edge_ids[i], room),
+            _edge(explanation, matches.matched_ids[i], room),
             number(matches.similarity[i]),
         ]
         for i in shown
     ]
-    header = [f"edge of {names[0]}", f"match in {names[1]}", "similarity"]
     return [textwrap.fill(title, WIDTH) + "\n" + table(header, rows, names=(0, 1))]
 
 
@@ -227,20 +229,30 @@ def _crucial(explanation: Explanation, edges: int) -> list[str]:
     crucial = explanation.crucial_subgraph(size=edges)
     if not len(crucial.edge_ids):
         return []
-    rows = [[_edge(explanation, edge), number(value)] for edge, value in zip(crucial.edge_ids, crucial.importance)]
+    header = ["edge", "importance"]
+    room = WIDTH - len(header[1]) - 2
+    rows = [
+        [_edge(explanation, edge, room), number(value)] for edge, value in zip(crucial.edge_ids, crucial.importance)
+    ]
     title = f"The edges that matter most, of {count(len(explanation.edge_ids), 'edge')} in its local graph"
-    return [textwrap.fill(title, WIDTH) + "\n" + table(["edge", "importance"], rows)]
+    return [textwrap.fill(title, WIDTH) + "\n" + table(header, rows)]
 
 
-def _edge(explanation: Explanation, edge: int) -> str:
+def _edge(explanation: Explanation, edge: int, room: int) -> str:
+    """An edge in so many columns; of long names both stay, each cut in its middle, and what it carries is cut last."""
     if edge < 0:
         return "none of its direction and type"
-    if explanation.graph.edge_values is None:
-        return " - ".join(_caption(explanation, end) for end in explanation.graph.edges[edge].tolist())
-    from se_gnn.explain.edge_text import edge_text
+    from se_gnn.explain.edge_text import EdgeText, edge_text
 
-    text = edge_text(explanation.graph, edge)
-    return printable_name(text.joined(explanation.caption(text.start), explanation.caption(text.end)))
+    if explanation.graph.edge_values is None:
+        start, end = explanation.graph.edges[edge].tolist()
+        text = EdgeText(start, "-", end, ())
+    else:
+        text = edge_text(explanation.graph, edge)
+    names = _caption(explanation, text.start), _caption(explanation, text.end)
+    rest = width(printable_name(text.joined("", "")))
+    names = shorten_pair(*names, max(2 * SHORTEST, room - rest))
+    return cut(printable_name(text.joined(*names)), room)
 
 
 def _caption(explanation: Explanation, node: int) -> str:

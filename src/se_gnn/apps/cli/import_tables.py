@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED
+from se_gnn.apps.cli.arguments import LARGEST_SEED, column_names
 from se_gnn.apps.cli.output import say
 from se_gnn.errors import InputError
 
@@ -156,8 +156,8 @@ def import_tables(
         val_share=val_share,
         max_train=max_train,
         seed=seed,
-        ignore=_names(ignore),
-        keep=_names(keep),
+        ignore=column_names(ignore),
+        keep=column_names(keep),
         kinds=_kinds(kind),
         text_words=text_words,
         merge_classes=merge_classes,
@@ -170,7 +170,7 @@ def import_tables(
         edge_weight=edge_weight,
         edge_type=edge_type,
         edge_time=edge_time,
-        edge_ignore=_names(edge_ignore),
+        edge_ignore=column_names(edge_ignore),
         edge_kinds=_kinds(edge_kind),
         until=until,
     )
@@ -217,10 +217,6 @@ def _one(edges: list[str]) -> str:
             "--nodes paper=FILE, or give the type of an edge in a column: --edge-type COLUMN"
         )
     return edges[0]
-
-
-def _names(given: list[str] | None) -> list[str]:
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
 
 
 def _kinds(given: list[str] | None) -> dict[str, str]:

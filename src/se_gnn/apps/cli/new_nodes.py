@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from se_gnn.apps.cli.arguments import check_file
+from se_gnn.apps.cli.arguments import check_file, column_names
 from se_gnn.apps.cli.record_files import ENDINGS, Record, write_records
 from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
@@ -55,7 +55,7 @@ class Arriving:
             check_file(changes, overwrite=overwrite)
         if graph is not None and graph.exists():
             raise InputError(f"--keep-graph {graph} already exists; name a folder that does not")
-        left_out = tuple(name.strip() for text in ignore or () for name in text.split(",") if name.strip())
+        left_out = tuple(column_names(ignore))
         return cls(
             nodes=nodes, edges=edges, changes=changes, graph=graph, id=id, source=source, target=target, ignore=left_out
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from se_gnn.display.short_names import shorten
+from se_gnn.display.short_names import pad, shorten, width
 from se_gnn.figures import tenths
 
 WIDTH = 80
@@ -20,7 +20,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: Sequen
     base     30
     top       8
     """
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    widths = [max(width(row[i]) for row in (header, *rows)) for i in range(len(header))]
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
         widest = max(names, key=lambda i: widths[i])
         if widths[widest] <= SHORTEST:
@@ -29,7 +29,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: Sequen
 
     def line(row: Sequence[str]) -> str:
         cells = (
-            shorten(text, w).ljust(w) if i in names else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))
+            pad(shorten(text, w), w) if i in names else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))
         )
         return "  ".join(cells).rstrip()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_argument, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from se_gnn.graph import AttributedGraph
     from se_gnn.model import TrainedModel
     from se_gnn.ranks import Ranks
+
+UNLIKE = 0.1  # accuracy that far above the mean recall of the classes hides that some are not found
 
 
 class Preset(StrEnum):
@@ -121,9 +123,9 @@ def train(
             progress=shown,
         )  # fmt: skip
     if not quiet:
-        say(_report(trained, chosen.training.epochs))
+        say(_report(trained, chosen.training.epochs, out))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_argument(graph, _example(graph))]))
 
 
 def dataset_name(data: str) -> str | None:
@@ -225,6 +227,8 @@ def _describe(graph: AttributedGraph, config: Config, seed: int, device: str, ra
     lines += _wrapped("preset", _taken(config, graph))
     if config.training.portfolio:
         told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"
+        if not len(graph.val):
+            told = "there are no validation nodes to choose by: the first recipe, K, lambda and tau as set"
         return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
     lines += _wrapped(
         "settings",
@@ -260,7 +264,7 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
 
 
-def _report(trained: TrainedModel, epochs: int) -> str:
+def _report(trained: TrainedModel, epochs: int, out: Path) -> str:
     """What was decided in a finished training, and its figures."""
     metrics = trained.metrics
     test, validation = metrics["test"], metrics["validation"]
@@ -275,8 +279,22 @@ def _report(trained: TrainedModel, epochs: int) -> str:
             f"validation accuracy  {percent(validation['accuracy'])}",
             f"precision@5          {percent(test['precision_at_5'])}",
             f"epochs               {metrics['epochs']}{took}; {metrics['seconds_per_epoch']:.2g} s each",
+            *_unlike_classes(test, out),
         ]
     )
+
+
+def _unlike_classes(test: dict[str, Any], out: Path) -> list[str]:
+    """That accuracy says little, where the classes of the test nodes are found in very different shares."""
+    accuracy, balanced = test["accuracy"], test["balanced_accuracy"]
+    if accuracy is None or accuracy - balanced < UNLIKE:
+        return []
+    told = (
+        f"Accuracy says little here: the mean recall of the classes is {percent(balanced)}, some are seldom found. "
+        f"{shlex.join(['se-gnn', 'evaluate', str(out)])} shows each class. Rank nodes by the probability of a rare "
+        "class, or let fewer nodes of the common ones vote (--max-train of se-gnn import)."
+    )
+    return ["", *textwrap.wrap(told, WIDTH, break_on_hyphens=False)]
 
 
 def _example(graph: AttributedGraph) -> int:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from se_gnn.datasets.tables.edge_times import read_times
 from se_gnn.datasets.tables.encoding import KEY, NAMES_ROWS, encode_column, fit_column
 from se_gnn.datasets.tables.raw import raw_table
-from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.read import Table, such_rows
 from se_gnn.datasets.tables.summary import ColumnSummary
 from se_gnn.datasets.tables.values import Parsed, Reading, as_names, check_kinds, parse_column
 from se_gnn.errors import InputError, did_you_mean
@@ -218,7 +218,7 @@ def _weights(table: Table, name: str, reading: Reading) -> FloatArray:
             text = "an edge without a weight; write 1 for one that counts as any other"
         else:
             text = f"a weight must be above 0, got {numbers[row]:g}; leave out an edge that does not count"
-        raise table.error(name, row, f"{text} ({len(wrong):,} such rows)")
+        raise table.error(name, row, f"{text} ({such_rows(len(wrong))})")
     return weights
 
 

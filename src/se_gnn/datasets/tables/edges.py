@@ -53,7 +53,9 @@ def read_edges(
 
 
 def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: IntArray, nodes: str, hint: str) -> str:
-    lines = [f"{table.name}: {len(lost):,} of {len(pairs):,} edges name a node that {nodes} does not have:"]
+    name_or_names = "names" if len(lost) == 1 else "name"
+    first = f"{table.name}: {len(lost):,} of {len(pairs):,} edges {name_or_names} a node that {nodes} does not have:"
+    lines = []
     for row in lost[:LISTED]:
         for place, (column, names) in enumerate(ends.items()):
             if pairs[row, place] < 0:
@@ -62,5 +64,5 @@ def _listing(table: Table, ends: dict[str, pa.Array], pairs: IntArray, lost: Int
                 lines.append(f"  row {row + 1}, column {column!r}: {shown}")
     if len(lost) > LISTED:
         lines.append(f"  and {len(lost) - LISTED:,} more rows")
-    lines.append(f"Rows are counted without the header. {hint}")
-    return "\n".join(lines)
+    listed = ";\n".join(lines)  # which reads well on one line, too
+    return f"{first}\n{listed}.\nRows are counted without the header. {hint}"

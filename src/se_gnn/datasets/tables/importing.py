@@ -35,6 +35,7 @@ EDGE_TABLE = "edges.parquet"  # where edges carry values
 ABOUT = "import.json"
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
+MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,11 +273,17 @@ def label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     if like is not None and not len(graph.train):
         return ["no node is labeled: nobody can vote; a table for prediction holds the labeled nodes, too"]
+    few = [(name, count) for name, count in zip(graph.class_names, counts.tolist()) if count < FEW_LABELED]
+    if len(few) > MOST_CLASSES_WARNED:
+        listed = ", ".join(f"{name!r} {count}" for name, count in few[:MOST_CLASSES_WARNED])
+        return [
+            f"{len(few):,} of {graph.num_classes:,} classes have fewer than {FEW_LABELED} training rows ({listed}, and "
+            f"{len(few) - MOST_CLASSES_WARNED:,} more): a vote for them rests on chance; label more of them"
+        ]
     return [
         f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}: a vote for it rests on chance; label "
         "more of them, or empty these labels"
-        for name, count in zip(graph.class_names, counts.tolist())
-        if count < FEW_LABELED
+        for name, count in few
     ]
 
 

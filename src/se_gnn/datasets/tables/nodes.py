@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from se_gnn.datasets.split import Split
 from se_gnn.datasets.tables.classes import look_alike, merged
 from se_gnn.datasets.tables.classes import warning as look_alike_warning
-from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.read import Table, such_rows
 from se_gnn.datasets.tables.values import Reading, as_names, as_texts
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import UNKNOWN
@@ -31,7 +31,7 @@ def read_ids(table: Table, column: str) -> pa.Array:
     ids = as_names(table, column, Reading())
     if ids.null_count:
         row = pc.index(ids.is_null(), True).as_py()
-        raise table.error(column, row, f"a node without an id ({ids.null_count} such rows)")
+        raise table.error(column, row, f"a node without an id ({such_rows(ids.null_count)})")
     encoded = ids.dictionary_encode()
     if len(encoded.dictionary) < len(ids):
         codes = encoded.indices.to_numpy()
@@ -41,7 +41,7 @@ def read_ids(table: Table, column: str) -> pa.Array:
         raise table.error(
             column,
             row,
-            f"the id {ids[row].as_py()!r} was given in row {first + 1} already ({len(again)} such rows); "
+            f"the id {ids[row].as_py()!r} was given in row {first + 1} already ({such_rows(len(again))}); "
             "a node has one row",
         )
     return ids
@@ -149,7 +149,7 @@ def read_split(table: Table, column: str, labels: IntArray) -> Split:
         unlabeled = np.flatnonzero(rows & (labels == UNKNOWN))
         if len(unlabeled):
             raise table.error(
-                column, int(unlabeled[0]), f"{text!r}, but the node has no label ({len(unlabeled)} such rows)"
+                column, int(unlabeled[0]), f"{text!r}, but the node has no label ({such_rows(len(unlabeled))})"
             )
         parts[part] |= rows
     if not parts["train"].any():

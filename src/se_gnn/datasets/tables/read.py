@@ -62,6 +62,15 @@ class Table:
         return InputError(f"{self.name}, column {column!r}, row {row + 1} (the header not counted): {text}")
 
 
+def such_rows(count: int) -> str:
+    """How many rows an error is about.
+
+    >>> such_rows(1), such_rows(1200)
+    ('1 such row', '1,200 such rows')
+    """
+    return f"{count:,} such {'row' if count == 1 else 'rows'}"
+
+
 def read_table(
     source: Any,
     *,
@@ -175,7 +184,7 @@ def _csv_error(path: Path, separator: str, header: Header, text: str) -> InputEr
     row = first.number - 1 - header.blank_lines
     return InputError(
         f"{path}, row {row} (the header not counted): {first.actual_columns} values where the header has "
-        f"{first.expected_columns}, at the separator {separator!r}: {start!r} ({len(uneven)} such rows); "
+        f"{first.expected_columns}, at the separator {separator!r}: {start!r} ({such_rows(len(uneven))}); "
         "is it the right separator (--sep), or is a quote missing?"
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.display import shorten
+from se_gnn.display.short_names import pad, shorten, width
 from se_gnn.graph import UNKNOWN, AttributedGraph
 
 WIDTH = 80
@@ -130,7 +130,7 @@ def homophily(graph: AttributedGraph) -> tuple[float, float] | tuple[None, None]
 
 
 def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
-    name_width = min(LONGEST_NAME, max(len(column.name) for column in columns))
+    name_width = min(LONGEST_NAME, max(width(column.name) for column in columns))
     kind_width = max(8, *(len(column.kind) for column in columns))
     lines = []
     for column in columns:
@@ -139,8 +139,10 @@ def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
             said.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
         if column.missing:
             said.append(f"{column.missing:,} missing")
-        start = f"  {shorten(column.name, name_width):<{name_width}}  {column.kind:<{kind_width}}  "
-        lines += textwrap.wrap("; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
+        start = f"  {pad(shorten(column.name, name_width), name_width)}  {column.kind:<{kind_width}}  "
+        lines += textwrap.wrap(
+            "; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * width(start)
+        )
     return lines
 
 

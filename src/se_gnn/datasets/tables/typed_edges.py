@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.datasets.tables.edges import Edges
-from se_gnn.datasets.tables.read import Table
+from se_gnn.datasets.tables.read import Table, such_rows
 from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import IntArray
@@ -124,5 +124,5 @@ def _check_lost(
     if not drop_dangling:
         name = names[0].as_py()
         raise table.error(
-            end, int(lost[0]), f"there is no {kind} {name!r} ({len(lost):,} such rows); --drop-dangling leaves them out"
+            end, int(lost[0]), f"there is no {kind} {name!r} ({such_rows(len(lost))}); --drop-dangling leaves them out"
         )
