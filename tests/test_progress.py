@@ -112,7 +112,7 @@ def test_progress_is_shown_where_it_is_asked_for_or_seen(monkeypatch):
     assert not shows_progress(progress=True)
 
 
-def test_what_takes_less_is_what_the_settings_listen_to():
+def test_what_is_said_to_take_less_has_an_effect_under_the_settings():
     graph = random_graph(1, num_nodes=30)
     told = {}
     for preset, runs, members in (("paper", 1, 1), ("best", 8, 5), ("best", 5, 5), ("best", 1, 1)):

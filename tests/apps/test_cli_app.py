@@ -1,13 +1,21 @@
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import typer
 
 import se_gnn
 from se_gnn import datasets
+from se_gnn.apps.cli import app
 from se_gnn.errors import InputError
 
 HEAVY = ("torch", "numba", "scipy", "sklearn", "numpy", "pyarrow", "pandas")
+
+
+def commands() -> list[str]:
+    return list(typer.main.get_command(app).commands)
 
 
 def python(code: str) -> subprocess.CompletedProcess:
@@ -47,11 +55,17 @@ def test_the_package_runs_as_a_module():
 
 
 def test_help_of_every_command_has_an_example_and_fits_80_columns(run):
-    for command in ("train", "evaluate", "predict", "explain", "datasets"):
+    for command in commands():
         result = run(command, "--help")
         assert result.exit_code == 0
         assert f"Example:\n    se-gnn {command}" in result.output.replace("Examples:", "Example:")
         assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_the_page_about_the_command_line_lists_every_command():
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^se-gnn ([a-z-]+)  ", page.split("```")[1], flags=re.MULTILINE)
+    assert sorted(listed) == sorted(commands())
 
 
 def test_version_names_the_program(run):

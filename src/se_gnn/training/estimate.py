@@ -83,7 +83,7 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
 
 
 def _what_takes_less(run: TrainingRun, runs: int, members: int) -> str:
-    """What to change for a shorter training: only what these settings listen to."""
+    """What to change for a shorter training: only settings that have an effect here."""
     found = []
     if isinstance(run.objective, PaperObjective):
         found = [

@@ -201,7 +201,8 @@ app.command(
         "\b\n"
         "Examples:\n"
         "  se-gnn serve model\n"
-        "  se-gnn serve model --host 0.0.0.0 --token-file token --allow-host graphs.example.org"
+        "  se-gnn serve model --host 0.0.0.0 --token-file token \\\n"
+        "    --allow-host graphs.example.org"
     )
 )(serve)
 app.command(
@@ -219,8 +220,8 @@ app.command(
         "Examples:\n"
         "  se-gnn import --nodes accounts.csv --edges payments.parquet --id account \\\n"
         "    --label fraud --source from --target to --out graph\n"
-        "  se-gnn import --like model --nodes may.csv --edges may-payments.csv --id account \\\n"
-        "    --label fraud --source from --target to --out may"
+        "  se-gnn import --like model --nodes may.csv --edges may-payments.csv \\\n"
+        "    --id account --label fraud --source from --target to --out may"
     ),
 )(import_tables)
 app.command(

@@ -60,5 +60,8 @@ def serve(
         store = Store.of_folder(folder)
     app = create_app(store, settings)
     run_server(
-        app, host=host, port=port, ready=lambda address: None if quiet else say(f"Serving {folder} at {address}")
+        app,
+        host=host,
+        port=port,
+        ready=lambda address: None if quiet else say(f"Serving {folder} at {address}; Ctrl-C ends it."),
     )

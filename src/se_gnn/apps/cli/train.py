@@ -279,12 +279,12 @@ def _report(trained: TrainedModel, epochs: int, out: Path) -> str:
             f"validation accuracy  {percent(validation['accuracy'])}",
             f"precision@5          {percent(test['precision_at_5'])}",
             f"epochs               {metrics['epochs']}{took}; {metrics['seconds_per_epoch']:.2g} s each",
-            *_unlike_classes(test, out),
+            *unlike_classes(test, out),
         ]
     )
 
 
-def _unlike_classes(test: dict[str, Any], out: Path) -> list[str]:
+def unlike_classes(test: dict[str, Any], out: Path) -> list[str]:
     """That accuracy says little, where the classes of the test nodes are found in very different shares."""
     accuracy, balanced = test["accuracy"], test["balanced_accuracy"]
     if accuracy is None or accuracy - balanced < UNLIKE:
