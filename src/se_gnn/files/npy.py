@@ -91,7 +91,7 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
 
 
 def check_array(path: Path, info: ArrayInfo, within: range | None = None) -> None:
-    """Compare all numbers of a stored array with their digest, and with the range they lie in, some megabytes at a time.
+    """Compare all numbers of a stored array with their digest and their range, some megabytes at a time.
 
     A digest that was made up with the numbers tells nothing; numbers outside their range must not reach compiled code.
     """

@@ -1,7 +1,7 @@
 """A graph that is larger than memory: its arrays are files, mapped and not loaded.
 
-Everything was checked when it was imported; a graph that is opened is compared by the sizes and the digests of its files:
-they are read once, which takes little of the time of what is done with a graph. Shapes: N nodes, E undirected edges, F features.
+Everything was checked when it was imported; a graph that is opened is compared by the sizes and the digests of its
+files, which are read once for that. Shapes: N nodes, E undirected edges, F features.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def verify_shards(folder: str | Path) -> Manifest:
     others = [*beside, *(strangers(path / manifest.parts, len(manifest.shards)) if manifest.shards else ())]
     if others:
         raise InputError(
-            f"{others[0]} is none of the shards in {MANIFEST}, but who reads the folder takes it for one: move it away; "
-            "where a command was interrupted, the same command again does"
+            f"{others[0]} is none of the shards in {MANIFEST}, but readers of the folder take it for one: move it away;"
+            " where a command was interrupted, the same command again does"
         )
     return manifest
 

@@ -1,8 +1,11 @@
 """Mapped graphs: the same graph as one built in memory, whatever the memory, and nothing believed that was changed."""
 
+import errno
 import hashlib
+import io
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +20,7 @@ from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
 from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
+from se_gnn.files import locked
 from se_gnn.files.npy import ArrayInfo
 from se_gnn.graph.mapped import MappedGraph, write_header
 from se_gnn.graph.store import graph_digest, holds_graph, load_graph
@@ -257,6 +261,35 @@ def test_two_columns_of_one_name_and_what_is_no_file_are_refused(small, tmp_path
 def test_too_little_memory_for_the_nodes_is_said_before_anything_is_read(small, tmp_path):
     with pytest.raises(InputError, match=r"max_memory must be at least .* for 60 nodes"):
         import_streaming(tables_in(tmp_path), tmp_path / "graph", 1000)
+
+
+def test_what_a_killed_import_left_is_no_graph_and_is_removed_by_the_next(small, tmp_path):
+    left = tmp_path / "graph" / ".importing" / "arrays"
+    left.mkdir(parents=True)
+    (left / "features.npy").write_bytes(b"x" * 1000)
+    assert not holds_graph(tmp_path / "graph")
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    assert sorted(path.name for path in (tmp_path / "graph").iterdir()) == ["arrays", "mapped.json"]
+
+
+def test_two_imports_into_one_folder_do_not_mix(small, tmp_path):
+    (tmp_path / "graph").mkdir()
+    with locked(tmp_path / "graph"), ThreadPoolExecutor() as pool:
+        second = pool.submit(import_streaming, tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+        with pytest.raises(InputError, match="is being written by another se-gnn"):
+            second.result()
+
+
+def test_a_full_disk_for_temporary_files_is_said_of_their_folder(small, tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    model = SEGNN(4, Config.preset("best").with_settings(hidden_size=8, portfolio=False), generator=torch.Generator())
+    monkeypatch.setattr("se_gnn.encoder.blocks.nameless_file", Full)
+    with pytest.raises(InputError, match="the folder for temporary files: No space left on device; set TMPDIR"):
+        embed_in_blocks(model.encoder, graph, MEGABYTE)
 
 
 def test_a_folder_with_files_is_left_alone(small, tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 from se_gnn.datasets.tables.read import Table, check_names
 from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
-from se_gnn.files import remove_tree, replace_file, writing_to
+from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
 from se_gnn.files.npy import ArrayInfo, NpyWriter
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.external_edges import MOST, write_edges
@@ -27,6 +27,7 @@ from se_gnn.optional import require
 
 Kind = Literal["float32", "float16"]
 SPLIT = ("train", "val", "test")
+WORK = ".importing"  # folder for what is not a graph yet
 ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
 FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
 
@@ -59,12 +60,14 @@ class StreamedTables:
 def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name: str = "graph") -> MappedGraph:
     """Write a mapped graph; ``budget`` is the memory to work within, in bytes.
 
-    A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph.
+    A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph, and is removed
+    by the next import into the folder.
     """
-    with writing_to(folder) as out:
-        if any(out.iterdir()):
+    with writing_to(folder) as out, locked(out):
+        if any(name != WORK for name in visible_names(out)):
             raise InputError(f"{out} is not empty; name another folder")
-        work = out / ".importing"
+        work = out / WORK
+        remove_tree(work)
         arrays = work / ARRAYS
         arrays.mkdir(parents=True)
         try:
