@@ -250,4 +250,4 @@ def test_a_node_whose_vector_is_nearly_0_is_found_among_nodes_that_point_away(me
     h = torch.from_numpy(h.astype(np.float32))
     for weight in (0.5, 1.0):
         plan = planned([(0, 1), (2, 3)], 60, np.arange(60), np.arange(60), measure=measure, node_weight=weight)
-        assert_same(Search(h, plan, 25).nearest(), by_comparing_all(h, plan, 25))
+        assert_same(Search(h, plan, 30).nearest(), by_comparing_all(h, plan, 30))
