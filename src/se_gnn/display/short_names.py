@@ -52,7 +52,7 @@ def shorten_pair(first: str, second: str, limit: int) -> tuple[str, str]:
     """Two names for ``limit`` columns in all: each may take half, and what the other does not need.
 
     >>> shorten_pair("account-0001", "b", 10), shorten_pair("account-0001", "account-0002", 16)
-    (('accou…001', 'b'), ('acco…001', 'acco…002'))
+    (('acco…0001', 'b'), ('acco…001', 'acco…002'))
     """
     half = limit // 2
     rooms = max(limit - half, limit - width(second)), max(half, limit - width(first))
