@@ -92,6 +92,12 @@ def node_id(graph: AttributedGraph, text: str) -> int:
     return graph.node_id(int(digits))
 
 
+def node_text(graph: AttributedGraph, node: int) -> str:
+    """A node as :func:`node_id` reads it."""
+    name = graph.node_names[node]
+    return f"#{name}" if name.startswith("#") else name
+
+
 def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None:
     """Ids of the nodes asked for, in that order, each once; a name that holds a comma is taken whole."""
     import numpy as np

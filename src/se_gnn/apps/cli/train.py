@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_text, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
@@ -123,7 +123,7 @@ def train(
     if not quiet:
         say(_report(trained, chosen.training.epochs))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.node_names[_example(graph)]]))
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_text(graph, _example(graph))]))
 
 
 def dataset_name(data: str) -> str | None:
