@@ -41,6 +41,14 @@ def test_without_torchrun_there_is_one_process(monkeypatch):
         assert (ranks.rank, ranks.size) == (0, 1)
 
 
+@pytest.mark.parametrize(("count", "restarted"), [("0", False), ("2", True)])
+def test_one_process_of_torchrun_knows_that_it_was_started_again(monkeypatch, count, restarted):
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", count)
+    with joined() as ranks:
+        assert ranks.restarted == restarted
+
+
 def test_no_rank_passes_a_meeting_before_the_last_one_has_come():
     passed = []
 
@@ -103,6 +111,18 @@ def test_an_unexpected_error_is_told_with_its_kind():
     first, second = in_ranks(2, work)
     assert str(first) == "rank 1 stopped: MemoryError"
     assert isinstance(second, MemoryError)
+
+
+def test_an_interrupt_of_one_rank_is_told_as_such_on_the_others_however_its_command_ends():
+    def work(ranks):
+        if ranks.rank == 0:
+            ranks.meet("here")
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError(130) from interrupt  # as a command does that says how to go on
+
+    assert str(in_ranks(2, work)[0]) == "rank 1 stopped: it was interrupted"
 
 
 def test_a_rank_that_is_gone_ends_the_wait_of_the_others():

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import threading
 import time
 
@@ -10,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import se_gnn.ranks.ranks as ranks_module
+import se_gnn.shards.folder as folder_module
 from rank_threads import in_ranks
 from se_gnn.errors import InputError
+from se_gnn.files import replace_file
 from se_gnn.ranks import alone
 from se_gnn.shards import ShardRun, read_manifest, read_shards, verify_shards, write_shards
 from se_gnn.shards.folder import ShardFolder
@@ -177,6 +180,73 @@ def test_a_damaged_manifest_is_an_error(tmp_path, text):
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(InputError, match=MANIFEST):
         read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda about: about["shards"].pop(),
+        lambda about: about["shards"].clear(),
+        lambda about: about["values"].update(graph="b"),
+        lambda about: about["values"].update(num_nodes="20"),
+        lambda about: about.update(values=[]),
+        lambda about: about.update(kind="explanations"),
+        lambda about: about.update(run=OTHER.digest),
+        lambda about: about["shards"][1].update(nodes=4),
+    ],
+    ids=["last shard", "all shards", "a value", "nodes", "no values", "kind", "run", "rows"],
+)
+def test_a_manifest_that_was_changed_is_an_error(tmp_path, harm):
+    out = tmp_path / "out"
+    write_shards(alone(), out, RUN, make)
+    about = json.loads((out / MANIFEST).read_text())
+    harm(about)
+    (out / MANIFEST).write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"_manifest\.json is damaged"):
+        verify_shards(out)
+
+
+@pytest.mark.parametrize(
+    "name", ["PARTS/part-00005.parquet", "PARTS/copy.parquet", "extra.parquet", "parts-0123456789ab"]
+)
+def test_a_file_that_readers_would_take_for_a_shard_is_an_error(tmp_path, name):
+    out = tmp_path / "out"
+    parts = out / write_shards(alone(), out, RUN, make).parts
+    (out / "_notes").mkdir()  # which readers pass over
+    verify_shards(out)
+    stranger = out / name.replace("PARTS", parts.name)
+    stranger.write_bytes((parts / "part-00000.parquet").read_bytes())
+    with pytest.raises(InputError, match=f"{stranger.name} is none of the shards in _manifest.json"):
+        verify_shards(out)
+    assert nodes(out) == list(range(23))  # by the manifest all are there, each once
+
+
+def test_a_folder_with_a_stranger_among_the_shards_is_not_called_finished(tmp_path):
+    out = tmp_path / "out"
+    parts = out / write_shards(alone(), out, RUN, make).parts
+    (parts / "copy.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=r"holds other files \(parts-\w+/copy.parquet\)"):
+        write_shards(alone(), out, RUN, make)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_what_a_kill_at_the_new_manifest_leaves_is_not_called_whole(tmp_path, monkeypatch, moment):
+    """Both results lie side by side then, and a reader of the folder sees every node twice."""
+
+    def killed(*arguments):
+        if moment == "after" or arguments[0].name == MANIFEST:
+            raise KeyboardInterrupt
+        return replace_file(*arguments)
+
+    write_shards(alone(), tmp_path, RUN, make)
+    with monkeypatch.context() as kill:
+        kill.setattr(*((ShardFolder, "_tidy") if moment == "after" else (folder_module, "replace_file")), killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_shards(alone(), tmp_path, OTHER, make, overwrite=True)
+    with pytest.raises(InputError, match=r"parts-\w+ is none of the shards"):
+        verify_shards(tmp_path)
+    write_shards(alone(), tmp_path, OTHER, make, overwrite=True)
+    verify_shards(tmp_path)
 
 
 def test_a_manifest_cannot_name_a_file_outside_its_folder(tmp_path):

@@ -10,7 +10,14 @@ from se_gnn.similarity.memory import free_memory, items_within, memory_budget
 
 @pytest.mark.parametrize(
     ("given", "size"),
-    [("4GB", 4 << 30), ("500M", 500 << 20), ("1.5 gib", 3 << 29), ("2048k", 2 << 20), (1 << 20, 1 << 20)],
+    [
+        ("4GB", 4 << 30),
+        ("500M", 500 << 20),
+        ("1.5 gib", 3 << 29),
+        ("2048k", 2 << 20),
+        (1 << 20, 1 << 20),
+        ("9" * 400 + "TB", 10**15),
+    ],
 )
 def test_a_size_is_read_in_any_unit(given, size):
     assert memory_budget(given) == size

@@ -47,11 +47,11 @@ def planned(edges, num_nodes, labeled, targets, **settings):
 
 @st.composite
 def cases(draw, directions=("one", "both")):
-    """Small graphs with ties, equal vectors, nodes without edges, opposite ends and far outliers."""
+    """Small graphs with ties, equal vectors, nodes without edges, opposite ends, far outliers, lengths of nearly 0."""
     num_nodes, depth = draw(st.integers(6, 40)), draw(st.sampled_from([1, 3, 15, 16, 17, 40]))
     seed = draw(st.integers(0, 2**32 - 1))
     generator = np.random.default_rng(seed)
-    kind = draw(st.sampled_from(["whole", "normal", "equal", "near", "outliers", "offset", "canceled"]))
+    kind = draw(st.sampled_from(["whole", "normal", "equal", "near", "outliers", "offset", "canceled", "tiny"]))
     h = generator.normal(size=(num_nodes, depth))
     if kind == "whole":
         h = generator.integers(-1, 2, size=h.shape).astype(float)
@@ -61,6 +61,8 @@ def cases(draw, directions=("one", "both")):
         h = h[:1] + 1e-6 * h
     elif kind == "outliers":
         h[generator.integers(0, num_nodes, size=2)] *= 1e8
+    elif kind == "tiny":  # squares that float32 can hardly hold, and lengths below what counts as 0
+        h *= 10.0 ** generator.uniform(*draw(st.sampled_from([(-24, -18), (-16, 2)])), size=(num_nodes, 1))
     elif kind == "offset":
         h = h + 1000
     elif kind == "canceled":  # the ends of some edges are nearly or wholly opposite: a match is found by rounding alone
@@ -226,7 +228,7 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
 def test_short_vectors_keep_lengths_and_bound_products(unit):
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(50, 60)) @ generator.normal(size=(60, 64))).astype(np.float32)
-    made = Directions.of(vectors, unit=unit).nodes(vectors)
+    made = Directions.of(vectors, unit=unit).edges(vectors, np.arange(50)[:, None] * [1, 1])
     wide = vectors.astype(np.float64)
     wide = wide / np.linalg.norm(wide, axis=1, keepdims=True) if unit else wide
     products, slack = wide @ wide.T, 1e-6 * np.outer(*[np.linalg.norm(wide, axis=1)] * 2)
@@ -235,3 +237,17 @@ def test_short_vectors_keep_lengths_and_bound_products(unit):
         along, rest = short[:, :-1].astype(np.float64), short[:, -1].astype(np.float64)
         assert (products <= along @ along.T + np.outer(rest, rest) + slack).all()
         assert (products >= along @ along.T - np.outer(rest, rest) - slack).all()
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_a_node_whose_vector_is_nearly_0_is_found_among_nodes_that_point_away(measure):
+    """Its cosine with any node is nearly 0, which is more than that of vectors at an obtuse angle."""
+    generator = np.random.default_rng(0)
+    h = generator.normal(size=(60, 20))
+    h[0::3] *= 1e-16
+    h[1::3] = -np.abs(h[1::3])
+    h[2::3] = np.abs(h[2::3])
+    h = torch.from_numpy(h.astype(np.float32))
+    for weight in (0.5, 1.0):
+        plan = planned([(0, 1), (2, 3)], 60, np.arange(60), np.arange(60), measure=measure, node_weight=weight)
+        assert_same(Search(h, plan, 30).nearest(), by_comparing_all(h, plan, 30))

@@ -22,7 +22,7 @@ from se_gnn.encoder.inputs import scaled_attributes
 from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
-from se_gnn.files.scratch import nameless_file
+from se_gnn.files.scratch import nameless_file, room_for_scratch
 from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
@@ -46,7 +46,7 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
     members = encoder.encoders if isinstance(encoder, Committee) else [encoder]
     propagation = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
-    with ExitStack() as stack:
+    with room_for_scratch(), ExitStack() as stack:
         found = [_Member(member, graph, propagation, stack, budget) for member in members]
         width = sum(member.width for member in found)
         file = stack.enter_context(nameless_file())

@@ -75,6 +75,8 @@ class NpyWriter:
 
 def map_array(path: Path, info: ArrayInfo) -> Array:
     """A stored array without reading it; type, shape and size of the file must be those that are expected."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} must be a regular file")  # a pipe would be waited for without end
     try:
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
@@ -88,16 +90,24 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
     return array
 
 
-def check_digest(path: Path, info: ArrayInfo) -> None:
-    """Compare all numbers of a stored array with their digest, some megabytes at a time."""
+def check_array(path: Path, info: ArrayInfo, within: range | None = None) -> None:
+    """Compare all numbers of a stored array with their digest and their range, some megabytes at a time.
+
+    A digest that was made up with the numbers tells nothing; numbers outside their range must not reach compiled code.
+    """
     offset = int(getattr(map_array(path, info), "offset", 0))
-    digest = hashlib.sha256()
+    digest, outside = hashlib.sha256(), False
     with path.open("rb") as file:
         file.seek(offset)
         while block := file.read(BLOCK):
             digest.update(block)
+            if within is not None:
+                numbers = np.frombuffer(block, info.dtype)
+                outside = outside or int(numbers.min()) < within.start or int(numbers.max()) >= within.stop
     if digest.hexdigest() != info.sha256:
         raise InputError(f"{path} was changed: it does not have the digest that was written with it")
+    if within is not None and outside:
+        raise InputError(f"{path} is damaged: its numbers must lie between {within.start:,} and {within.stop - 1:,}")
 
 
 def read_rows(array: Array, low: int, high: int) -> Array:

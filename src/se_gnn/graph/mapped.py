@@ -1,7 +1,7 @@
 """A graph that is larger than memory: its arrays are files, mapped and not loaded.
 
-Everything was checked when it was imported; a graph that is opened is compared by the sizes of its files, and
-`se-gnn verify` compares their digests. Shapes: N nodes, E undirected edges, F features.
+Everything was checked when it was imported; a graph that is opened is compared by the sizes and the digests of its
+files, which are read once for that. Shapes: N nodes, E undirected edges, F features.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, check_format, json_bytes, parse_json, read_file, sha256
-from se_gnn.files.npy import ArrayInfo, check_digest, map_array
+from se_gnn.files.npy import ArrayInfo, check_array, map_array
 from se_gnn.graph.attributed import AttributedGraph, EdgeReport, IntArray
+from se_gnn.graph.labels import UNKNOWN
 
 HEADER = "mapped.json"
 ARRAYS = "arrays"
@@ -87,7 +88,7 @@ class MappedGraph(AttributedGraph):
     edge_ids: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __post_init__(self) -> None:
-        """Nothing: the import has checked it, and looking at every number takes as long as reading them all."""
+        """Nothing: the import has checked it."""
 
     @cached_property
     def degrees(self) -> IntArray:
@@ -129,9 +130,16 @@ def mapped_digest(folder: Path) -> str:
     return sha256(read_file(folder / HEADER, limit=SMALL))
 
 
-def open_mapped(folder: Path) -> MappedGraph:
-    """Map the arrays of a folder; nothing is copied, and no number is read but those of the split."""
+def open_mapped(folder: Path, *, just_written: bool = False) -> MappedGraph:
+    """Map the arrays of a folder; nothing is copied. Files that were changed are an error that names one.
+
+    Args:
+        folder: with a mapped graph.
+        just_written: by this process, from numbers that it has checked: they are not read again.
+    """
     about, infos = _read_header(folder)
+    if not just_written:
+        _check_arrays(folder, about, infos)
     arrays: dict[str, Any] = {name: map_array(folder / ARRAYS / f"{name}.npy", infos[name]) for name in NAMES}
     try:
         num_nodes, num_edges = int(about["num_nodes"]), int(about["num_edges"])
@@ -154,11 +162,23 @@ def open_mapped(folder: Path) -> MappedGraph:
         raise InputError(f"{folder / HEADER} is damaged: {error}") from error
 
 
-def verify_mapped(folder: Path) -> None:
-    """Compare every number of a mapped graph with the digests that were written with it."""
-    _, infos = _read_header(folder)
+def _check_arrays(folder: Path, about: dict[str, Any], infos: Mapping[str, ArrayInfo]) -> None:
+    """Compare every number with its digest, and every place that is named with the places there are."""
+    try:
+        num_nodes, num_edges = int(about["num_nodes"]), int(about["num_edges"])
+        num_classes = len(about["class_names"])
+    except (KeyError, TypeError, ValueError) as error:
+        told = "it must tell how many nodes, edges and classes there are"
+        raise InputError(f"{folder / HEADER} is damaged: {told}") from error
+    nodes, ids = range(num_nodes), range(num_edges)
+    within = {"edges": nodes, "indices": nodes, "edge_ids": ids, "indptr": range(2 * num_edges + 1),
+              "labels": range(UNKNOWN, num_classes), "train": nodes, "val": nodes, "test": nodes}  # fmt: skip
     for name in NAMES:
-        check_digest(folder / ARRAYS / f"{name}.npy", infos[name])
+        check_array(folder / ARRAYS / f"{name}.npy", infos[name], within.get(name))
+    path = folder / ARRAYS / "indptr.npy"
+    starts = map_array(path, infos["indptr"])
+    if not len(starts) or starts[0] != 0 or starts[-1] != 2 * num_edges or (np.diff(starts) < 0).any():
+        raise InputError(f"{path} is damaged: its numbers must ascend from 0 to {2 * num_edges:,}")
 
 
 def _read_header(folder: Path) -> tuple[dict[str, Any], dict[str, ArrayInfo]]:

@@ -24,6 +24,11 @@ def started_by_torchrun() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1") or 1) > 1
 
 
+def restarts_counted() -> int:
+    """How often `torchrun` has started the ranks of this machine again, as the environment says."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or 0)
+
+
 class Connection(NamedTuple):
     """One process among the others."""
 
@@ -42,8 +47,7 @@ def connect() -> Connection:
     try:
         store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=CONNECTING)))
         local_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
-        name, restarted = name_of_start(store, rank, size, restarts=restarts)
+        name, restarted = name_of_start(store, rank, size, restarts=restarts_counted())
     except (RuntimeError, ValueError, OSError) as error:
         if isinstance(error, InputError):
             raise

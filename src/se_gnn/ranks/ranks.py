@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.ranks.gathering import Gathering
-from se_gnn.ranks.joining import connect, started_by_torchrun
+from se_gnn.ranks.joining import connect, restarts_counted, started_by_torchrun
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -212,6 +212,8 @@ class Ranks:
     def _farewell(self, error: BaseException) -> None:
         """Tell the others why this rank stops, and give them time to say so, before a supervisor ends them."""
         text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+            text = "it was interrupted"
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         with contextlib.suppress(Exception):  # the error itself is what has to be reported
@@ -304,7 +306,7 @@ def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[
         silence: longest wait for a sign of life, in seconds.
     """
     if not started_by_torchrun():
-        yield alone()
+        yield Ranks(restarted=restarts_counted() > 0)  # of one rank, too, torchrun gives the same command again
         return
     connection = connect()
     ranks = Ranks(

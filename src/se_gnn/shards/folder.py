@@ -16,7 +16,7 @@ from pathlib import Path
 from se_gnn.errors import InputError
 from se_gnn.files import json_bytes, parse_json, read_file, remove_tree, replace_file, sha256, visible_names
 from se_gnn.files.writing import sync_folder
-from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, parts_name, read_manifest, shard_name
+from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, parts_name, read_manifest, shard_name, strangers
 from se_gnn.shards.run import ShardRun
 
 RUN = ".run.json"  # what the shards in a folder are the result of
@@ -34,6 +34,8 @@ class ShardFolder:
     def prepare(self, *, overwrite: bool) -> bool:
         """Refuse a folder whose files would be lost, and make the place for the shards; whether all is done already."""
         foreign = [name for name in visible_names(self.path) if not _ours(name)]
+        if self.parts.is_dir():
+            foreign += [f"{self.parts.name}/{path.name}" for path in strangers(self.parts, len(self.run))]
         if foreign:
             raise InputError(
                 f"{self.path} exists and holds other files ({', '.join(foreign[:3])}); name another folder"

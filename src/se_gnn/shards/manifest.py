@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from se_gnn.errors import InputError
 from se_gnn.files import check_format, json_bytes, parse_json, read_file
+from se_gnn.shards.run import ShardRun
 
-MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with _ or .
+MANIFEST = "_manifest.json"
 FORMAT, VERSION = "se-gnn-shards", 1
 LARGEST = 1 << 30  # bytes of a manifest
-_PARTS = re.compile(r"parts-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,17 @@ def parts_name(run: str) -> str:
     return f"parts-{run[:12]}"
 
 
+def strangers(parts: Path, shards: int) -> list[Path]:
+    """What lies among the shards and is none of them: readers of Parquet folders would take it for one."""
+    names = {shard_name(shard) for shard in range(shards)}
+    return sorted(path for path in parts.iterdir() if path.name not in names and is_read(path.name))
+
+
+def is_read(name: str) -> bool:
+    """Whether readers of Parquet folders look at what has this name."""
+    return not name.startswith(("_", "."))
+
+
 def read_manifest(folder: str | Path) -> Manifest:
     """The manifest of a folder; a folder without one is not whole, whatever it holds."""
     path = Path(folder)
@@ -89,18 +99,19 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def _checked(about: dict[str, Any]) -> Manifest:
-    """Types and names are ours: no path that somebody made up."""
+    """Types and names are ours: no path that somebody made up; and the shards are all those of the run, in order."""
+    kind, digest, values, parts = (about[name] for name in ("kind", "run", "values", "parts"))
+    if not isinstance(values, dict) or not all(isinstance(text, str) for text in (*values, *values.values())):
+        raise ValueError("values must be texts by name")
+    run = ShardRun.of(values)
+    if (digest, kind, parts) != (run.digest, run.kind, parts_name(run.digest)):
+        raise ValueError("kind, run or parts is not that of its values")
     shards = tuple(Shard(**entry) for entry in about["shards"])
-    first = 0
+    if len(shards) != len(run):
+        raise ValueError(f"{run.num_nodes:,} nodes are {len(run):,} shards, it lists {len(shards):,}")
     for number, shard in enumerate(shards):
-        if shard.file != shard_name(number):
-            raise ValueError(f"shard {number} must be called {shard_name(number)}, not {shard.file!r}")
-        if shard.first != first or type(shard.nodes) is not int or type(shard.bytes) is not int or shard.nodes < 0:
-            raise ValueError(f"shard {number} must begin at node {first}, where the one before it ends")
-        first += shard.nodes
-    kind, run, values, parts = (about[name] for name in ("kind", "run", "values", "parts"))
-    if not all(isinstance(text, str) for text in (kind, run, parts, *values, *values.values())):
-        raise ValueError("kind, run, parts and values must be texts")
-    if not _PARTS.fullmatch(parts):
-        raise ValueError(f"parts must be the name of a folder of ours, not {parts!r}")
-    return Manifest(kind, run, values, parts, shards)
+        rows = run.rows(number)
+        expected = (shard_name(number), rows.start, rows.stop - rows.start)
+        if (shard.file, shard.first, shard.nodes) != expected or type(shard.bytes) is not int:
+            raise ValueError(f"shard {number} must be {expected[0]} with the {expected[2]:,} nodes from {rows.start:,}")
+    return Manifest(kind, digest, values, parts, shards)

@@ -10,7 +10,7 @@ from typing import Any
 from se_gnn.errors import InputError
 from se_gnn.files import read_file, sha256
 from se_gnn.optional import require
-from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, read_manifest
+from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, is_read, read_manifest, strangers
 
 
 def read_shards(folder: str | Path) -> Iterator[Any]:
@@ -25,10 +25,17 @@ def read_shards(folder: str | Path) -> Iterator[Any]:
 
 
 def verify_shards(folder: str | Path) -> Manifest:
-    """Compare every shard with the manifest; raises as :func:`read_shards`."""
-    manifest = read_manifest(folder)
+    """Compare every shard with the manifest; raises as :func:`read_shards`, and where there is more than the shards."""
+    manifest, path = read_manifest(folder), Path(folder)
     for shard in manifest.shards:
-        _content(Path(folder), manifest, shard)
+        _content(path, manifest, shard)
+    beside = sorted(other for other in path.iterdir() if other.name != manifest.parts and is_read(other.name))
+    others = [*beside, *(strangers(path / manifest.parts, len(manifest.shards)) if manifest.shards else ())]
+    if others:
+        raise InputError(
+            f"{others[0]} is none of the shards in {MANIFEST}, but readers of the folder take it for one: move it away;"
+            " where a command was interrupted, the same command again does"
+        )
     return manifest
 
 

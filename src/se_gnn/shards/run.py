@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 
+_SIZES = ("kind", "num_nodes", "shard_nodes")  # beside the values
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardRun:
@@ -44,8 +46,17 @@ class ShardRun:
 
     def to_dict(self) -> dict[str, str]:
         """All of it as texts: what ranks must agree on."""
-        sizes = {"kind": self.kind, "num_nodes": str(self.num_nodes), "shard_nodes": str(self.shard_nodes)}
+        sizes = dict(zip(_SIZES, (self.kind, str(self.num_nodes), str(self.shard_nodes)), strict=True))
         return {**sizes, **self.values}
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> ShardRun:
+        """The run that :meth:`to_dict` tells of."""
+        sizes = {name: values[name] for name in _SIZES}
+        rest = {name: value for name, value in values.items() if name not in sizes}
+        return cls(
+            kind=sizes["kind"], num_nodes=int(sizes["num_nodes"]), shard_nodes=int(sizes["shard_nodes"]), values=rest
+        )
 
     @property
     def digest(self) -> str:

@@ -29,7 +29,7 @@ def memory_budget(max_memory: int | str | None = None, device: torch.device | st
         on_cuda = torch.device(device).type == "cuda"
         return (torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()) // SHARE
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?\s*", str(max_memory).upper())
-    size = int(min(float(match[1]), _MOST) * _UNITS[match[2]]) if match else 0  # no number is too long
+    size = int(min(float(match[1]) * _UNITS[match[2]], _MOST)) if match else 0  # no number is too long
     if size < 1 << 20:
         raise InputError(f"max_memory must be a size of at least 1M such as 500M or 4GB, got {shortened(max_memory)}")
     return size

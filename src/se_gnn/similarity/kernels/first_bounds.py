@@ -11,7 +11,7 @@ import numpy as np
 from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array
 from se_gnn.similarity.kernels.bound_lanes import FAST, PLAIN, which_reach
-from se_gnn.similarity.short import UNIT
+from se_gnn.similarity.short import UNDERFLOW, UNIT
 
 LOWEST = np.finfo(np.float32).min
 
@@ -50,7 +50,8 @@ def first_bounds(
     else:
         for i in range(count):
             together = square + squares[i]
-            distance = np.sqrt(max(together - np.float32(2) * (row[i] + spare * together), np.float32(0)))
+            wrong = spare * (together + np.float32(UNDERFLOW))
+            distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
             upper = -(node_weight * distance + rest * short[i])
             row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
     for i in range(count, len(row)):

@@ -24,7 +24,7 @@ from se_gnn.similarity.kernels.bound_lanes import (
     bound_two_short,
     which_reach,
 )
-from se_gnn.similarity.short import UNIT
+from se_gnn.similarity.short import UNDERFLOW, UNIT
 
 BITS = 64  # of a whole number
 TAIL = 16  # one in so many edges may count as equal to their matches rather than fill a block of lanes
@@ -290,7 +290,7 @@ def pair_bounds(
     size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
     one, lowest, unit = np.float32(1), -np.float32(np.inf), terms.unit
     together = targets.squares[t] + labeled.squares[i]
-    spare = np.float32(3) * terms.rounding * (one if unit else together)
+    spare = np.float32(3) * terms.rounding * (one if unit else together + np.float32(UNDERFLOW))
     score = _product(targets.points[t], labeled.points[i])
     upper = at_most(score, together, spare, np.float32(0), unit)
     lower = at_least(score, together, spare, np.float32(0), unit)
