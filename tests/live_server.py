@@ -12,9 +12,10 @@ import uvicorn
 
 
 @contextlib.contextmanager
-def serving(app: Any) -> Iterator[str]:
+def serving(app: Any, **settings: Any) -> Iterator[str]:
     """The address while it runs."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none"))
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none", **settings)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     for _ in range(1000):

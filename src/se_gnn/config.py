@@ -25,6 +25,8 @@ CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
 LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
 
+MOST_STEPS = 1000  # of a propagation: the time it takes is not bounded by the size of a model's file
+
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
@@ -56,7 +58,8 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         check_types(self)
-        at_least(self, 1, "hidden_size", "num_layers", "steps", "members")
+        at_least(self, 1, "hidden_size", "num_layers", "members")
+        between(self, 1, MOST_STEPS, "steps")
         if self.output_size is not None:
             at_least(self, 1, "output_size")
         between(self, 0, 1, "teleport")

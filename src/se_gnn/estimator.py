@@ -358,6 +358,8 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"y must hold class names, or class indices from 0 to {len(self.classes_) - 1}")
         if sample_weight is not None and np.shape(sample_weight) != (len(ids),):
             raise InputError(f"sample_weight must have one entry per node ({len(ids)}), got {np.shape(sample_weight)}")
+        if sample_weight is not None and (np.asarray(sample_weight) < 0).any():
+            raise InputError(f"sample_weight must not be negative, got {np.min(sample_weight):g}")
         predicted = self.predict_proba(ids).argmax(axis=1)
         return float(accuracy_score(truth, predicted, sample_weight=sample_weight))
 
@@ -393,7 +395,11 @@ def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph
     ids = graph.node_ids(nodes)
     labels = graph.labels.copy()
     if y is not None:
-        labels[ids] = class_indices(y, graph.class_names, count=len(ids))
+        given = class_indices(y, graph.class_names, count=len(ids))
+        labels[ids] = given
+        torn = ids[labels[ids] != given]  # of a node that was given twice the last label is there
+        if len(torn):
+            raise InputError(f"y must hold one label per node, node {graph.node_names[torn[0]]!r} has two")
     train = np.unique(ids[labels[ids] != UNKNOWN])
     others: dict[str, Any] = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
     return dataclasses.replace(graph, labels=labels, train=train, **others)

@@ -2,11 +2,14 @@
 
 import csv
 import json
+import shlex
 
 import pytest
 
+from se_gnn.graph.store import save_graph
 from se_gnn.memory import Memory, audit, certify
 from se_gnn.model.folder import HISTORY, load_model
+from strategies import random_graph
 
 
 def refused(result, text):
@@ -86,6 +89,8 @@ def test_adding_moves_a_node_out_of_its_part(run, model):
         (["remove", *(f"node {i}" for i in range(2, 8))], "num_nearest is 3"),
         (["relabel", "node 3"], "give NODE=CLASS"),
         (["relabel", "node 3=odd"], "unknown class 'odd'"),
+        (["relabel", "node 3=even", "#3=odd, not even"], "each node can be changed once, 'node 3' is named twice"),
+        (["relabel", "=even"], "give NODE=CLASS"),
         (["restore", "4"], "between 0 (as trained) and 0"),
     ],
 )
@@ -107,3 +112,17 @@ def test_folders_and_files_that_do_not_fit_are_refused(run, model, tmp_path):
     (tmp_path / "a.csv").write_text("mine")
     refused(run("certify", model, "--out", tmp_path / "a.csv"), "already exists")
     assert (tmp_path / "a.csv").read_text() == "mine"
+
+
+def test_names_and_classes_may_hold_equals_signs_and_a_hint_names_a_node_that_begins_like_a_position(run, tmp_path):
+    graph = random_graph(num_labeled=8, class_names=["=1", "a=1"], node_names=[f"#{15 - i}" for i in range(16)])
+    save_graph(graph, tmp_path / "graph")
+    quick = ("--preset", "paper", "--set", "training.epochs=1", "--set", "similarity.num_nearest=3")
+    result = run("train", tmp_path / "graph", "--out", tmp_path / "model", *quick)
+    assert result.exit_code == 0, result.output
+    hint = shlex.split(result.stdout.splitlines()[-1])
+    assert hint[-1].startswith("##")
+    explained = run(*hint[1:], "--json")
+    assert json.loads(explained.stdout)["node"] == hint[-1][1:]
+    result = run("memory", tmp_path / "model", "relabel", "##15=a=1", "##14==1", "--dry-run")
+    assert result.exit_code == 0, result.output

@@ -2,7 +2,6 @@ import dataclasses
 import errno
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -277,17 +276,6 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     assert process.returncode == 130
     assert "run the same command with --resume" in stderr
     assert "Traceback" not in stderr
-
-
-def test_the_command_that_is_proposed_finds_a_node_whose_name_begins_with_a_number_sign(run, toy, out, tmp_path):
-    names = tuple(f"#{i + 1}" for i in range(24))
-    save_graph(dataclasses.replace(load_graph(toy), node_names=names), tmp_path / "numbered")
-    told = run("train", tmp_path / "numbered", "--out", out, "--device", "cpu", *QUICK).stdout
-    proposed = shlex.split(told.splitlines()[-1])
-    assert proposed[:2] == ["se-gnn", "explain"]
-    result = run(*proposed[1:])
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("Node #13 ")  # the first test node
 
 
 def test_without_validation_nodes_nothing_is_said_to_be_chosen_on_them(run, toy, out, tmp_path):

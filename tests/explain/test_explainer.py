@@ -205,7 +205,9 @@ def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
     [
         (16, None, "node must be between 0 and 15, got 16"),
         (-1, None, "node must be between 0 and 15, got -1"),
-        (0, 0, "k must be at least 1, got 0"),
+        (0, 0, "k must be a whole number, at least 1, got 0"),
+        (0, 1.5, "k must be a whole number, at least 1, got 1.5"),
+        (0, True, "k must be a whole number, at least 1, got True"),
     ],
 )
 def test_a_node_or_k_that_does_not_exist_is_an_error(node, k, text):

@@ -16,7 +16,14 @@ from se_gnn.config import Config
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, largest_errors, schema, shared_attributes, shared_carried_attributes
+from se_gnn.explain import (
+    Explainer,
+    largest_errors,
+    schema,
+    shared_attributes,
+    shared_carried_attributes,
+    shared_edge_attributes,
+)
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.explain.edge_text import agreeing_facts, edge_rule, edge_text
 from se_gnn.graph import AttributedGraph, EdgeValues
@@ -243,3 +250,44 @@ def test_what_a_node_reads_of_its_edges_is_shown_in_the_units_of_the_table():
     assert float(shown("amount, mean", "a")) == pytest.approx(15.375, abs=0.01)
     assert shown("when, mean", "a") == "2020-01-02"
     assert [shown(name, "d") for name in ("edges", "paid, edges", "amount, mean", "when, mean")] == ["0", "0", "-", "-"]
+
+
+@pytest.mark.parametrize("settings", [{"match_direction": True}, {"match_kinds": "own"}])
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph, settings, measure):
+    kept = np.array([0, 1, 2, 3, 5, 6])  # node 5 is labeled, and has no edges now
+    values = graph.edge_values
+    alone = AttributedGraph.build(
+        features=graph.features, edges=graph.edges[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], val=[], test=[0],
+        class_names=graph.class_names, edge_values=dataclasses.replace(
+            values, raw=None,
+            **{name: getattr(values, name)[kept] for name in ("direction", "kind", "weight", "attributes")},
+        ),
+    )  # fmt: skip
+    config = Config().with_settings(num_nearest=4, measure=measure, **settings)
+    explainer = Explainer(TrainedModel(SEGNN.for_graph(alone, config).eval(), alone))
+    explanation = explainer.explain(0)
+    compared = [one for one in explanation.neighbors if one.matches is not None]
+    assert len(compared) < len(explanation.neighbors)
+    mean = np.mean([one.matches.similarity for one in compared], axis=0)
+    np.testing.assert_allclose(explanation.importance, mean, rtol=1e-5)
+    for one in compared:
+        assert one.matches.well.tolist() == ((one.matches.similarity >= mean - 1e-7) & one.matches.matched).tolist()
+    np.testing.assert_array_equal(explainer.explain_all(np.array([0])).importance, explanation.importance)
+    assert largest_errors(explanation)["importance"] < 1e-5
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, measure):
+    config = Config().with_settings(num_nearest=4, measure=measure, match_attributes=True)
+    trained = TrainedModel(SEGNN.for_graph(graph, config).eval(), graph)
+    matches = Explainer(trained).explain(5).neighbors[-1].matches
+    compared = 0
+    for edge, matched, similarity in zip(matches.edge_ids, matches.matched_ids, matches.similarity):
+        if 0 not in (edge, matched) and 1 not in (edge, matched):  # these two join the same nodes
+            found = shared_edge_attributes(trained, graph.edges[edge], graph.edges[matched])
+            assert found.similarity == pytest.approx(float(similarity), abs=1e-5)
+            compared += 1
+    assert compared
+    with pytest.raises(InputError, match="2 edges join 'a' and 'b'"):
+        shared_edge_attributes(trained, graph.edges[0], graph.edges[4])

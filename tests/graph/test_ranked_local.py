@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from se_gnn.graph import AttributedGraph, local_graphs
 from se_gnn.graph.ranked_local import MAX_NODES, TELEPORT
-from strategies import graphs, random_graph
+from strategies import graphs, random_graph, rich_graph
 
 
 def walked_shares(graph, center, hops):
@@ -82,3 +82,12 @@ def test_local_graphs_do_not_depend_on_threads_or_on_who_else_is_asked(threads):
     finally:
         numba.set_num_threads(before)
     assert [together.row(i).tolist() for i in range(80)] == alone
+
+
+@pytest.mark.parametrize("rich", [False, True])
+def test_a_limit_that_no_local_graph_reaches_takes_no_memory(rich):
+    graph = rich_graph(num_nodes=30, num_edges=90) if rich else random_graph(num_nodes=30, num_edges=90)
+    nodes = np.arange(graph.num_nodes)
+    whole, limited = (local_graphs(graph, nodes, 2, most) for most in (400, 2**31 - 1))
+    np.testing.assert_array_equal(whole.edge_ids, limited.edge_ids)
+    np.testing.assert_array_equal(whole.ptr, limited.ptr)

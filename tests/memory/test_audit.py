@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from se_gnn import SEGNNClassifier
+from se_gnn.errors import InputError
 from se_gnn.graph import AttributedGraph
 from se_gnn.memory import Finding, audit
-from strategies import small_config, untrained
+from strategies import random_graph, small_config, untrained
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +87,9 @@ def test_a_classifier_audits_and_certifies():
     classifier = SEGNNClassifier(preset="paper", epochs=1, num_nearest=3, device="cpu").fit(graph)
     assert len(classifier.audit(num_orders=2)) == 20
     assert len(classifier.certify([0, 5])) == 2
+
+
+@pytest.mark.parametrize("orders", [0, -1, 1.5, True])
+def test_orders_are_counted_in_whole_numbers(orders):
+    with pytest.raises(InputError, match="num_orders must be a whole number above 0"):
+        audit(untrained(random_graph(), small_config()), num_orders=orders)

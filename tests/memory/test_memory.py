@@ -151,3 +151,20 @@ def test_edits_of_a_classifier_are_its_own(tmp_path):
     assert 0 not in classifier.graph_.train
     classifier.save(tmp_path)
     assert SEGNNClassifier.load(tmp_path, device="cpu").memory.history == classifier.memory.history
+
+
+def test_what_an_audit_finds_can_be_removed_as_it_is():
+    graph = random_graph(num_labeled=8)
+    memory = Memory(untrained(graph, small_config()))
+    names = [graph.node_names[node] for node in graph.train[:2]]
+    for nodes in (graph.train[:2], names, graph.train[:2].tolist()):
+        assert [change.node for change in memory.remove(nodes, dry_run=True).changes] == names
+    assert len(memory.remove(names[0], dry_run=True).changes) == 1
+    with pytest.raises(InputError, match="name at least one node"):
+        memory.remove(graph.train[:0])
+
+
+@pytest.mark.parametrize("number", [True, "0", 0.0, -1])
+def test_a_state_is_a_whole_number(number):
+    with pytest.raises(InputError, match="the state to restore must be between 0"):
+        Memory(untrained(random_graph(), small_config())).restore(number)

@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from memory.conftest import block_graph, block_model
 from se_gnn.errors import InputError
+from se_gnn.graph import AttributedGraph, EdgeValues
 from se_gnn.memory.calibration import with_calibration
 from se_gnn.memory.cases import nearest_cases
 from se_gnn.memory.scores import aps_scores, diffused, lac_scores, shared_probabilities
@@ -213,3 +214,17 @@ def test_the_labels_of_calibration_nodes_are_not_part_of_the_answer(trained, gra
 
 def test_quantile_is_exact_where_float64_is_not():
     assert quantile(np.arange(1.0, 10.0), 0.9) == 9.0  # ceil(10 * 0.9) = 9, not 10
+
+
+def test_the_lowest_rank_is_the_first():
+    assert quantile(np.array([0.3, 0.1, 0.2]), 1e-12) == 0.1
+
+
+def test_a_neighbor_by_two_edges_is_one_neighbor():
+    values = EdgeValues(weight=np.array([1, 2, 1], np.float32))
+    graph = AttributedGraph.build(
+        features=[[0.0]] * 3, edges=[[0, 1], [0, 1], [0, 2]], labels=[0, 1, 0], edge_values=values
+    )
+    scores = np.array([[1.0], [2.0], [4.0]])
+    assert graph.num_edges == 3
+    assert diffused(scores, np.arange(3), graph, np.array([0])).tolist() == [[0.5 * 1 + 0.5 * 3]]

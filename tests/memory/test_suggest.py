@@ -92,3 +92,8 @@ def test_without_a_node_to_label_the_error_says_so(small):
     full = graph.with_split(train=graph.train, val=graph.val, test=everyone)
     with pytest.raises(InputError, match="no node left to label"):
         suggest(dataclasses.replace(small, graph=full))
+
+
+def test_a_labeled_node_is_no_candidate(small):
+    with pytest.raises(InputError, match="candidates must be nodes without a label"):
+        suggest(small, 1, candidates=small.graph.train[:1])

@@ -40,3 +40,18 @@ def test_without_validation_nodes_their_figures_are_missing_and_the_rest_is_ther
     found = without_one(model)
     assert np.isnan(found.accuracy).all()
     assert found.used.sum() == 3 * graph.num_nodes
+
+
+def test_a_node_that_nobody_else_can_vote_on_gets_no_other_class_without_its_one_neighbor():
+    graph = random_graph(2, num_labeled=2)
+    model = untrained(graph, small_config(similarity={"num_nearest": 2}))
+    now, found = model.predict(), without_one(model)
+    others = np.setdiff1d(np.arange(graph.num_nodes), graph.train)  # a labeled node has nobody left
+    for i, left in enumerate(graph.labels[graph.train][::-1]):
+        assert found.decides[i] == (now.classes[others] != left).sum()
+
+
+def test_no_answer_is_never_right():
+    graph = random_graph(2, num_labeled=1, num_classes=1).with_split(train=[0], val=[1, 2])
+    found = without_one(untrained(graph, small_config(similarity={"num_nearest": 1})))
+    assert (found.accuracy_now, found.accuracy.tolist(), found.decides.tolist()) == (1, [0], [0])

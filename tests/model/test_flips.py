@@ -96,7 +96,14 @@ def test_no_smaller_relabeling_changes_a_prediction_and_this_one_does(drawn, num
         assert found.sizes[i] == smallest_by_trying(one, similarity, relabeled)
         assert int(found.chosen[i].sum()) == found.sizes[i]
         other = one[1].masked_fill(found.chosen[i], int(found.becomes[i]))
-        assert predicted(one[0], other, similarity) != predicted(*one, similarity)
+        assert predicted(one[0], other, similarity) == found.becomes[i] != predicted(*one, similarity)
+
+
+def test_of_classes_that_take_equally_few_nodes_the_one_that_is_then_predicted_is_named():
+    shares = np.log(np.float32([[0.4, 0.21, 0.2, 0.19]]))  # class 2 is ahead with 0.41, and 1 is with 0.4 right behind
+    votes = votes_of(shares, [[1, 2, 2, 0]], num_nearest=4, temperature=1.0)
+    found = smallest_relabelings(votes)
+    assert (found.sizes.tolist(), found.becomes.tolist()) == ([1], [1])  # 0 would beat 2 as well, and not 1
 
 
 def test_a_node_that_does_not_vote_is_in_no_set():

@@ -34,8 +34,10 @@ def test_features_and_classes_must_mean_the_same():
         trained.on(random_graph(num_features=3))
     with pytest.raises(InputError, match="other class_names"):
         trained.on(random_graph(class_names=["a", "b"]))
-    with pytest.raises(InputError, match="no labeled node that could vote"):
+    with pytest.raises(InputError, match="has no labeled node, two are needed"):
         trained.on(graph.with_split(train=[]))
+    with pytest.raises(InputError, match="has one labeled node, two are needed"):  # who would vote on it?
+        trained.on(graph.with_split(train=[0]))
     columns = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0.0, scale=1.0) for i in range(5))
     with pytest.raises(InputError, match=r"another encoding of them, .* --like"):
         trained.on(dataclasses.replace(graph, columns=columns))

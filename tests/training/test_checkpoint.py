@@ -9,15 +9,17 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
+from se_gnn.config import Aggregation
 from se_gnn.errors import InputError
 from se_gnn.training import checkpoint, train, trainer
-from strategies import random_graph, small_config
+from strategies import random_graph, rich_graph, small_config
 
 EPOCHS = 7
 CONFIG = small_config(training={"epochs": EPOCHS, "patience": None, "learning_rate": 0.05})
@@ -299,3 +301,25 @@ def test_metrics_of_another_run_do_not_stay_in_the_file(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 0, "loss": 99.0}\n' * 20)
     train(GRAPH, CONFIG, seed=3, folder=tmp_path)
     assert [record["epoch"] for record in records(tmp_path)] == list(range(EPOCHS))
+
+
+@pytest.mark.parametrize("aggregation", get_args(Aggregation))
+def test_every_encoder_goes_on_from_its_checkpoint_to_the_same_bits(aggregation, tmp_path, monkeypatch):
+    graph = rich_graph(num_nodes=16, num_edges=30, num_labeled=8)
+    config = CONFIG.with_settings(aggregation=aggregation, match_attributes=True, epochs=3)
+    expected = train(graph, config, seed=3).model.state_dict()
+    original, calls = trainer.checkpoint.save_checkpoint, []
+
+    def deadly(*arguments):
+        original(*arguments)
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise Killed
+
+    with monkeypatch.context() as context:
+        context.setattr(trainer.checkpoint, "save_checkpoint", deadly)
+        with pytest.raises(Killed):
+            train(graph, config, seed=3, folder=tmp_path)
+    found = train(graph, config, seed=3, folder=tmp_path).model.state_dict()
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor), name

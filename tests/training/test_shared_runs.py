@@ -1,11 +1,14 @@
 """Whole runs shared between ranks: the same bits as one process."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
+from se_gnn.apps.cli.train import _agreed
 from se_gnn.config import Config
 from se_gnn.graph import AttributedGraph
 from se_gnn.training import train
@@ -85,3 +88,18 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
     assert repr(back.history) == repr(run.history)
     assert (back.standing, back.stopped_early, back.best_epoch) == (run.standing, True, 0)
     assert back.parameters["w"].numpy().tobytes() == run.parameters["w"].numpy().tobytes()
+
+
+@pytest.mark.parametrize(
+    ("seed", "settings", "moved", "text"),
+    [
+        (4, {}, 0, "the same seed: rank 0 has '3', rank 1 has '4'"),
+        (3, {"hidden_size": 5}, 0, "the same encoder.hidden_size: rank 0 has '4', rank 1 has '5'"),
+        (3, {}, 1, "the same data: rank 0 has "),
+    ],
+)
+def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, settings, moved, text):
+    other = dataclasses.replace(graph, train=graph.train + moved, val=graph.val + moved, test=graph.test[moved:])
+    given = [_agreed(graph, CONFIG, 3), _agreed(other, CONFIG.with_settings(**settings), seed)]
+    results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
+    assert all(f"all ranks must have {text}" in str(error) for error in results)

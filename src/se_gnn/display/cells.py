@@ -1,8 +1,9 @@
 """Cells of CSV files that spreadsheets open: a text that begins like a formula is written so that none is run.
 
-Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, also behind a tab or a carriage
-return. Such a text gets an apostrophe in front, which is what people type there to say "this is text"; numbers stay
-numbers. Reading takes the apostrophe off again where it stands before such a text, and nowhere else.
+Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, also in their full-width forms and
+behind a tab or a carriage return. Such a text gets an apostrophe in front, which is what people type there to say "this
+is text"; numbers stay numbers. Reading takes the apostrophe off again where it stands before such a text, and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import re
 
 MARK = "'"
-_FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")
-MARKED = r"^'('*(?:\s*[=+\-@]|[\t\r]))"  # the text behind one mark; also for engines that know no look-ahead
+# written out: engines do not agree on what `\s` is
+_SPACE = " \t\n\r\f\v\x1c-\x1f\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff"
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+_BEGIN = f"(?:[{_SPACE}]*[{_SIGNS}]|[\t\r])"
+_FORMULA = re.compile(_BEGIN)
+MARKED = rf"^'('*{_BEGIN})"  # the text behind one mark; also for engines that know no look-ahead
 _MARKED = re.compile(MARKED)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 from se_gnn.explain.attributes import has_attribute_names
 from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
 from se_gnn.explain.evidence import EdgeMatches, Neighbor
@@ -106,8 +106,8 @@ class Comparison:
     @torch.no_grad()
     def explain(self, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
         """The explanation; the arguments are those of :meth:`Explainer.explain`."""
-        if k is not None and k < 1:
-            raise InputError(f"k must be at least 1, got {k}")
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise InputError(f"k must be a whole number, at least 1, got {shortened(k)}")
         evidence = _Evidence(self, what_if or WhatIf())
         full = len(evidence.nearest) if k is None else k
         without = evidence.ranking.without_each()

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
@@ -24,6 +25,7 @@ from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
 
 TakenFrom = Literal["one", "both"]
+EdgeTerms = tuple[Tensor | None, Tensor | None]  # what two edges add to the mean of their ends, [D] each
 
 NOTE = (
     "Each effect is exact: the attribute is taken from {whom}, all else stays as it is, and their similarity is "
@@ -115,14 +117,19 @@ def shared_edge_attributes(
     *,
     taken_from: TakenFrom = "one",
 ) -> SharedEdgeAttributes:
-    """Which attributes make two matched edges similar: each is taken from both ends of an edge."""
+    """Which attributes of their ends make two matched edges similar: each is taken from both ends of an edge.
+
+    Where the model reads what edges carry, that is part of the two edges, and stays as it is; see
+    :func:`se_gnn.explain.shared_carried_attributes`. Then no other edge may have the same two ends.
+    """
     for name, ends in (("edge", edge), ("matched", matched)):
         if len(ends) != 2:
             raise InputError(f"{name} must name two nodes, got {len(ends)}")
         for node in ends:
             _check_node(name, node, trained.graph)
-    similarity = _similarity(trained, edge, matched)
-    attributes, num_shared = _compared(trained, edge, matched, top, taken_from)
+    terms = (_edge_term(trained, edge), _edge_term(trained, matched))
+    similarity = _similarity(trained, edge, matched, terms)
+    attributes, num_shared = _compared(trained, edge, matched, top, taken_from, terms)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
     note = _note(trained, "edges", taken_from)
     return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
@@ -130,7 +137,12 @@ def shared_edge_attributes(
 
 @torch.no_grad()
 def _compared(
-    trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int], top: int, taken_from: TakenFrom
+    trained: TrainedModel,
+    ours: Sequence[int],
+    theirs: Sequence[int],
+    top: int,
+    taken_from: TakenFrom,
+    terms: EdgeTerms = (None, None),
 ) -> tuple[tuple[SharedAttribute, ...], int]:
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
@@ -141,7 +153,7 @@ def _compared(
     shared = known.shared(our_values, their_values)
     groups = [one.features for one in shared]
     ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
-    each = [_effects(trained, list(ours), list(theirs), groups, known.without, way) for way in ways]
+    each = [_effects(trained, list(ours), list(theirs), groups, known.without, way, terms) for way in ways]
     effects = np.mean(each, axis=0)
     found = []
     for i in np.argsort(-effects, kind="stable")[:top]:
@@ -158,12 +170,14 @@ def _effects(
     groups: list[tuple[int, ...]],
     without: FloatArray,
     losing: set[int],
+    terms: EdgeTerms,
 ) -> FloatArray:
     """Similarity that is lost when each group of features is taken from the nodes that are ``losing`` it, [S]."""
     nodes = sorted({*ours, *theirs})
     change = _change(trained, nodes, groups, without, losing)
     h = trained.model.encoder.changed(trained.encoder_steps, change)  # type: ignore[arg-type]  # its own steps
-    mine, other = (h[[nodes.index(node) for node in group]].mean(dim=0) for group in (ours, theirs))
+    places = ([nodes.index(node) for node in group] for group in (ours, theirs))
+    mine, other = (_vector(trained, h[rows], term) for rows, term in zip(places, terms))
     similarity = measure_named(trained.config.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
@@ -191,10 +205,35 @@ def _change(
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def _similarity(trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int]) -> float:
+def _similarity(
+    trained: TrainedModel, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms = (None, None)
+) -> float:
     """Eq. (2), of nodes or of edges."""
-    mine, other = (trained.embeddings[list(group)].mean(dim=0, keepdim=True) for group in (ours, theirs))
+    groups = zip((ours, theirs), terms)
+    mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)
     return float(measure_named(trained.config.similarity.measure).all_pairs(mine, other))
+
+
+def _vector(trained: TrainedModel, h: Tensor, term: Tensor | None) -> Tensor:
+    """A node, or an edge of two ends, Eq. (3), with what the edge adds where it carries something; [U, ..., D]."""
+    if term is None:
+        return h.mean(dim=0)
+    return measure_named(trained.config.similarity.measure).points(h).mean(dim=0) + term
+
+
+@torch.no_grad()
+def _edge_term(trained: TrainedModel, ends: Sequence[int]) -> Tensor | None:
+    """W a of the edge between two nodes, [D]; None where the model reads nothing of it, or there is no such edge."""
+    graph, terms = trained.graph, trained.model.edge_terms(trained.graph)
+    if terms is None:
+        return None
+    ids = np.flatnonzero((graph.edges == sorted(ends)).all(axis=1))
+    if len(ids) > 1:
+        raise InputError(
+            f"the ends of an edge must tell which one it is, {len(ids)} edges join {graph.node_names[ends[0]]!r} and "
+            f"{graph.node_names[ends[1]]!r}, and each carries something else"
+        )
+    return terms(torch.from_numpy(ids).to(trained.model.device))[0] if len(ids) else None
 
 
 def _rows(trained: TrainedModel, nodes: Sequence[int] | IntArray) -> FloatArray:

@@ -26,7 +26,7 @@ def ranked_rows(
 ) -> tuple[IntArray, Int32Array, IntArray]:
     """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
     arrays, num_nodes = graph.neighbor_arrays, graph.num_nodes
-    held = np.empty((len(nodes), max_edges), np.int32)
+    held = np.empty((len(nodes), _possible(graph, max_edges)), np.int32)
     sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
 
     def rank(part: slice) -> None:
@@ -39,7 +39,17 @@ def ranked_rows(
 
     map_parts(rank, len(nodes), fewest=FEWEST)
     ptr = np.concatenate([[0], np.cumsum(sizes)])
-    return ptr, held[np.arange(max_edges)[None, :] < sizes[:, None]], left_out
+    return ptr, held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
+
+
+def _possible(graph: AttributedGraph, max_edges: int) -> int:
+    """As many of ``max_edges`` as a local graph of :data:`MAX_NODES` nodes can have: no setting takes more memory."""
+    pairs = MAX_NODES * (MAX_NODES - 1) // 2
+    if max_edges <= pairs:
+        return max_edges
+    if graph.edge_values is not None and graph.num_edges:  # parallel edges, all between the same two nodes at most
+        pairs *= int(np.unique(graph.edges, axis=0, return_counts=True)[1].max())
+    return min(max_edges, pairs, graph.num_edges)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

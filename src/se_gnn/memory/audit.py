@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from se_gnn.errors import InputError, shortened
 from se_gnn.graph import AttributedGraph
 from se_gnn.graph.attributed import BoolArray, IntArray
 from se_gnn.memory.shapley import ShapleyValues, shapley_values
@@ -134,6 +135,8 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
         num_orders: random orders for the Shapley value of the weighted vote; more of them lower its standard error.
         seed: of these orders.
     """
+    if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
+        raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
     return Audit(
         graph=trained.graph,

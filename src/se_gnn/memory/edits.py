@@ -15,6 +15,7 @@ import numpy as np
 
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph.attributed import IntArray
 
 Part = Literal["train", "val", "test", "calibration"]
 PARTS: tuple[Part, ...] = ("train", "val", "test", "calibration")
@@ -63,7 +64,7 @@ def adding(graph: AttributedGraph, labels: Mapping[Any, str]) -> list[Change]:
     return changes
 
 
-def removing(graph: AttributedGraph, nodes: Sequence[Any]) -> list[Change]:
+def removing(graph: AttributedGraph, nodes: Sequence[Any] | IntArray) -> list[Change]:
     """Labeled nodes that no longer vote; their class counts as unknown, and is kept in the history."""
     return [Change(graph.node_names[node], _voting(graph, node), State(None, None)) for node in _ids(graph, nodes)]
 
@@ -110,10 +111,10 @@ def check_enough(before: AttributedGraph, after: AttributedGraph, num_nearest: i
         )
 
 
-def _ids(graph: AttributedGraph, nodes: Mapping[Any, str] | Sequence[Any]) -> list[int]:
-    if not nodes:
+def _ids(graph: AttributedGraph, nodes: Mapping[Any, str] | Sequence[Any] | IntArray) -> list[int]:
+    ids: list[int] = graph.node_ids(list(nodes) if isinstance(nodes, Mapping) else nodes).tolist()
+    if not ids:
         raise InputError("name at least one node")
-    ids = [graph.node_id(node) for node in nodes]
     twice = next((node for i, node in enumerate(ids) if node in ids[:i]), None)
     if twice is not None:
         raise InputError(f"each node can be changed once, {graph.node_names[twice]!r} is named twice")

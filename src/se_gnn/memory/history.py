@@ -59,8 +59,10 @@ def read_history(trained: TrainedModel) -> tuple[Entry, ...]:
 
 def undone(entries: Sequence[Entry], number: int) -> list[Change]:
     """What to change so that state ``number`` is back, each node once; nothing where it is as it was."""
-    if not 0 <= number <= len(entries):
-        raise InputError(f"the state to restore must be between 0 (as trained) and {len(entries)}, got {number}")
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= len(entries):
+        raise InputError(
+            f"the state to restore must be between 0 (as trained) and {len(entries)}, got {shortened(number)}"
+        )
     now: dict[str, State] = {}
     then: dict[str, State] = {}
     for entry in reversed(entries[number:]):

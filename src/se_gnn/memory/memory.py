@@ -53,9 +53,9 @@ class Memory:
         return self._edit("add", adding(self.trained.graph, labels), reason, by, dry_run)
 
     def remove(
-        self, nodes: Sequence[Any], *, reason: str = "", by: str | None = None, dry_run: bool = False
+        self, nodes: Sequence[Any] | IntArray, *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
-        """Let labeled nodes no longer vote."""
+        """Let labeled nodes no longer vote: one, a list of them, or what :meth:`Audit.found` returns."""
         return self._edit("remove", removing(self.trained.graph, nodes), reason, by, dry_run)
 
     def relabel(

@@ -77,6 +77,8 @@ def diffused(scores: Scores, nodes: IntArray, graph: AttributedGraph, wanted: In
     """
     adjacency = graph.adjacency
     rows = sp.csr_array((np.ones(len(adjacency.data)), adjacency.indices, adjacency.indptr), adjacency.shape)[wanted]
+    rows.sum_duplicates()  # a neighbor by several edges is one neighbor
+    rows.data[:] = 1
     degrees = np.diff(rows.indptr)
     places = np.searchsorted(nodes, rows.indices)
     sums = sp.csr_array((rows.data, places, rows.indptr), (len(wanted), len(nodes))) @ scores

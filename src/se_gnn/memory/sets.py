@@ -128,7 +128,7 @@ def quantile(scores: Scores, coverage: float) -> float:
     >>> quantile(np.array([0.3, 0.1, 0.2, 0.4]), 0.6), quantile(np.array([0.3]), 0.6)
     (0.3, inf)
     """
-    rank = math.ceil((len(scores) + 1) * coverage - 1e-9)  # 10 * 0.9 is 9, whatever float64 makes of it
+    rank = max(1, math.ceil((len(scores) + 1) * coverage - 1e-9))  # 10 * 0.9 is 9, whatever float64 makes of it
     return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
 
 

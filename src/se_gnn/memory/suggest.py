@@ -44,7 +44,7 @@ class Suggestion:
     uncertainty: float  # 1 - probability of the predicted class
     nearest: str  # the labeled node whose smoothed attributes are most similar
     similarity: float  # cosine of the two
-    represents: int  # nodes nearer to it than to anything labeled or suggested before
+    represents: int  # nodes near it, and nearer to it than to anything labeled or suggested before
     worth: float  # what it adds to F, as a share of all that could still be added
 
 
@@ -125,6 +125,9 @@ def _candidates(graph: AttributedGraph) -> IntArray:
 def _check(count: int, pool: IntArray, graph: AttributedGraph) -> None:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InputError(f"count must be a whole number above 0, got {shortened(count)}")
+    labeled = np.intersect1d(pool, graph.train)
+    if len(labeled):
+        raise InputError(f"candidates must be nodes without a label, {graph.node_names[labeled[0]]!r} is labeled")
     if not len(pool):
         raise InputError(f"{graph.name} has no node left to label: each is in a part of the split")
     if count > len(pool):

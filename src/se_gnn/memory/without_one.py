@@ -17,6 +17,7 @@ from se_gnn.model import TrainedModel
 from se_gnn.model.metrics import SMALLEST
 
 BLOCK = 1024  # targets at a time: T x K x K votes
+NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +57,9 @@ def without_one(trained: TrainedModel) -> WithoutOne:
             np.add.at(used, positions[votes], 1)
             np.add.at(weight, positions[votes], weights[votes])
             predicted = now.argmax(axis=1)
-            np.add.at(decides, positions[votes & (each.argmax(axis=2) != predicted[:, None])], 1)
+            classes = np.where(each.any(axis=2), each.argmax(axis=2), NOBODY_LEFT)  # [T, k]
+            other = (classes != predicted[:, None]) & (classes != NOBODY_LEFT)
+            np.add.at(decides, positions[votes & other], 1)
             rows = np.flatnonzero(judged[ranked.nodes])
             if not len(rows):
                 continue
@@ -64,7 +67,7 @@ def without_one(trained: TrainedModel) -> WithoutOne:
             was_right = (predicted[rows] == labels).astype(np.float64)
             was_loss = _loss(now[rows], labels)
             right_now, loss_now = right_now + was_right.sum(), loss_now + was_loss.sum()
-            gained = (each[rows].argmax(axis=2) == labels[:, None]) - was_right[:, None]
+            gained = (classes[rows] == labels[:, None]) - was_right[:, None]
             more = _loss(each[rows], labels) - was_loss[:, None]
             voted = votes[rows]
             np.add.at(right, positions[rows][voted], gained[voted])

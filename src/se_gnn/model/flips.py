@@ -13,7 +13,9 @@ goes, as that node is no nearer. So the smallest m is found by bisection.
 
 **Relabeling.** The same K nearest vote. For a class c that is to win, giving c a node of p brings it 2w closer, giving
 it a node of a third class w, and any other change less. So the best m nodes have the m largest gains, more of them
-never help p, and the smallest m over all c is the answer.
+never help p, and the smallest m over all c is the answer. Of the classes that take m, the one c with the most votes is
+predicted then: a class d that were ahead of it would be ahead of p as well, with m nodes at most, and would have had
+fewer votes than c, which only gained.
 
 Votes are counted by the model's own vote: what is said to change a prediction changes it. Shapes: T targets, V labeled
 nodes that can vote, K nearest, C classes.
@@ -101,12 +103,13 @@ def smallest_removals(votes: RankedVotes) -> FlipSets:
 def smallest_relabelings(votes: RankedVotes) -> FlipSets:
     """The fewest labeled nodes of each target that change its prediction if they are all given the class ``becomes``.
 
-    Of several classes that take equally few the first one.
+    Of several classes that take equally few the one with the most votes, of equals the first.
     """
     k = votes.settings.num_nearest
     overall, labels = votes.overall[:, :k], votes.labels[:, :k]
     weights = votes.weights(overall)  # [T, K]
-    predicted = vote(weights, labels, votes.num_classes).argmax(dim=1)
+    now = vote(weights, labels, votes.num_classes)  # [T, C]
+    predicted = now.argmax(dim=1)
     voting, of_predicted = torch.isfinite(overall), labels == predicted[:, None]
     sizes = torch.full_like(predicted, k + 1)
     becomes, chosen = predicted.clone(), torch.zeros_like(votes.overall, dtype=torch.bool)
@@ -120,7 +123,8 @@ def smallest_relabelings(votes: RankedVotes) -> FlipSets:
             given = labels.masked_fill(ranks < middle[:, None], label)
             beaten = _beats(vote(weights, given, votes.num_classes), label, predicted)
             low, high = torch.where(beaten, low, middle), torch.where(beaten, middle, high)
-        fewer = (high > 0) & (high < sizes) & (predicted != label)
+        likelier = now[:, label] > now.gather(1, becomes[:, None])[:, 0]
+        fewer = (high > 0) & (predicted != label) & ((high < sizes) | ((high == sizes) & likelier))
         sizes, becomes = torch.where(fewer, high, sizes), becomes.masked_fill(fewer, label)
         chosen[:, : labels.shape[1]] = torch.where(fewer[:, None], ranks < high[:, None], chosen[:, : labels.shape[1]])
     return FlipSets(sizes.masked_fill(becomes == predicted, NEVER), chosen, becomes)

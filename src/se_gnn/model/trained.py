@@ -94,8 +94,11 @@ class TrainedModel:
             if known != given:
                 raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
         self._check_feature_names(graph)
-        if not len(graph.train):
-            raise InputError(f"{graph.name} has no labeled node that could vote: a graph to predict on holds some, too")
+        if len(graph.train) < 2:
+            some = "one labeled node" if len(graph.train) else "no labeled node"
+            raise InputError(
+                f"{graph.name} has {some}, two are needed: labeled nodes vote, and each is predicted by the others"
+            )
         return dataclasses.replace(self, graph=graph, history=())
 
     def _check_feature_names(self, graph: AttributedGraph) -> None:

@@ -72,28 +72,33 @@ def state_bytes(state: TrainingState, digest: str) -> bytes:
     return sealed_tensors(tensors, about)
 
 
-def load_checkpoint(folder: Path, digest: str, *, like: torch.nn.Module) -> TrainingState | None:
+def load_checkpoint(
+    folder: Path, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> TrainingState | None:
     """Read the state back, or None where there is none; one of another run is refused.
 
     Args:
         folder: where it was written.
         digest: :func:`fingerprint` of the run that wants to go on.
         like: the model of that run, whose names and shapes the state must have.
+        optimizer: of its parameters, in its own order.
     """
     path = folder / NAME
     if not os.path.lexists(path):
         return None
     try:
-        return state_from_bytes(read_file(path), digest, like=like, path=path)
+        return state_from_bytes(read_file(path), digest, like=like, optimizer=optimizer, path=path)
     except InputError as error:
         raise InputError(f"checkpoint {error}; remove it to start again") from error
 
 
-def state_from_bytes(content: bytes, digest: str, *, like: torch.nn.Module, path: Path) -> TrainingState:
+def state_from_bytes(
+    content: bytes, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer, path: Path
+) -> TrainingState:
     """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
     tensors, about = load_sealed(content, path)
     _check_run(about, digest, path)
-    return _state(tensors, about, like, path)
+    return _state(tensors, about, like, optimizer, path)
 
 
 def _check_run(about: dict[str, str], digest: str, path: Path) -> None:
@@ -103,14 +108,21 @@ def _check_run(about: dict[str, str], digest: str, path: Path) -> None:
         raise InputError(f"{path} belongs to a run with other data, settings or seed")
 
 
-def _state(tensors: dict[str, Tensor], about: dict[str, str], like: torch.nn.Module, path: Path) -> TrainingState:
+def _state(
+    tensors: dict[str, Tensor],
+    about: dict[str, str],
+    like: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    path: Path,
+) -> TrainingState:
     groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}, "best": {}}
     for name, tensor in tensors.items():
         group, _, rest = name.partition("/")
         groups.setdefault(group, {})[rest] = tensor
     history = _history(about.get("history", ""), path)
     best = about.get("best_epoch", "")
-    expected, learned = like.state_dict(), list(like.parameters())
+    expected = like.state_dict()
+    learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
     fits = len(groups) == 3 and all(_same_shapes(groups[group], expected) for group in ("model", "best"))
     known_best = best.isdecimal() and len(best) < 10 and int(best) < len(history)
     if not (fits and known_best and _fits_optimizer(groups["adam"], learned)):

@@ -189,12 +189,14 @@ class TrainingRun:
         ranks, folder = self.share.ranks, self.folder
         state = None
         if folder is not None and ranks.first:
-            state = checkpoint.load_checkpoint(folder, self.digest, like=self.model)
+            state = checkpoint.load_checkpoint(folder, self.digest, like=self.model, optimizer=self.optimizer)
         if not self.share.whole:
             if ranks.first:
                 ranks.tell("state", b"" if state is None else checkpoint.state_bytes(state, self.digest))
             elif content := ranks.receive("state", [0]):
-                state = checkpoint.state_from_bytes(content, self.digest, like=self.model, path=Path("state of rank 0"))
+                state = checkpoint.state_from_bytes(
+                    content, self.digest, like=self.model, optimizer=self.optimizer, path=Path("state of rank 0")
+                )
         if state is not None:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)

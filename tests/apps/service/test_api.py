@@ -14,7 +14,7 @@ import pytest
 
 from se_gnn.apps.service import Store, answers, create_app
 from se_gnn.explain import Explainer, WhatIf, schema
-from strategies import HUB, ISOLATED, UNLABELED
+from strategies import HUB, ISOLATED, UNLABELED, random_graph, small_config, untrained
 from web_client import UNLIMITED, Client
 
 
@@ -48,6 +48,15 @@ def test_predictions_are_the_librarys(client, hub):
         np.testing.assert_allclose(list(row["probabilities"].values()), chances, rtol=1e-6)
         np.testing.assert_allclose([vote["weight"] for vote in row["votes"]], weights, rtol=1e-6)
     assert [row["id"] for row in found] == [HUB, 45, ISOLATED]
+
+
+def test_a_labeled_node_is_not_among_its_own_votes():
+    graph = random_graph(num_labeled=4)
+    trained = untrained(graph, small_config(similarity={"num_nearest": 4}))
+    client = Client(create_app(Store.of_model(trained), UNLIMITED))
+    node, other = (row["votes"] for row in client.post("/v1/predict", json={"nodes": [0, 9]}).json()["predictions"])
+    assert [vote["id"] for vote in node] == [one.node for one in Explainer(trained).explain(0).neighbors]
+    assert (len(node), len(other)) == (3, 4)
 
 
 def test_what_if_counts_the_vote_again(client, hub):
@@ -116,6 +125,8 @@ def test_a_wrong_request_is_told_why(client, hub):
     problem(client.post("/v1/predict", json={"nodes": []}), 422)
     problem(client.post("/v1/predict", json={"nodes": list(range(1001))}), 422)
     problem(client.post("/v1/predict", content=b"{"), 422)
+    problem(client.post("/v1/predict", json={"nodes": [True]}), 422)  # no position
+    problem(client.post("/v1/what-if", json={"node": 0, "num_nearest": True}), 422)
     assert "30 labeled nodes" in problem(client.post("/v1/what-if", json={"node": 0, "num_nearest": 31}), 400)
     assert "not labeled" in problem(client.post("/v1/what-if", json={"node": 0, "without": [45]}), 400)
     everyone = hub.graph.train.tolist()

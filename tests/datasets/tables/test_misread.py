@@ -249,3 +249,9 @@ def test_the_summary_stays_in_its_columns_whatever_names_and_kinds_are_long():
     assert max(map(len, lines)) <= 80
     kinds = ("id ", "label ", "left out", "structure")
     assert len({line.index(kind) for line in lines[1:6] for kind in kinds if f"  {kind}" in line}) == 1
+
+
+def test_classes_that_read_like_no_value_or_differ_by_what_nobody_sees_are_said():
+    result = imported(frame(fraud=["yes", "NA", "no", "no\u200b", "yes", "no"] * 10))
+    assert warned(result, "class 'NA' reads like no value; if it means that the class is not known: --missing NA")
+    assert warned(result, "look alike and are kept apart")

@@ -104,8 +104,8 @@ def column_names(texts: list[str] | None) -> list[str]:
     return [name.strip() for row in rows for name in row if name.strip()]
 
 
-def node_argument(graph: AttributedGraph, node: int) -> str:
-    """What :func:`node_id` takes for a node: its name, with one more ``#`` where it begins with one."""
+def node_text(graph: AttributedGraph, node: int) -> str:
+    """A node as :func:`node_id` reads it."""
     name = graph.node_names[node]
     return f"#{name}" if name.startswith("#") else name
 

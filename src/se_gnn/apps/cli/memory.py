@@ -54,8 +54,7 @@ def add(
     quiet: Quiet = False,
 ) -> None:
     """Let nodes vote for a class; a validation or test node leaves its part of the split."""
-    pairs = _pairs(nodes)
-    _edit(context.obj, lambda m: m.add(_ids(m, pairs), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
+    _edit(context.obj, lambda m: m.add(_labels(m, nodes), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
 
 
 @memory.command()
@@ -89,8 +88,9 @@ def relabel(
     quiet: Quiet = False,
 ) -> None:
     """Let labeled nodes vote for another class."""
-    pairs = _pairs(nodes)
-    _edit(context.obj, lambda m: m.relabel(_ids(m, pairs), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
+    _edit(
+        context.obj, lambda m: m.relabel(_labels(m, nodes), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet
+    )
 
 
 @memory.command()
@@ -186,18 +186,16 @@ def _state(label: str | None) -> str:
     return "not labeled" if label is None else label
 
 
-def _ids(memory: Memory, pairs: dict[str, str]) -> dict[int, str]:
-    return {node_id(memory.trained.graph, node): label for node, label in pairs.items()}
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    """Nodes with their classes; a name may hold an equals sign, so the last one counts."""
-    pairs: dict[str, str] = {}
+def _labels(memory: Memory, texts: list[str]) -> dict[int, str]:
+    """Nodes with their classes, from NODE=CLASS; where names hold equals signs, the last one before a known class."""
+    graph, labels = memory.trained.graph, dict[int, str]()
     for text in texts:
-        node, equals, label = text.rpartition("=")
-        if not equals or not node:
+        signs = [i for i, character in enumerate(text) if character == "=" and i > 0]
+        if not signs:
             raise InputError(f"give NODE=CLASS, got {text!r}")
-        if node in pairs:
-            raise InputError(f"each node can be changed once, {node!r} is named twice")
-        pairs[node] = label
-    return pairs
+        place = next((i for i in reversed(signs) if text[i + 1 :] in graph.class_names), signs[-1])
+        node = node_id(graph, text[:place])
+        if node in labels:
+            raise InputError(f"each node can be changed once, {graph.node_names[node]!r} is named twice")
+        labels[node] = text[place + 1 :]
+    return labels

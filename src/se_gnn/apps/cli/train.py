@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import textwrap
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_argument, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_text, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError, shortened
@@ -88,7 +89,6 @@ def train(
     from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.similarity.memory import memory_budget
-    from se_gnn.training.checkpoint import fingerprint
     from se_gnn.training.train import set_by_user
 
     shown = shows_progress(progress, quiet)
@@ -117,7 +117,7 @@ def train(
         if not quiet:
             say(_describe(graph, chosen, seed, str(where), ranks.size))
         if ranks.several:
-            ranks.check_same({"data, settings and seed": fingerprint(graph, chosen, seed), **versions()})
+            ranks.check_same({**versions(), **_agreed(graph, chosen, seed)})
         trained = _train_and_save(
             graph, chosen, out, ranks, resume=resume, seed=seed, device=str(where), max_memory=max_memory,
             progress=shown,
@@ -125,7 +125,18 @@ def train(
     if not quiet:
         say(_report(trained, chosen.training.epochs, out))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_argument(graph, _example(graph))]))
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_text(graph, _example(graph))]))
+
+
+def _agreed(graph: AttributedGraph, config: Config, seed: int) -> dict[str, str]:
+    """What all ranks must have alike: the seed and each setting by its name, then all of it with the data."""
+    from se_gnn.training.checkpoint import fingerprint
+
+    settings = {}
+    for name, value in config.to_dict().items():
+        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
+            settings[f"{name}.{key}".rstrip(".")] = json.dumps(one)
+    return {"seed": str(seed), **settings, "data": fingerprint(graph, config, seed)}
 
 
 def dataset_name(data: str) -> str | None:

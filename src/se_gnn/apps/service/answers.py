@@ -88,8 +88,10 @@ def predictions(snapshot: Snapshot, keys: Sequence[int | str]) -> models.Predict
     found = snapshot.trained.predict(nodes)
     rows = []
     for i, node in enumerate(nodes.tolist()):
+        voting = np.isfinite(found.overall[i])  # a labeled node has no vote of its own
         votes = [
-            _vote(snapshot, int(other), float(weight)) for other, weight in zip(found.neighbors[i], found.weights[i])
+            _vote(snapshot, int(other), float(weight))
+            for other, weight in zip(found.neighbors[i][voting], found.weights[i][voting])
         ]
         rows.append(
             models.PredictedNode(

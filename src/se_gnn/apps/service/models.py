@@ -18,7 +18,8 @@ LONGEST_NAME = 10_000
 
 NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
 NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
-NodeKey = Annotated[NodeId | NodeName, Field(description="a node: an integer is its position, a text is its name")]
+Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is no position
+NodeKey = Annotated[Position | NodeName, Field(description="a node: an integer is its position, a text is its name")]
 Probability = Annotated[float, Field(ge=0, le=1.000001)]
 Probabilities = Annotated[dict[str, Probability], Field(description="one per class, by name; they add up to 1")]
 
@@ -170,8 +171,8 @@ class WhatIfRequest(Answer):
     """Other settings of the vote on one node; None: as the model has it."""
 
     node: NodeKey
-    num_nearest: int | None = Field(None, ge=1, le=MOST_NEAREST, description="K")
-    node_weight: float | None = Field(None, ge=0, le=1, description="lambda")
+    num_nearest: int | None = Field(None, strict=True, ge=1, le=MOST_NEAREST, description="K")
+    node_weight: float | None = Field(None, strict=True, ge=0, le=1, description="lambda")
     without: list[NodeKey] = Field(default=[], max_length=MOST_NODES, description="labeled nodes that do not vote")
 
 

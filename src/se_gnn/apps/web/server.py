@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from se_gnn.apps.web.connections import request_protocol
 from se_gnn.errors import InputError
 
 MOST_CONNECTIONS = 512
@@ -23,6 +24,7 @@ def run_server(app: FastAPI, *, host: str, port: int, ready: Callable[[str], Non
         config = uvicorn.Config(
             app, log_level=log_level, access_log=False, limit_concurrency=MOST_CONNECTIONS, ws="none",
             timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=5, server_header=False, proxy_headers=False,
+            http=request_protocol(),
         )  # fmt: skip
         bound = listening.getsockname()[1]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{bound}/")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 def look_alike(names: Sequence[str]) -> list[list[str]]:
-    """Groups of names that differ in capitals, spaces, or the way a number is written.
+    """Groups of names that differ in capitals, spaces, marks that nobody sees, or the way a number is written.
 
     >>> look_alike(["a", "b", "A", "1", "01", "1.0"])
     [['a', 'A'], ['1', '01', '1.0']]
@@ -34,7 +34,8 @@ def warning(group: Sequence[str]) -> str:
 
 
 def _key(name: str) -> str:
-    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    seen = "".join(character for character in name if unicodedata.category(character) != "Cf")  # marks without width
+    text = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
     try:
         number = float(text)
     except ValueError:

@@ -13,7 +13,7 @@ from se_gnn.datasets.split import Split
 from se_gnn.datasets.tables.classes import look_alike, merged
 from se_gnn.datasets.tables.classes import warning as look_alike_warning
 from se_gnn.datasets.tables.read import Table, such_rows
-from se_gnn.datasets.tables.values import Reading, as_names, as_texts
+from se_gnn.datasets.tables.values import NO_VALUE, Reading, as_names, as_texts
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.attributed import IntArray
@@ -102,6 +102,8 @@ def _class_warnings(names: Sequence[str], called: dict[str, str]) -> Iterator[st
     for group in look_alike(names):
         yield look_alike_warning(group)
     for name in names:
+        if name.casefold() in NO_VALUE:
+            yield f"class {name!r} reads like no value; if it means that the class is not known: --missing {name}"
         others = [repr(other) for other, kept in called.items() if kept == name and other != name]
         if others:
             yield f"class {name!r} takes in {', '.join(others)}, which look like it (--merge-classes)"

@@ -203,10 +203,11 @@ def _counts(way: OneWay, edge_weights: Tensor) -> Tensor:
 def _kept(h: Tensor, way: Way, measure: Measure) -> tuple[Tensor, EdgeMatching]:
     if isinstance(way, PartedWay):
         means, parts = [], []
+        without_edges = torch.from_numpy(way.answer_sizes == 0).to(h.device)  # [L]: there is nothing to match at all
         for one in way.ways:
             best, winners = _kernel_for(h).match(h, one.matching, measure)
             means.append(edge_mean(best, one))
-            best = torch.where(winners >= 0, best, floor(h, one, measure)[:, None])
+            best = torch.where((winners >= 0) | without_edges, best, floor(h, one, measure)[:, None])
             parts.append(EdgeMatching.of(one, best, winners))
         return way.joined(h, means, measure), EdgeMatching.of_parts(way, parts)
     best, winners = _kernel_for(h).match(h, way.matching, measure)
