@@ -110,6 +110,11 @@ def test_a_count_of_zero_is_refused(section, name):
     refused(f"{name} must be at least 1, got 0", **{section: {name: 0}})
 
 
+@pytest.mark.parametrize("steps", [0, 1001, 2_000_000_000])
+def test_a_number_of_steps_that_would_never_end_is_refused(steps):
+    refused(f"steps must be between 1 and 1000, got {steps}", encoder={"steps": steps})
+
+
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
 def test_a_learning_rate_that_is_not_above_zero_is_refused(value):
     refused("learning_rate must be a finite number above 0, got ", training={"learning_rate": value})

@@ -167,6 +167,11 @@ def test_labeled_nodes_given_apart_replace_those_of_the_graph():
     np.testing.assert_array_equal(same.predict_proba(), SEGNNClassifier(**SMALL).fit(GRAPH).predict_proba())
 
 
+def test_a_node_that_is_given_two_labels_is_an_error():
+    with pytest.raises(InputError, match="y must hold one label per node, node '1' has two"):
+        SEGNNClassifier(**SMALL).fit([0, 1, 1], ["red", "red", "blue"], graph=GRAPH)
+
+
 def test_a_model_is_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     loaded = SEGNNClassifier.load(tmp_path / "model", device="cpu")
@@ -257,6 +262,10 @@ def test_labels_that_do_not_fit_the_nodes_cannot_be_scored_against(fitted, nodes
 def test_weights_that_do_not_fit_the_nodes_are_an_error(fitted):
     with pytest.raises(InputError, match=r"sample_weight must have one entry per node \(2\), got \(1,\)"):
         fitted.score([0, 1], sample_weight=[1])
+    with pytest.raises(InputError, match=r"sample_weight must be 0 or more for every node, got -2"):
+        fitted.score([0, 1], sample_weight=[1, -2])
+    with pytest.raises(InputError, match=r"sample_weight must be 0 or more for every node, got nan"):
+        fitted.score([0, 1], sample_weight=[1, float("nan")])
 
 
 def test_a_graph_without_test_nodes_cannot_be_scored_without_nodes():

@@ -24,7 +24,6 @@ from se_gnn.recipes import BEST
 CUSTOM, DEFAULT_PRESET = "custom", "best"
 LARGEST_FLOAT = 1e30  # float32, in which all is computed, ends at 3e38
 LARGEST = 2**31 - 1  # of a whole number: what every array index and every sample can still count to
-
 MOST_STEPS = 1000  # of a propagation: the time it takes is not bounded by the size of a model's file
 
 MeasureName = Literal["cosine", "distance"]

@@ -358,8 +358,8 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"y must hold class names, or class indices from 0 to {len(self.classes_) - 1}")
         if sample_weight is not None and np.shape(sample_weight) != (len(ids),):
             raise InputError(f"sample_weight must have one entry per node ({len(ids)}), got {np.shape(sample_weight)}")
-        if sample_weight is not None and (np.asarray(sample_weight) < 0).any():
-            raise InputError(f"sample_weight must not be negative, got {np.min(sample_weight):g}")
+        if sample_weight is not None and not (np.asarray(sample_weight) >= 0).all():
+            raise InputError(f"sample_weight must be 0 or more for every node, got {np.min(sample_weight):g}")
         predicted = self.predict_proba(ids).argmax(axis=1)
         return float(accuracy_score(truth, predicted, sample_weight=sample_weight))
 
