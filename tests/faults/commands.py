@@ -150,7 +150,7 @@ def shards_content(folder: Path) -> object:
         manifest = verify_shards(folder)
     except InputError as error:
         return _none_yet(error, "is not a folder of shards")
-    return [(folder / manifest.parts / shard.file).read_bytes() for shard in manifest.shards]
+    return [(manifest.place(folder) / shard.file).read_bytes() for shard in manifest.shards]
 
 
 def prepare(root: Path) -> None:

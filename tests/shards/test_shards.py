@@ -1,10 +1,13 @@
 """Folders of shards, with ranks as threads: nothing is lost, repeated or believed that was changed."""
 
+import contextlib
 import errno
 import io
+import itertools
 import json
 import threading
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +17,7 @@ import se_gnn.ranks.ranks as ranks_module
 import se_gnn.shards.folder as folder_module
 from rank_threads import in_ranks
 from se_gnn.errors import InputError
-from se_gnn.files import replace_file
+from se_gnn.files import remove_tree, replace_file
 from se_gnn.ranks import alone
 from se_gnn.shards import ShardRun, read_manifest, read_shards, verify_shards, write_shards
 from se_gnn.shards.folder import ShardFolder
@@ -85,23 +88,6 @@ def test_an_interrupted_run_goes_on_and_makes_no_shard_again(tmp_path, stop):
     assert sorted(first.made + second.made) == [0, 1, 2, 3, 4]
     write_shards(alone(), tmp_path / "one", RUN, make)
     assert contents(tmp_path / "one") == contents(tmp_path / "out")
-
-
-def test_a_run_that_ended_between_the_rename_and_the_manifest_makes_nothing_again(tmp_path, monkeypatch):
-    real = ShardFolder.finish
-
-    def ended(self):
-        self.work.rename(self.parts)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ShardFolder, "finish", ended)
-    with pytest.raises(KeyboardInterrupt):
-        write_shards(alone(), tmp_path / "out", RUN, make)
-    monkeypatch.setattr(ShardFolder, "finish", real)
-    again = Counting()
-    write_shards(alone(), tmp_path / "out", RUN, again)
-    assert not again.made
-    assert nodes(tmp_path / "out") == list(range(23))
 
 
 def test_a_finished_shard_that_was_changed_before_the_restart_is_made_again(tmp_path):
@@ -229,24 +215,46 @@ def test_a_folder_with_a_stranger_among_the_shards_is_not_called_finished(tmp_pa
         write_shards(alone(), out, RUN, make)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_what_a_kill_at_the_new_manifest_leaves_is_not_called_whole(tmp_path, monkeypatch, moment):
-    """Both results lie side by side then, and a reader of the folder sees every node twice."""
+@pytest.mark.parametrize("old", [RUN, None], ids=["over another result", "into a new folder"])
+@pytest.mark.parametrize("then", [RUN, OTHER], ids=["the old command", "the same command"])
+@pytest.mark.parametrize("step", range(6))
+def test_a_kill_at_any_step_of_the_end_leaves_one_whole_result_and_never_shows_two(
+    tmp_path, monkeypatch, step, then, old
+):
+    """What was there is hidden, the manifest is written, the shards are shown, the rest goes."""
+    out, steps = tmp_path / "out", itertools.count()
 
-    def killed(*arguments):
-        if moment == "after" or arguments[0].name == MANIFEST:
-            raise KeyboardInterrupt
-        return replace_file(*arguments)
+    def killed_at(real):
+        def at(*arguments):
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return real(*arguments)
 
-    write_shards(alone(), tmp_path, RUN, make)
-    with monkeypatch.context() as kill:
-        kill.setattr(*((ShardFolder, "_tidy") if moment == "after" else (folder_module, "replace_file")), killed)
-        with pytest.raises(KeyboardInterrupt):
-            write_shards(alone(), tmp_path, OTHER, make, overwrite=True)
-    with pytest.raises(InputError, match=r"parts-\w+ is none of the shards"):
-        verify_shards(tmp_path)
-    write_shards(alone(), tmp_path, OTHER, make, overwrite=True)
-    verify_shards(tmp_path)
+        return at
+
+    def finish(folder):
+        with monkeypatch.context() as kill:
+            kill.setattr(Path, "rename", killed_at(Path.rename))
+            kill.setattr(folder_module, "replace_file", killed_at(replace_file))
+            kill.setattr(folder_module, "remove_tree", killed_at(remove_tree))
+            return real_finish(folder)
+
+    real_finish = ShardFolder.finish
+    if old is not None:
+        write_shards(alone(), out, old, make)
+    with monkeypatch.context() as kill, contextlib.suppress(KeyboardInterrupt):
+        kill.setattr(ShardFolder, "finish", finish)
+        write_shards(alone(), out, OTHER, make, overwrite=True)
+    shown = [path.name for path in out.iterdir() if not path.name.startswith((".", "_"))]
+    assert len(shown) <= 1
+    if (out / MANIFEST).exists():
+        assert verify_shards(out).run in (OTHER.digest, old and old.digest)
+        assert nodes(out) == list(range(23))
+    again = Counting()
+    write_shards(alone(), out, then, again, overwrite=True)
+    assert then == RUN or not again.made
+    write_shards(alone(), tmp_path / "fresh", then, make)
+    assert contents(out) == contents(tmp_path / "fresh")
 
 
 def test_a_manifest_cannot_name_a_file_outside_its_folder(tmp_path):

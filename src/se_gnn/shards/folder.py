@@ -2,21 +2,23 @@
 
 The shards of a run lie in `.parts-DIGEST`, by the digest of all that their bytes depend on; beside each there is a
 record with its own digest, written first. A shard counts as done when it has the digest of its record: then it is kept,
-whoever asks for it again. When all are done the first rank renames the folder to `parts-DIGEST` and writes the
-manifest. A finished result of another run stays as it is until then.
+whoever asks for it again. When all are done the first rank hides the result of another run, if there is one, writes the
+manifest, and renames the folder to `parts-DIGEST`. Readers of Parquet folders pass over names that begin with a dot:
+wherever this ends, they see one result or none, and the manifest is that of a whole one.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from se_gnn.errors import InputError
 from se_gnn.files import json_bytes, parse_json, read_file, remove_tree, replace_file, sha256, visible_names
 from se_gnn.files.writing import sync_folder
-from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, parts_name, read_manifest, shard_name, strangers
+from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, hidden, parts_name, read_manifest, shard_name, strangers
 from se_gnn.shards.run import ShardRun
 
 RUN = ".run.json"  # what the shards in a folder are the result of
@@ -28,7 +30,7 @@ class ShardFolder:
     def __init__(self, path: Path, run: ShardRun) -> None:
         self.path, self.run = path, run
         self.parts = path / parts_name(run.digest)
-        self.work = path / f".{self.parts.name}"
+        self.work = hidden(self.parts)
         self.known: tuple[Shard, ...] = ()  # of a manifest of the same run
 
     def prepare(self, *, overwrite: bool) -> bool:
@@ -43,7 +45,7 @@ class ShardFolder:
         if self._holds_this_run(overwrite=overwrite):
             self._tidy()  # where it ended between its manifest and its last step
             return True
-        others = [path for path in self.path.glob(".parts-*") if path != self.work]
+        others = [path for path in self._others() if path.name.startswith(".") and not self._is_result(path)]
         if others and not overwrite:
             raise InputError(
                 f"{self.path} holds the unfinished result of another model, graph, version or setting; --overwrite "
@@ -68,7 +70,7 @@ class ShardFolder:
 
     @property
     def place(self) -> Path:
-        """Where the shards are now; a run that was ended right before its manifest has them in place already."""
+        """Where the shards are now."""
         return self.parts if self.parts.is_dir() else self.work
 
     def is_done(self, shard: int) -> bool:
@@ -87,7 +89,7 @@ class ShardFolder:
         replace_file(self.place / record.file, content)
 
     def finish(self) -> Manifest:
-        """Put the shards in place and write the manifest; then what was there before it goes."""
+        """Write the manifest and put the shards in place of what was there before."""
         shards = []
         for number in range(len(self.run)):
             record, path = self._record(number), self.place / shard_name(number)
@@ -96,21 +98,37 @@ class ShardFolder:
                     f"{path} is missing or was cut short while the other shards were written; run it again"
                 )
             shards.append(record)
-        if not self.parts.is_dir():
-            self.work.rename(self.parts)
-            sync_folder(self.path)
         manifest = Manifest(self.run.kind, self.run.digest, self.run.to_dict(), self.parts.name, tuple(shards))
+        for path in self._others():
+            if not path.name.startswith("."):
+                remove_tree(hidden(path))
+                path.rename(hidden(path))
+        sync_folder(self.path)
         replace_file(self.path / MANIFEST, manifest.to_bytes())
         self._tidy()
         return manifest
 
     def _tidy(self) -> None:
-        """Remove the records, which the manifest replaces, and the shards of other runs."""
+        """Show the shards, which the manifest names by now; its records and the shards of other runs go."""
+        if not self.parts.is_dir():
+            self.work.rename(self.parts)
+            sync_folder(self.path)
         for number in range(len(self.run)):
             self._record_path(number).unlink(missing_ok=True)
-        for path in [*self.path.glob("parts-*"), *self.path.glob(".parts-*")]:
-            if path != self.parts:
-                remove_tree(path)
+        for path in self._others():
+            remove_tree(path)
+
+    def _others(self) -> Iterator[Path]:
+        """Folders of shards that are none of this run."""
+        found = [*self.path.glob("parts-*"), *self.path.glob(".parts-*")]
+        return (path for path in found if path not in (self.parts, self.work))
+
+    def _is_result(self, parts: Path) -> bool:
+        """Whether these shards are what the manifest names: they stay until there is another."""
+        try:
+            return parts == read_manifest(self.path).place(self.path)
+        except InputError:
+            return False
 
     def _holds_this_run(self, *, overwrite: bool) -> bool:
         """Whether the folder holds the finished result of this run; one of another run is an error, or to be lost."""

@@ -50,6 +50,11 @@ class Manifest:
         """Rows of all shards together."""
         return sum(shard.nodes for shard in self.shards)
 
+    def place(self, folder: Path) -> Path:
+        """Where the files are; hidden, where the command that wrote them was ended before its last step."""
+        shown = folder / self.parts
+        return hidden(shown) if hidden(shown).is_dir() and not shown.is_dir() else shown
+
     def to_bytes(self) -> bytes:
         """As it is written."""
         return json_bytes({"format": FORMAT, "version": VERSION, **asdict(self)})
@@ -67,6 +72,11 @@ def shard_name(shard: int) -> str:
 def parts_name(run: str) -> str:
     """Folder with the shards of a run, by its digest."""
     return f"parts-{run[:12]}"
+
+
+def hidden(parts: Path) -> Path:
+    """The same folder under a name that readers of Parquet folders pass over."""
+    return parts.with_name(f".{parts.name}")
 
 
 def strangers(parts: Path, shards: int) -> list[Path]:

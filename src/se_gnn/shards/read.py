@@ -30,17 +30,16 @@ def verify_shards(folder: str | Path) -> Manifest:
     for shard in manifest.shards:
         _content(path, manifest, shard)
     beside = sorted(other for other in path.iterdir() if other.name != manifest.parts and is_read(other.name))
-    others = [*beside, *(strangers(path / manifest.parts, len(manifest.shards)) if manifest.shards else ())]
+    others = [*beside, *(strangers(manifest.place(path), len(manifest.shards)) if manifest.shards else ())]
     if others:
         raise InputError(
-            f"{others[0]} is none of the shards in {MANIFEST}, but readers of the folder take it for one: move it away;"
-            " where a command was interrupted, the same command again does"
+            f"{others[0]} is none of the shards in {MANIFEST}, but readers of the folder take it for one: move it away"
         )
     return manifest
 
 
 def _content(folder: Path, manifest: Manifest, shard: Shard) -> bytes:
-    path = folder / manifest.parts / shard.file
+    path = manifest.place(folder) / shard.file
     content = read_file(path)
     if len(content) != shard.bytes or sha256(content) != shard.sha256:
         raise InputError(f"{path} is truncated or was changed: it does not have the digest in {MANIFEST}")

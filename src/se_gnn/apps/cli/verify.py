@@ -36,3 +36,5 @@ def verify(
         f"{folder} is whole: {manifest.kind} of {count(manifest.num_nodes, 'node')} in "
         f"{count(len(manifest.shards), 'shard')}, {size:,} bytes."
     )
+    if not (folder / manifest.parts).is_dir():
+        say("The command that wrote it was ended before its last step: the same command again shows it to readers.")
