@@ -71,7 +71,7 @@ class Explainer:
             )
         prediction, matching = trained.voter.predict_with_matches(trained.embeddings, plan)
         positions = np.searchsorted(trained.graph.train, prediction.neighbors)
-        voting = np.where(np.isfinite(prediction.overall), positions, -1)  # a labeled node does not vote for itself
+        voting = np.where(prediction.voting, positions, -1)
         importance = _importance(matching, voting)
         return Explanations(
             prediction,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +40,11 @@ class Prediction:
     def classes(self) -> IntArray:
         """Predicted class of each node, the lowest where two are equally likely, [T]."""
         return np.asarray(self.probabilities.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def voting(self) -> BoolArray:
+        """Which of the neighbors have a vote, [T, K]: a labeled node has none of its own."""
+        return np.isfinite(self.overall)
 
     def accuracy(self, labels: IntArray) -> float:
         """Share of the nodes predicted as ``labels`` (of all nodes) says; NaN without nodes."""

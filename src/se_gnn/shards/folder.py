@@ -18,7 +18,17 @@ from pathlib import Path
 from se_gnn.errors import InputError
 from se_gnn.files import json_bytes, parse_json, read_file, remove_tree, replace_file, sha256, visible_names
 from se_gnn.files.writing import sync_folder
-from se_gnn.shards.manifest import MANIFEST, Manifest, Shard, hidden, parts_name, read_manifest, shard_name, strangers
+from se_gnn.shards.manifest import (
+    MANIFEST,
+    Manifest,
+    Shard,
+    hidden,
+    is_read,
+    parts_name,
+    read_manifest,
+    shard_name,
+    strangers,
+)
 from se_gnn.shards.run import ShardRun
 
 RUN = ".run.json"  # what the shards in a folder are the result of
@@ -45,7 +55,7 @@ class ShardFolder:
         if self._holds_this_run(overwrite=overwrite):
             self._tidy()  # where it ended between its manifest and its last step
             return True
-        others = [path for path in self._others() if path.name.startswith(".") and not self._is_result(path)]
+        others = [path for path in self._others() if not is_read(path.name) and not self._is_result(path)]
         if others and not overwrite:
             raise InputError(
                 f"{self.path} holds the unfinished result of another model, graph, version or setting; --overwrite "
@@ -100,7 +110,7 @@ class ShardFolder:
             shards.append(record)
         manifest = Manifest(self.run.kind, self.run.digest, self.run.to_dict(), self.parts.name, tuple(shards))
         for path in self._others():
-            if not path.name.startswith("."):
+            if is_read(path.name):
                 remove_tree(hidden(path))
                 path.rename(hidden(path))
         sync_folder(self.path)

@@ -118,7 +118,7 @@ def votes_column(pa: Any, prediction: Prediction, graph: AttributedGraph, figure
         graph: names of nodes and classes.
         figures: further fields of each vote, :math:`(T, K)`; what is not finite there is empty in the file.
     """
-    voting = np.isfinite(prediction.overall)  # a node that is compared with itself has no vote
+    voting = prediction.voting
     voters, positions = np.unique(prediction.neighbors[voting], return_inverse=True)
     names = pa.array([graph.node_names[node] for node in voters], pa.string()).take(pa.array(positions))
     labels = pa.array(graph.class_names, pa.string()).take(pa.array(graph.labels[prediction.neighbors[voting]]))
@@ -155,7 +155,7 @@ def _probability_columns(graph: AttributedGraph) -> list[str]:
 
 
 def _rows(prediction: Prediction, graph: AttributedGraph) -> Iterator[Row]:
-    votes = np.isfinite(prediction.overall)  # a node that is compared with itself has no vote
+    votes = prediction.voting
     probabilities, weights = _shortest(_at_most_one(prediction)), _shortest(prediction.weights)
     for i, node in enumerate(prediction.nodes):
         nearest = [

@@ -86,12 +86,11 @@ def predictions(snapshot: Snapshot, keys: Sequence[int | str]) -> models.Predict
     """Predictions of some nodes, in their order."""
     nodes = np.array([node_id(snapshot, key) for key in keys], dtype=np.int64)
     found = snapshot.trained.predict(nodes)
-    rows = []
+    voting, rows = found.voting, []
     for i, node in enumerate(nodes.tolist()):
-        voting = np.isfinite(found.overall[i])  # a labeled node has no vote of its own
         votes = [
             _vote(snapshot, int(other), float(weight))
-            for other, weight in zip(found.neighbors[i][voting], found.weights[i][voting])
+            for other, weight in zip(found.neighbors[i][voting[i]], found.weights[i][voting[i]])
         ]
         rows.append(
             models.PredictedNode(

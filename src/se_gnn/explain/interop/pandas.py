@@ -62,8 +62,7 @@ def bulk_to_pandas(explanations: Explanations) -> Any:
     """As :func:`to_pandas` for many nodes, from the arrays; the rows of a node follow one another."""
     pandas: Any = require("pandas", extra="interop", feature="tables")
     prediction, graph = explanations.prediction, explanations.graph
-    voting = np.isfinite(prediction.overall)  # a labeled node has no vote of its own
-    i, k = np.nonzero(voting)
+    i, k = np.nonzero(prediction.voting)
     names, labels = np.array(graph.node_names, dtype=object), np.array(graph.class_names, dtype=object)
     neighbors, structure = prediction.neighbors[i, k], prediction.structure[i, k].astype(np.float64)
     compared = np.isfinite(structure)
