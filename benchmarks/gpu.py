@@ -29,7 +29,7 @@ from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled, search_gpu
 from se_gnn.similarity.edge import edge_vectors
@@ -61,12 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         args.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> AttributedGraph:
+def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     """Uniform random edges; the labels are never read."""
     edges = np.random.default_rng(seed).integers(0, num_nodes, (num_edges, 2))
-    return AttributedGraph.build(
-        features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2
-    )
+    return Graph.build(features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2)
 
 
 def agreement() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from benchmarks.measure import Unavailable
 from se_gnn.datasets import load_dataset
 from se_gnn.datasets.split import split_by_class
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 
 NUM_CLASSES = 7  # of a generated graph
@@ -19,7 +19,7 @@ NUM_FEATURES = 32
 HUBS_NODES, HUBS_EDGES = 25_000, 175_000
 
 
-def load_graph(name: str, *, seed: int) -> AttributedGraph:
+def load_graph(name: str, *, seed: int) -> Graph:
     """The graph of a case; :class:`Unavailable` where its data is missing."""
     if name == "tiny":
         return generated_graph(160, seed=seed, labeled_a_class=5)
@@ -31,7 +31,7 @@ def load_graph(name: str, *, seed: int) -> AttributedGraph:
         raise Unavailable(str(error)) from error
 
 
-def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> AttributedGraph:
+def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> Graph:
     """A random graph of fixed mean degree in which 4 of 5 edges join nodes of one class.
 
     The labeled set does not grow with the graph: the same number of nodes per class, and local graphs of the same size.
@@ -46,7 +46,7 @@ def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> 
     centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
     features = centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
     split = split_by_class(labels, train=labeled_a_class, val=labeled_a_class, generator=generator)
-    return AttributedGraph.build(
+    return Graph.build(
         name="generated",
         features=features,
         edges=np.stack([first, second], axis=1),
@@ -57,7 +57,7 @@ def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> 
     )
 
 
-def graph_with_hubs(num_nodes: int, num_edges: int, *, seed: int) -> AttributedGraph:
+def graph_with_hubs(num_nodes: int, num_edges: int, *, seed: int) -> Graph:
     """Degrees by a power law with exponent 2.5, the largest in the thousands; every second edge joins equals."""
     generator = np.random.default_rng([seed, num_nodes, num_edges])
     labels = generator.integers(NUM_CLASSES, size=num_nodes)
@@ -76,12 +76,12 @@ def graph_with_hubs(num_nodes: int, num_edges: int, *, seed: int) -> AttributedG
     centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
     features = 0.5 * centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
     split = split_by_class(labels, train=20, val=500 // NUM_CLASSES, generator=generator)
-    return AttributedGraph.build(
+    return Graph.build(
         name="hubs", features=features, edges=edges, labels=labels, train=split.train, val=split.val, test=split.test
     )
 
 
-def smaller(graph: AttributedGraph, size: int, *, seed: int) -> AttributedGraph:
+def smaller(graph: Graph, size: int, *, seed: int) -> Graph:
     """The graph among the labeled nodes, some validation nodes and enough others to make ``size``; for quick runs."""
     if graph.num_nodes <= size:
         return graph
@@ -96,7 +96,7 @@ def smaller(graph: AttributedGraph, size: int, *, seed: int) -> AttributedGraph:
     def renumbered(part: IntArray) -> IntArray:
         return np.searchsorted(nodes, np.intersect1d(part, nodes))
 
-    return AttributedGraph.build(
+    return Graph.build(
         name=graph.name,
         features=graph.features[nodes],
         edges=np.searchsorted(nodes, graph.edges[inside]),
@@ -108,7 +108,7 @@ def smaller(graph: AttributedGraph, size: int, *, seed: int) -> AttributedGraph:
     )
 
 
-def with_dense_features(graph: AttributedGraph) -> AttributedGraph:
+def with_dense_features(graph: Graph) -> Graph:
     """The same graph with its features as a plain matrix."""
     if isinstance(graph.features, np.ndarray):
         return graph

@@ -21,9 +21,9 @@ import torch
 from benchmarks.machine import describe_commit, describe_machine
 from se_gnn.config import SimilarityConfig
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.similarity import ComparisonPlan, compare
-from se_gnn.similarity.carried import CarriedByEdges, compared_graphs, edge_features
+from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
 
 TURNS, WIDTH = 5, 32
 DATASETS = ("cora", "amazon-photo")
@@ -32,32 +32,32 @@ SETTINGS: dict[str, dict[str, object]] = {
     "plain": {},
     "weights": {"weighted_mean": True},
     "direction": {"match_direction": True},
-    "three types": {"match_kinds": "own"},
-    "direction and types": {"match_direction": True, "match_kinds": "own"},
+    "three types": {"match_types": "own"},
+    "direction and types": {"match_direction": True, "match_types": "own"},
     "attributes": {"match_attributes": True},
-    "all": {"match_direction": True, "match_kinds": "own", "match_attributes": True, "weighted_mean": True},
+    "all": {"match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True},
 }
 
 
-def with_values(graph: AttributedGraph, *, seed: int = 0) -> AttributedGraph:
+def with_values(graph: Graph, *, seed: int = 0) -> Graph:
     """The same graph with random values on its edges: three types, three attributes."""
     generator, count = np.random.default_rng(seed), graph.num_edges
     values = EdgeValues(
         direction=generator.choice(np.array([-1, 1], np.int8), count),
         weight=generator.uniform(0.5, 2, count).astype(np.float32),
         kind=generator.integers(0, 3, count).astype(np.int32),
-        kind_names=("a", "b", "c"),
+        type_names=("a", "b", "c"),
         attributes=generator.normal(size=(count, 3)).astype(np.float32),
     )
     return dataclasses.replace(graph, edge_values=values)
 
 
-def tasks(graph: AttributedGraph, config: SimilarityConfig) -> tuple[Callable[[], object], Callable[[], object]]:
+def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object], Callable[[], object]]:
     """To compare all nodes with the labeled ones; to compare the labeled ones with each other, with gradients."""
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     carried, weight = edge_features(graph.edge_values, config), torch.randn(3, WIDTH).requires_grad_()
     terms = None if carried is None else lambda ids: torch.from_numpy(carried)[ids] @ weight
-    known = CarriedByEdges.of(graph, config, terms)
+    known = EdgeData.of(graph, config, terms)
     labeled = compared_graphs(graph, graph.train, config)
     every = compared_graphs(graph, np.arange(graph.num_nodes), config)
     whole = ComparisonPlan.build(graph.edges, every, labeled, config, known)

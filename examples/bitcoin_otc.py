@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from se_gnn import AttributedGraph, SEGNNClassifier
+from se_gnn import Graph, SEGNNClassifier
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.explain.edge_text import edge_text
 from se_gnn.report import report_html
@@ -43,7 +43,7 @@ def read_tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return accounts, ratings
 
 
-def split(graph: AttributedGraph, *, seed: int = 0) -> AttributedGraph:
+def split(graph: Graph, *, seed: int = 0) -> Graph:
     """Ten accounts per class vote, twenty choose the best epoch, the others with a known label test."""
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(graph.labels == label)) for label in range(graph.num_classes)]
@@ -52,7 +52,7 @@ def split(graph: AttributedGraph, *, seed: int = 0) -> AttributedGraph:
     return graph.with_split(**{part: np.concatenate([nodes[some] for nodes in drawn]) for part, some in parts.items()})
 
 
-def trained_on(graph: AttributedGraph, epochs: int, *, progress: bool) -> SEGNNClassifier:
+def trained_on(graph: Graph, epochs: int, *, progress: bool) -> SEGNNClassifier:
     """One recipe, one member: a minute. Leave the settings out for the full default."""
     return SEGNNClassifier(
         portfolio=False, members=1, epochs=epochs, best_by="roc_auc", device="cpu", progress=progress
@@ -79,7 +79,7 @@ def tell(classifier: SEGNNClassifier, node: int) -> None:
         print(f"  {told[0]:<34} {told[1]:<34} similarity {matches.similarity[i]:.2f}")
 
 
-def in_words(graph: AttributedGraph, edge: int) -> str:
+def in_words(graph: Graph, edge: int) -> str:
     """A rating: who did what to whom."""
     if edge < 0:
         return "no rating of that kind"

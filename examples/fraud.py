@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
-from se_gnn import AttributedGraph, SEGNNClassifier
+from se_gnn import Graph, SEGNNClassifier
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.display import node_values
 
@@ -92,7 +92,7 @@ def make_tables(num_accounts: int = NUM_ACCOUNTS, *, seed: int = 0) -> tuple[pd.
     return accounts, payments.sample(frac=1, random_state=seed, ignore_index=True)
 
 
-def columns_alone(graph: AttributedGraph) -> float:
+def columns_alone(graph: Graph) -> float:
     """Average precision on the test accounts of logistic regression on the same features, without the payments.
 
     It learns from every labeled account that neither validates nor tests, many more than vote in se-gnn.
@@ -111,7 +111,7 @@ def recall_at(truth: np.ndarray, scores: np.ndarray, share: float) -> float:
     return float(truth[looked_at].sum() / truth.sum())
 
 
-def beside(graph: AttributedGraph, nodes: list[int]) -> str:
+def beside(graph: Graph, nodes: list[int]) -> str:
     """Accounts beside each other, column by column, as their table has them."""
     rows = [["", *(graph.node_names[node] for node in nodes)]]
     values = [node_values(graph, node) for node in nodes]
@@ -155,7 +155,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
         pd.concat([accounts, later], ignore_index=True), pd.concat([payments, more_payments], ignore_index=True),
         dataclasses.replace(TABLES, name="next month"), like=graph,
     )  # fmt: skip
-    next_month = classifier.on(grown.graph)
+    next_month = classifier.with_graph(grown.graph)
     new = np.flatnonzero([name.startswith("NEW") for name in grown.graph.node_names])
     scores = next_month.predict_proba(new)[:, fraud]
     print("\nThe most suspicious new account of the next month:")

@@ -28,7 +28,7 @@ from se_gnn.attack import MetattackConfig, metattack
 from se_gnn.baselines import baseline
 from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, add_random_edges, flip_pairs
+from se_gnn.graph import Graph, add_random_edges, flip_pairs
 
 PAGE = Path(__file__).parents[1] / "docs" / "attack.md"
 START, END = "<!-- attack: python -m reproduce.attack --render -->", "<!-- end of attack -->"
@@ -83,7 +83,7 @@ def render(store: Store, page: Path = PAGE) -> None:
     page.write_text(f"{before}{START}\n{table(header, rows)}\n\n{note}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
-def _disturbed(clean: AttributedGraph, name: str, work: Path) -> tuple[AttributedGraph, dict[str, float]]:
+def _disturbed(clean: Graph, name: str, work: Path) -> tuple[Graph, dict[str, float]]:
     """One of the graphs, and what making it took."""
     if name == "clean":
         return clean, {}
@@ -96,7 +96,7 @@ def _disturbed(clean: AttributedGraph, name: str, work: Path) -> tuple[Attribute
     return clean.with_edges(flip_pairs(clean.edges, clean.num_nodes, flips)), {"flips": len(flips), **spent}
 
 
-def _attack(graph: AttributedGraph, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:
+def _attack(graph: Graph, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:
     """The flips, and how long choosing them took, over all interruptions."""
     clock = folder / "clock.json"
     none = {"attack_seconds": 0.0, "attack_processor_seconds": 0.0}
@@ -113,7 +113,7 @@ def _attack(graph: AttributedGraph, config: MetattackConfig, folder: Path) -> tu
     return flips, spent
 
 
-def _measure(graph: AttributedGraph, about: dict[str, float], seed: int, making: Making) -> Result:
+def _measure(graph: Graph, about: dict[str, float], seed: int, making: Making) -> Result:
     start = time.perf_counter()
     predicted = baseline("gcn", **GCN).fit(graph, seed=seed).predict()
     right = float((predicted == graph.labels)[graph.test].mean())

@@ -13,7 +13,7 @@ from reproduce.markdown import paragraphs
 from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
 from reproduce.paper import words
 from reproduce.store import Store
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.plot.local_graphs import draw_local_graph
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.palette import class_style
@@ -67,11 +67,11 @@ def draw_case(case: dict[str, Any], path: Path) -> str:
     return chart.finish(figure, path, alt="a node of Citeseer and the nearest labeled nodes of each method")
 
 
-def _shown_graph(case: dict[str, Any]) -> AttributedGraph:
+def _shown_graph(case: dict[str, Any]) -> Graph:
     """As much of the graph as the pictures show: classes, and which nodes are labeled."""
     labels = np.full(max(case["nodes"]) + 1, -1)
     labels[case["nodes"]] = case["labels"]
-    return AttributedGraph.build(
+    return Graph.build(
         features=np.zeros((len(labels), 1)),
         edges=[],
         labels=labels,

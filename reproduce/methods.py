@@ -82,7 +82,7 @@ _NOTHING_CARRIED: dict[str, Any] = {
     "read_edges": False,
     "weighted_steps": False,
     "match_direction": False,
-    "match_kinds": "any",
+    "match_types": "any",
     "match_attributes": False,
     "weighted_mean": False,
 }

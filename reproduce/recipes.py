@@ -27,7 +27,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
     "steps, dropout 0.5": ("steps", {"attribute_dropout": 0.5}),
 }
 ABOUT = """\
-Accuracy on validation nodes in percent, at the best epoch of one run (no committee, no choice of K, lambda and tau):
+Accuracy on validation nodes in percent, at the best epoch of one run (no ensemble, no choice of K, lambda and tau):
 mean and standard deviation over the seeds. The first rows are the recipes, the others change one thing in a recipe."""
 
 

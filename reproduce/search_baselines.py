@@ -26,7 +26,7 @@ from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.explain.metrics import accuracy
 from se_gnn.files import replace_file
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 GRIDS = Path(__file__).with_name("baseline_grids.toml")
 
@@ -91,7 +91,7 @@ def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], 
     return [_val_accuracy(fitted, blind, vote) for vote in votes]
 
 
-def _val_accuracy(fitted: Baseline, graph: AttributedGraph, vote: Settings) -> float:
+def _val_accuracy(fitted: Baseline, graph: Graph, vote: Settings) -> float:
     fitted.settings = dataclasses.replace(fitted.settings, **vote)
     return accuracy(fitted.predict()[graph.val], graph.labels[graph.val])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 PARTS = np.array(["", "train", "val", "test"])
 
@@ -32,11 +32,11 @@ def random_tables(folder: Path, num_nodes: int, num_edges: int, *, seed: int = 0
     return ids, matrix, edges, classes, parts
 
 
-def in_memory(ids, matrix, edges, classes, parts) -> AttributedGraph:
+def in_memory(ids, matrix, edges, classes, parts) -> Graph:
     """The same graph as one that was built in memory."""
     names = sorted(set(classes))
     labels = np.where(parts > 0, [names.index(c) for c in classes], -1)
-    return AttributedGraph.build(
+    return Graph.build(
         features=matrix, edges=edges, labels=labels, class_names=names, node_names=[str(i) for i in ids],
         train=parts == 1, val=parts == 2, test=parts == 3, feature_names=[f"x{i}" for i in range(matrix.shape[1])],
     )  # fmt: skip

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph, EdgeValues, RawTable, local_graphs
+from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.model import SEGNN, TrainedModel
@@ -35,7 +35,7 @@ def random_graph(
     num_features: int = 5,
     isolated: tuple[int, ...] = (),
     **details: Any,
-) -> AttributedGraph:
+) -> Graph:
     """A graph whose first nodes are labeled, the next ones for validation, the rest for the test."""
     generator = np.random.default_rng(seed)
     joined = np.setdiff1d(np.arange(num_nodes), isolated)
@@ -49,17 +49,17 @@ def random_graph(
         "val": np.arange(num_labeled, num_labeled + num_val),
         "test": np.arange(num_labeled + num_val, num_nodes),
     }
-    return AttributedGraph.build(**{**values, **details})
+    return Graph.build(**{**values, **details})
 
 
-def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **details: Any) -> AttributedGraph:
+def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **details: Any) -> Graph:
     """A random graph whose edges carry everything; some have no direction, some are parallel."""
     generator = np.random.default_rng(seed)
     values = EdgeValues(
         direction=generator.integers(-1, 2, num_edges).astype(np.int8),
         weight=generator.uniform(0.2, 3, num_edges).astype(np.float32),
         kind=generator.integers(0, 2, num_edges).astype(np.int32),
-        kind_names=("pays", "knows"),
+        type_names=("pays", "knows"),
         attributes=generator.normal(size=(num_edges, 2)).astype(np.float32),
     )
     pairs = generator.integers(0, num_nodes, (num_edges, 2))
@@ -71,7 +71,7 @@ def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **deta
 HUB, LABELED, UNLABELED, ISOLATED = 0, 5, 45, 58  # of the hub graph
 
 
-def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> AttributedGraph:
+def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> Graph:
     """60 nodes: a hub of degree 40 with hostile names around it, some classes unknown, two nodes without edges."""
     generator = np.random.default_rng(0)
     nodes = 60
@@ -90,7 +90,7 @@ def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> AttributedGraph:
         "val": np.arange(30, 36),
         "test": np.arange(36, 40),
     }
-    return AttributedGraph.build(**{**usual, **values})
+    return Graph.build(**{**usual, **values})
 
 
 def small_config(**sections: dict[str, Any]) -> Config:
@@ -106,7 +106,7 @@ def small_config(**sections: dict[str, Any]) -> Config:
     return small.updated(sections)
 
 
-def untrained(graph: AttributedGraph, config: Config, seed: int = 0) -> TrainedModel:
+def untrained(graph: Graph, config: Config, seed: int = 0) -> TrainedModel:
     """A model with random parameters, biases included."""
     model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).eval()
     generator = torch.Generator().manual_seed(seed + 1)
@@ -118,7 +118,7 @@ def untrained(graph: AttributedGraph, config: Config, seed: int = 0) -> TrainedM
 
 
 @st.composite
-def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> AttributedGraph:
+def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Graph:
     """Graphs with 2 or 3 classes, often with isolated nodes, sometimes without any edge; at least two nodes vote."""
     num_nodes = draw(st.integers(min_nodes, max_nodes))
     node = st.integers(0, num_nodes - 1)
@@ -127,7 +127,7 @@ def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Attri
     labeled = np.array(draw(st.permutations(range(num_nodes))))[:num_labeled]
     labels = np.arange(num_nodes) % draw(st.integers(2, 3))
     labels[labeled[:2]] = [0, 1]
-    return AttributedGraph.build(
+    return Graph.build(
         features=np.random.default_rng(draw(seeds)).normal(size=(num_nodes, 4)),
         edges=np.array(pairs, dtype=np.int64).reshape(-1, 2),
         labels=labels,
@@ -163,7 +163,7 @@ def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Train
 
 
 @st.composite
-def match_plans(draw: st.DrawFn) -> tuple[AttributedGraph, MatchPlan]:
+def match_plans(draw: st.DrawFn) -> tuple[Graph, MatchPlan]:
     """What edge matching runs over: no, one or many queries; local graphs of 1 to 3 hops, some of them empty."""
     graph = draw(graphs())
     asked = draw(st.lists(st.integers(0, max(0, graph.num_edges - 1)), unique=True, max_size=graph.num_edges))
@@ -196,7 +196,7 @@ def edge_values(draw: st.DrawFn, num_edges: int) -> EdgeValues:
     }
     chosen = {name: array for name, array in parts.items() if name in kept}
     if "kind" in chosen:
-        chosen |= {"kind_names": ("owns", "pays"), "kind_verbs": draw(st.sampled_from([None, ("owns", "sends to")]))}
+        chosen |= {"type_names": ("owns", "pays"), "type_verbs": draw(st.sampled_from([None, ("owns", "sends to")]))}
     if "attributes" in chosen:
         chosen["attribute_names"] = ("amount", "fee")
         if draw(st.booleans()):
@@ -207,7 +207,7 @@ def edge_values(draw: st.DrawFn, num_edges: int) -> EdgeValues:
 
 
 @st.composite
-def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
+def graphs_with_names(draw: st.DrawFn) -> Graph:
     """Graphs with everything that can be in one: names, columns, splits, ground truth, dense and sparse features."""
     num_nodes, num_numbers = draw(st.integers(2, 8)), draw(st.integers(1, 4))
     dense = draw(arrays.arrays(np.float32, (num_nodes, num_numbers), elements=st.floats(-1e6, 1e6, width=32)))
@@ -238,9 +238,9 @@ def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
     if draw(st.booleans()):
         details["edge_values"] = draw(edge_values(len(edges)))
     if draw(st.booleans()):
-        details["node_kinds"] = draw(st.lists(st.integers(0, 1), min_size=num_nodes, max_size=num_nodes))
-        details["node_kind_names"] = ("person", "firm")
-    return AttributedGraph.build(
+        details["node_types"] = draw(st.lists(st.integers(0, 1), min_size=num_nodes, max_size=num_nodes))
+        details["node_type_names"] = ("person", "firm")
+    return Graph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,
         labels=labels,
@@ -254,9 +254,9 @@ def graphs_with_names(draw: st.DrawFn) -> AttributedGraph:
     )
 
 
-def assert_same_graph(one: AttributedGraph, other: AttributedGraph) -> None:
+def assert_same_graph(one: Graph, other: Graph) -> None:
     """Every field is the same, but for the report of what was merged on the way."""
-    for field in dataclasses.fields(AttributedGraph):
+    for field in dataclasses.fields(Graph):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if field.name == "features":
             assert sp.issparse(a) == sp.issparse(b)

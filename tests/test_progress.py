@@ -12,7 +12,7 @@ from se_gnn import progress
 from se_gnn.apps.cli.arguments import shows_progress
 from se_gnn.config import Config
 from se_gnn.device import resolve_device
-from se_gnn.progress import bar, compilation_said, phase, tell, tiles
+from se_gnn.progress import announce_compilation, bar, phase, tell, tiles
 from se_gnn.training.estimate import Estimate, estimate
 from se_gnn.training.trainer import TrainingRun
 from strategies import random_graph, small_config, untrained
@@ -64,7 +64,7 @@ def test_a_bar_changes_no_bit_of_a_prediction(at_once, capsys):
 def test_compilation_is_said_once_and_only_where_it_happens(capsys):
     def compiled():
         function = numba.njit(lambda x: x + 1)
-        with compilation_said(shown=True):
+        with announce_compilation(shown=True):
             function(1)
             function(2)
             function(1.5)
@@ -72,9 +72,9 @@ def test_compilation_is_said_once_and_only_where_it_happens(capsys):
 
     function = compiled()
     assert capsys.readouterr().err.count("Compiling kernels, once per machine") == 1
-    with compilation_said(shown=True):
+    with announce_compilation(shown=True):
         function(3)
-    with compilation_said(shown=False):
+    with announce_compilation(shown=False):
         numba.njit(lambda x: x + 2)(1)
     assert capsys.readouterr().err == ""
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmarks.baselines.pyg import pyg
 from se_gnn.baselines.network import directed_edges
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
@@ -103,7 +103,7 @@ def _scatter_mean(values: Tensor, groups: LocalEdges, *, dim: int) -> Tensor:
 class DenseVoter:
     """Compares nodes with the labeled nodes batch by batch."""
 
-    def __init__(self, graph: AttributedGraph, config: Config, device: torch.device | str = "cpu") -> None:
+    def __init__(self, graph: Graph, config: Config, device: torch.device | str = "cpu") -> None:
         if (config.similarity.measure, config.similarity.directions) != ("distance", "both"):
             raise ValueError("the dense formulation compares by distance in both directions: use the preset authors")
         self.graph, self.config = graph, config
@@ -140,9 +140,7 @@ class DenseVoter:
 class DenseTraining:
     """Training with the dense formulation; local graphs of labeled and validation nodes are found beforehand."""
 
-    def __init__(
-        self, graph: AttributedGraph, config: Config, *, seed: int, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, graph: Graph, config: Config, *, seed: int, device: torch.device | str = "cpu") -> None:
         self.graph, self.config, self.seed, self.epoch = graph, config, seed, 0
         self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)

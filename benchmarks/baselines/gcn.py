@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from benchmarks.baselines.pyg import pyg
 from se_gnn.baselines.network import directed_edges
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 
 class GCN(nn.Module):
@@ -34,7 +34,7 @@ class GCN(nn.Module):
 class GCNTraining:
     """Training of a GCN on a graph with dense features."""
 
-    def __init__(self, graph: AttributedGraph, *, seed: int, hidden: int = 64) -> None:
+    def __init__(self, graph: Graph, *, seed: int, hidden: int = 64) -> None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)  # PyG draws its weights from the global generator
             self.model = GCN(graph.num_features, hidden, graph.num_classes)

@@ -10,10 +10,10 @@ from benchmarks import ours
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Spread
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import PARTS
 from se_gnn.graph.extended import NewNodes
-from se_gnn.memory.extension import extend
+from se_gnn.labels.extension import extend
 
 NUM_NEW = 1000
 
@@ -36,7 +36,7 @@ def arriving(case: Case, run: RunSettings) -> Outcome:
     )
 
 
-def parted(graph: AttributedGraph, count: int, *, seed: int) -> tuple[AttributedGraph, NewNodes]:
+def parted(graph: Graph, count: int, *, seed: int) -> tuple[Graph, NewNodes]:
     """The graph without some nodes that are in no part of its split, and these nodes with all their edges."""
     free = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([getattr(graph, part) for part in PARTS]))
     late = np.sort(np.random.default_rng(seed).choice(free, min(count, len(free)), replace=False))
@@ -44,7 +44,7 @@ def parted(graph: AttributedGraph, count: int, *, seed: int) -> tuple[Attributed
     place = np.empty(graph.num_nodes, np.int64)
     place[np.concatenate([early, late])] = np.arange(graph.num_nodes)
     arrives = np.isin(graph.edges, late).any(axis=1)
-    known = AttributedGraph.build(
+    known = Graph.build(
         name=graph.name,
         features=graph.features[early],
         edges=place[graph.edges[~arrives]],

@@ -15,7 +15,7 @@ from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph, load_graph, smaller
 from benchmarks.measure import Outcome, RunSettings, round_ratios
 from benchmarks.memory import peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.training import train
 
 NUM_NODES = 20_000  # N of the doubled graph
@@ -101,7 +101,7 @@ def score_generated(num_nodes: int, preset: str, seed: int) -> dict[str, float]:
     return {"seconds": seconds, "bytes": float(peak - before), "peak bytes": float(peak), "bytes before": float(before)}
 
 
-def _score(graph: AttributedGraph, preset: str, seed: int) -> None:
+def _score(graph: Graph, preset: str, seed: int) -> None:
     config = ours.config_for(graph, preset=preset)
     ours.untrained_model(graph, config, seed=seed).predict()
 

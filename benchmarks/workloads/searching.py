@@ -13,7 +13,7 @@ from benchmarks import ours
 from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, Voter
 from se_gnn.similarity import search
@@ -40,7 +40,7 @@ def random_vectors(case: Case, run: RunSettings) -> Outcome:
     return _measured(case, run, voter, h, "time", by_search=False)
 
 
-def _with_labels(graph: AttributedGraph, run: RunSettings) -> AttributedGraph:
+def _with_labels(graph: Graph, run: RunSettings) -> Graph:
     """The graph with two of five nodes labeled."""
     count = graph.num_nodes * NUM_LABELED // NUM_NODES
     chosen: IntArray = np.sort(np.random.default_rng(run.seed).permutation(graph.num_nodes)[:count])

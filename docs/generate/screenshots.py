@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from docs.generate.blocks import ROOT
 
 if TYPE_CHECKING:
-    from se_gnn import AttributedGraph
+    from se_gnn import Graph
     from se_gnn.apps.service import Store
 
 IMAGES = ROOT / "docs" / "images"
@@ -87,7 +87,7 @@ def _digits() -> Store:
     return _trained(load_dataset("digits"))
 
 
-def _trained(graph: AttributedGraph) -> Store:
+def _trained(graph: Graph) -> Store:
     from se_gnn import SEGNNClassifier
     from se_gnn.apps.service import Store
 

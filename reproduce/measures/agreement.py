@@ -23,7 +23,7 @@ from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.explain.metrics import fidelity
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.training import train
@@ -44,7 +44,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     return measures
 
 
-def with_a_choice(graph: AttributedGraph, top: int) -> IntArray:
+def with_a_choice(graph: Graph, top: int) -> IntArray:
     """Test nodes whose 2-hop local graph has at least twice as many edges as are named: elsewhere all agree."""
     nodes: IntArray = graph.test[local_graphs(graph, graph.test, 2).sizes >= 2 * top]
     return nodes
@@ -71,7 +71,7 @@ class _Found:
         self.evidence, self.more = evidence, more
 
 
-def _ours(graph: AttributedGraph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
+def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
     trained = train(graph, Config.from_dict(settings["config"]), seed=seed, device=device)
     explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
@@ -111,7 +111,7 @@ def vote_changes(trained: TrainedModel, nodes: IntArray, top: int) -> dict[str, 
     }
 
 
-def _post_hoc(graph: AttributedGraph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
+def _post_hoc(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
     network = baseline("gcn", **settings["network"]).fit(graph, seed=seed, device=device)
     explainer = post_hoc_explainer(job.series.method, network, seed=seed, **settings["explainer"]).fit(nodes)

@@ -17,10 +17,10 @@ from reproduce.job import Job
 from se_gnn.baselines import baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
-from se_gnn.memory import Memory
-from se_gnn.memory.suspicion import suspicion
+from se_gnn.labels import Memory
+from se_gnn.labels.suspicion import suspicion
 from se_gnn.model import TrainedModel
 from se_gnn.model.by_class import confusion_matrix
 from se_gnn.training import train
@@ -63,14 +63,14 @@ def measure(job: Job, device: str) -> dict[str, Any]:
 
 
 def flipped(
-    graph: AttributedGraph,
+    graph: Graph,
     kind: str,
     rate: float,
     gcn: dict[str, Any],
     *,
     generator: np.random.Generator,
     device: str = "cpu",
-) -> AttributedGraph:
+) -> Graph:
     """The graph with a share of the labels of labeled and of validation nodes flipped.
 
     Args:
@@ -96,7 +96,7 @@ def flipped(
 
 
 def gcn_probabilities(
-    graph: AttributedGraph, gcn: dict[str, Any], *, seed: int, generator: np.random.Generator, device: str = "cpu"
+    graph: Graph, gcn: dict[str, Any], *, seed: int, generator: np.random.Generator, device: str = "cpu"
 ) -> tuple[FloatArray, FloatArray]:
     """Class probabilities of the labeled nodes, [L, C]: each by a GCN that was trained without it, and by one GCN."""
     fold = generator.permutation(len(graph.train)) % FOLDS
@@ -118,7 +118,7 @@ class Suspects:
     named: IntArray
 
 
-def cleanlab_suspects(graph: AttributedGraph, probabilities: FloatArray) -> Suspects:
+def cleanlab_suspects(graph: Graph, probabilities: FloatArray) -> Suspects:
     """What cleanlab finds, with its defaults."""
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
@@ -129,7 +129,7 @@ def cleanlab_suspects(graph: AttributedGraph, probabilities: FloatArray) -> Susp
     return Suspects(score, graph.train[np.asarray(found, dtype=np.int64)])
 
 
-def removable(graph: AttributedGraph, named: IntArray, num_nearest: int) -> IntArray:
+def removable(graph: Graph, named: IntArray, num_nearest: int) -> IntArray:
     """Of the named nodes, worst first, those that can go: each class keeps two labeled nodes, and K are left."""
     left = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     removed: list[int] = []
@@ -142,7 +142,7 @@ def removable(graph: AttributedGraph, named: IntArray, num_nearest: int) -> IntA
     return np.array(removed, dtype=np.int64)
 
 
-def _named(name: str, graph: AttributedGraph, wrong: IntArray, named: IntArray) -> dict[str, float]:
+def _named(name: str, graph: Graph, wrong: IntArray, named: IntArray) -> dict[str, float]:
     hit = np.isin(graph.train, named)
     return {
         f"{name}_named": float(hit.mean()),
@@ -151,5 +151,5 @@ def _named(name: str, graph: AttributedGraph, wrong: IntArray, named: IntArray) 
     }
 
 
-def _test_accuracy(trained: TrainedModel, clean: AttributedGraph) -> float:
+def _test_accuracy(trained: TrainedModel, clean: Graph) -> float:
     return trained.predict(clean.test).accuracy(clean.labels)

@@ -12,7 +12,7 @@ from reproduce.job import Job
 from se_gnn.baselines import GCN
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import train
@@ -42,7 +42,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def ratings(graph: AttributedGraph) -> FloatArray:
+def ratings(graph: Graph) -> FloatArray:
     """The ratings as the table has them, [E]."""
     values = graph.edge_values
     assert values is not None
@@ -53,19 +53,19 @@ def ratings(graph: AttributedGraph) -> FloatArray:
     return told
 
 
-def with_verbs(graph: AttributedGraph) -> AttributedGraph:
+def with_verbs(graph: Graph) -> Graph:
     """A rating above 0 is of the type "trusts", one below of the type "distrusts"."""
     assert graph.edge_values is not None
     kind = (ratings(graph) < 0).astype(np.int32)
-    return dataclasses.replace(graph, edge_values=dataclasses.replace(graph.edge_values, kind=kind, kind_names=VERBS))
+    return dataclasses.replace(graph, edge_values=dataclasses.replace(graph.edge_values, kind=kind, type_names=VERBS))
 
 
-def plain(graph: AttributedGraph) -> AttributedGraph:
+def plain(graph: Graph) -> Graph:
     """The same accounts with the same columns; an edge is there or not."""
     return dataclasses.replace(graph, edges=np.unique(graph.edges, axis=0), edge_values=None)
 
 
-def rating_counts(graph: AttributedGraph) -> FloatArray:
+def rating_counts(graph: Graph) -> FloatArray:
     """Ratings that each account gave and received: all, above 0, below 0, [N, 6]."""
     values = graph.edge_values
     assert values is not None

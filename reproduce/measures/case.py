@@ -12,7 +12,7 @@ from reproduce.measures.fitted import Fitted, FittedSEGNN, fit
 from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
@@ -48,7 +48,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def case_node(graph: AttributedGraph, num_edges: int, methods: list[Fitted]) -> int:
+def case_node(graph: Graph, num_edges: int, methods: list[Fitted]) -> int:
     """The first test node with that many edges in its 2-hop local graph whose class every method predicts."""
     fitting = graph.test[local_graphs(graph, graph.test, 2).sizes == num_edges]
     right = np.all([method.predict(fitting) == graph.labels[fitting] for method in methods], axis=0)
@@ -57,7 +57,7 @@ def case_node(graph: AttributedGraph, num_edges: int, methods: list[Fitted]) -> 
     return int(fitting[right][0])
 
 
-def _neighbor(fitted: Fitted, graph: AttributedGraph, explanation: Explanation) -> Neighbor:
+def _neighbor(fitted: Fitted, graph: Graph, explanation: Explanation) -> Neighbor:
     """The nearest labeled node of a baseline, in place of ours; its matched edges all count alike."""
     nearest = fitted.nearest(np.array([explanation.node]), 1)
     if nearest is None:

@@ -16,7 +16,7 @@ from se_gnn.explain.metrics import (
     precision_at_k,
     role_precision_at_k,
 )
-from se_gnn.graph import AttributedGraph, add_random_edges, local_graphs
+from se_gnn.graph import Graph, add_random_edges, local_graphs
 from se_gnn.graph.attributed import IntArray
 
 RANKS = range(1, 9)  # k of precision@k
@@ -43,7 +43,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     return measures
 
 
-def load_graph(series: Series, seed: int) -> AttributedGraph:
+def load_graph(series: Series, seed: int) -> Graph:
     """The data set, with the noise that the series asks for."""
     kind, _, rate = series.noise.rpartition("-")
     if kind == "metattack":
@@ -55,7 +55,7 @@ def load_graph(series: Series, seed: int) -> AttributedGraph:
     return graph
 
 
-def _measure_nodes(graph: AttributedGraph, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
+def _measure_nodes(graph: Graph, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
     """Whether the nearest labeled nodes have the role of the target."""
     return {
         "node_accuracy": node_matching_accuracy(graph.test, nearest, roles),
@@ -63,7 +63,7 @@ def _measure_nodes(graph: AttributedGraph, nearest: IntArray, roles: IntArray) -
     }
 
 
-def _measure_edges(graph: AttributedGraph, fitted: Fitted, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
+def _measure_edges(graph: Graph, fitted: Fitted, nearest: IntArray, roles: IntArray) -> dict[str, Any]:
     """Whether the edges of the target are matched with edges of their role around the nearest labeled node, [T]."""
     targets, others = local_graphs(graph, graph.test, HOPS), local_graphs(graph, nearest, HOPS)
     own, matched = [], []

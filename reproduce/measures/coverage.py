@@ -14,11 +14,11 @@ from reproduce.job import Job
 from se_gnn.baselines import baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.memory.calibration import with_calibration
-from se_gnn.memory.scores import Scores, aps_scores, diffused, lac_scores
-from se_gnn.memory.sets import prediction_sets, quantile
+from se_gnn.labels.calibration import with_calibration
+from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores
+from se_gnn.labels.sets import prediction_sets, quantile
 from se_gnn.training import train
 
 
@@ -44,7 +44,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     return {**figures, "accuracy": float(right.mean())}
 
 
-def scores_of(probabilities: Scores, graph: AttributedGraph, seed: int) -> dict[str, Scores]:
+def scores_of(probabilities: Scores, graph: Graph, seed: int) -> dict[str, Scores]:
     """The same scores from the probabilities of a network, of all nodes."""
     everyone = np.arange(graph.num_nodes)
     adaptive = aps_scores(probabilities, np.random.default_rng(seed).random(graph.num_nodes))
@@ -55,15 +55,13 @@ def scores_of(probabilities: Scores, graph: AttributedGraph, seed: int) -> dict[
     }
 
 
-def cut(scores: Scores, graph: AttributedGraph, coverage: float, method: str) -> dict[str, float]:
+def cut(scores: Scores, graph: Graph, coverage: float, method: str) -> dict[str, float]:
     """Coverage and mean size on the test nodes."""
     covered, size = _covered(scores, graph.labels, graph.calibration, graph.test, coverage)
     return {f"{method}_coverage": covered, f"{method}_size": size}
 
 
-def redrawn(
-    scores: Scores, graph: AttributedGraph, settings: dict[str, Any], method: str, seed: int
-) -> dict[str, float]:
+def redrawn(scores: Scores, graph: Graph, settings: dict[str, Any], method: str, seed: int) -> dict[str, float]:
     """Mean coverage and size over draws of the calibration nodes, from the scores of all that nothing looked at."""
     generator, labels = np.random.default_rng([seed, 11]), graph.labels[_unseen(graph)]
     found = []
@@ -82,6 +80,6 @@ def _covered(scores: Scores, labels: IntArray, held: IntArray, asked: IntArray, 
     return float(right.mean()), float(members.sum(axis=1).mean())
 
 
-def _unseen(graph: AttributedGraph) -> IntArray:
+def _unseen(graph: Graph) -> IntArray:
     """Calibration and test nodes."""
     return np.concatenate([graph.calibration, graph.test])

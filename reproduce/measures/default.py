@@ -17,7 +17,7 @@ from se_gnn.baselines import Baseline, baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.explain.metrics import accuracy
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.metrics import classification_metrics
@@ -52,7 +52,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def tuned_config(graph: AttributedGraph, job: Job, device: str) -> Config:
+def tuned_config(graph: Graph, job: Job, device: str) -> Config:
     """What `se-gnn tune` finds on the validation nodes in so many trials."""
     settings = job.series.settings
     with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +62,7 @@ def tuned_config(graph: AttributedGraph, job: Job, device: str) -> Config:
         return tuning.best_config()
 
 
-def quality(probabilities: FloatArray, graph: AttributedGraph) -> dict[str, float]:
+def quality(probabilities: FloatArray, graph: Graph) -> dict[str, float]:
     """Figures of the test nodes, from their class probabilities [T, C]."""
     figures = classification_metrics(probabilities, graph.labels[graph.test])
     return {name: figures[name] for name in ("accuracy", "macro_f1", "calibration_error")}
@@ -91,7 +91,7 @@ def structure_share(prediction: Prediction, node_weight: float) -> float:
 
 
 def best_on_validation(
-    graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str
+    graph: Graph, method: str, settings: dict[str, Any], *, seed: int, device: str
 ) -> tuple[Baseline, dict[str, Any]]:
     """A baseline with its settings, or the best of a grid of settings on the validation nodes, and which it was."""
     grid = settings.get("grid")

@@ -20,7 +20,7 @@ from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.explain.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
 from se_gnn.explain.metrics.roc_auc import BA_SHAPES_NODES, Explained
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.training import train
@@ -67,7 +67,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
 class _Ours:
     """Importance by Eq. (10), of one trained encoder; for wider local graphs the same encoder compares those."""
 
-    def __init__(self, graph: AttributedGraph, job: Job) -> None:
+    def __init__(self, graph: Graph, job: Job) -> None:
         self.graph, self.num_nearest = graph, job.series.settings["importance_from_nearest"]
         self.trained = train(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed)
         self.pyg = PyGExplainer(
@@ -97,7 +97,7 @@ class _Ours:
 class _PostHoc:
     """An explainer of a trained GCN; PGExplainer learns from the nodes it explains, as in its authors' code."""
 
-    def __init__(self, graph: AttributedGraph, job: Job) -> None:
+    def __init__(self, graph: Graph, job: Job) -> None:
         settings = job.series.settings
         self.network = baseline("gcn", **settings["network"]).fit(graph, seed=job.seed)
         assert isinstance(self.network, GCN)

@@ -10,7 +10,7 @@ import torch
 from se_gnn.baselines import DeepKNN, baseline
 from se_gnn.baselines.deep_knn import MLPK
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel, Voter
 from se_gnn.similarity import measure_named
@@ -31,7 +31,7 @@ class Fitted(Protocol):
         """Of each of M edges the most similar one of P others, [M]; None where the method matches no edges."""
 
 
-def fit(graph: AttributedGraph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
+def fit(graph: Graph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
     """Train a method."""
     if method == "se-gnn":
         return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed, device=device))
@@ -64,7 +64,7 @@ class FittedSEGNN:
 
 
 class _Baseline:
-    def __init__(self, graph: AttributedGraph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
+    def __init__(self, graph: Graph, method: str, settings: dict[str, Any], seed: int, device: str) -> None:
         self.fitted = baseline(method, **settings).fit(graph, seed=seed, device=device)
 
     def predict(self, nodes: IntArray) -> IntArray:

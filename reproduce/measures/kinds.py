@@ -11,7 +11,7 @@ from reproduce.job import Job
 from reproduce.measures.rgcn import rgcn_probabilities
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import train
@@ -37,15 +37,15 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def joined_by_paths(graph: AttributedGraph) -> AttributedGraph:
+def joined_by_paths(graph: Graph) -> Graph:
     """The labeled kind alone; two nodes are joined that share a neighbor, or a neighbor of a neighbor.
 
     A path leads through one type of edge and back, or through two types and back, such as author, paper, conference,
     paper, author. Each kind of path is a type of edge.
     """
-    assert graph.node_kinds is not None
-    kind = int(graph.node_kinds[graph.train[0]])
-    nodes = np.flatnonzero(graph.node_kinds == kind)
+    assert graph.node_types is not None
+    kind = int(graph.node_types[graph.train[0]])
+    nodes = np.flatnonzero(graph.node_types == kind)
     features: Any = graph.features[nodes]
     filled = np.flatnonzero(np.asarray(abs(features).sum(axis=0)).ravel())
     edges, kinds, names = [], [], []
@@ -56,8 +56,8 @@ def joined_by_paths(graph: AttributedGraph) -> AttributedGraph:
         names.append(name)
     place = np.full(graph.num_nodes, -1)
     place[nodes] = np.arange(len(nodes))
-    values = EdgeValues(kind=np.concatenate(kinds), kind_names=tuple(names))
-    return AttributedGraph.build(
+    values = EdgeValues(kind=np.concatenate(kinds), type_names=tuple(names))
+    return Graph.build(
         name=f"{graph.name} by paths",
         features=features[:, filled],
         edges=np.concatenate(edges),
@@ -70,19 +70,19 @@ def joined_by_paths(graph: AttributedGraph) -> AttributedGraph:
     )
 
 
-def _paths(graph: AttributedGraph, kind: int) -> dict[str, sp.csr_array]:
+def _paths(graph: Graph, kind: int) -> dict[str, sp.csr_array]:
     """From all nodes to where half a path ends: one step by a type of edge at that kind, or two."""
     values = graph.edge_values
     assert values is not None
     assert values.kind is not None
-    assert graph.node_kinds is not None
+    assert graph.node_types is not None
     steps = {}
-    for number, name in enumerate(values.kind_names):
+    for number, name in enumerate(values.type_names):
         u, v = graph.edges[values.kind == number].T
         ones = np.ones(2 * len(u), np.float32)
         ends = (np.concatenate([u, v]), np.concatenate([v, u]))
         steps[name] = sp.csr_array((ones, ends), shape=(graph.num_nodes, graph.num_nodes))
-    own = sp.diags_array((graph.node_kinds == kind).astype(np.float32), format="csr")
+    own = sp.diags_array((graph.node_types == kind).astype(np.float32), format="csr")
     found = {}
     for name, step in steps.items():
         if (own @ step).nnz:

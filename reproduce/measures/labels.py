@@ -9,7 +9,7 @@ import numpy as np
 from reproduce.job import Job
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.training import train
 
 
@@ -28,7 +28,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def with_labels(graph: AttributedGraph, per_class: int, seed: int) -> AttributedGraph:
+def with_labels(graph: Graph, per_class: int, seed: int) -> Graph:
     """The same graph with that many labeled nodes of each class, drawn from all that neither validate nor test.
 
     Those that are labeled already come first, so that a larger number adds to a smaller one.

@@ -13,9 +13,9 @@ from reproduce.job import Job
 from se_gnn.baselines import baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import PARTS
-from se_gnn.memory.unlike import unlike
+from se_gnn.labels.novelty import novelty
 from se_gnn.model import SEGNN, TrainedModel
 
 
@@ -27,22 +27,22 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     for label in range(graph.num_classes):
         rest = without_class(graph, label)
         novel = graph.labels[graph.test] == label
-        scored = unlike(_untrained(rest), graph.test, false_alarms=settings["false_alarms"], seed=job.seed)
+        scored = novelty(_untrained(rest), graph.test, false_alarms=settings["false_alarms"], seed=job.seed)
         network = baseline("gcn", **settings["gcn"]).fit(rest, seed=job.seed, device=device)
         scores = torch.as_tensor(network.embeddings)
         measures = {
             "unlike": roc_auc_score(novel, scored.score),
             "gcn_probability": roc_auc_score(novel, -network.predict_proba()[graph.test].max(axis=1)),
             "gcn_energy": roc_auc_score(novel, -torch.logsumexp(scores, dim=1).numpy()[graph.test]),
-            "alarms": scored.no_answer[~novel].mean(),
-            "caught": scored.no_answer[novel].mean(),
+            "alarms": scored.abstains[~novel].mean(),
+            "caught": scored.abstains[novel].mean(),
         }
         for name, value in measures.items():
             found.setdefault(name, []).append(float(value))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def without_class(graph: AttributedGraph, label: int) -> AttributedGraph:
+def without_class(graph: Graph, label: int) -> Graph:
     """The graph as it would be if nobody knew of a class: its nodes are there, without label and in no part."""
     kept = [c for c in range(graph.num_classes) if c != label]
     renumbered = np.full(graph.num_classes, UNKNOWN, np.int64)
@@ -54,6 +54,6 @@ def without_class(graph: AttributedGraph, label: int) -> AttributedGraph:
     return dataclasses.replace(graph, labels=labels, class_names=names, **parts)
 
 
-def _untrained(graph: AttributedGraph) -> TrainedModel:
+def _untrained(graph: Graph) -> TrainedModel:
     """A model whose parameters nobody looks at."""
     return TrainedModel(SEGNN(graph.num_features, Config.preset("best")), graph)

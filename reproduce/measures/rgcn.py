@@ -9,15 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.optional import require
 from se_gnn.training import resolve_device
 
 
-def rgcn_probabilities(
-    graph: AttributedGraph, settings: dict[str, Any], *, seed: int, device: str = "cpu"
-) -> FloatArray:
+def rgcn_probabilities(graph: Graph, settings: dict[str, Any], *, seed: int, device: str = "cpu") -> FloatArray:
     """Probabilities of all nodes, [N, C]; validation nodes choose epoch and learning rate by their loss."""
     best_loss, best = float("inf"), None
     for rate in settings["learning_rates"]:
@@ -29,7 +27,7 @@ def rgcn_probabilities(
 
 
 def _trained(
-    graph: AttributedGraph, settings: dict[str, Any], rate: float, seed: int, device: torch.device
+    graph: Graph, settings: dict[str, Any], rate: float, seed: int, device: torch.device
 ) -> tuple[float, FloatArray]:
     with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
         torch.manual_seed(seed)
@@ -59,7 +57,7 @@ class _Network(nn.Module):
     edges: Tensor
     types: Tensor
 
-    def __init__(self, graph: AttributedGraph, hidden_size: int, dropout: float) -> None:
+    def __init__(self, graph: Graph, hidden_size: int, dropout: float) -> None:
         super().__init__()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch Geometric uses names that PyTorch deprecated

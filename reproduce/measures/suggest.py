@@ -9,9 +9,9 @@ import numpy as np
 from reproduce.job import Job
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.memory.suggest import suggest
+from se_gnn.labels.suggest import suggest
 from se_gnn.model import TrainedModel
 from se_gnn.training import train
 
@@ -41,7 +41,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     return {"labels": settings["labels"], "accuracy": reached}
 
 
-def one_of_each_class(graph: AttributedGraph, pool: IntArray, generator: np.random.Generator) -> IntArray:
+def one_of_each_class(graph: Graph, pool: IntArray, generator: np.random.Generator) -> IntArray:
     """One node of each class, drawn from the pool."""
     drawn = [generator.choice(pool[graph.labels[pool] == label]) for label in range(graph.num_classes)]
     return np.sort(np.array(drawn, dtype=np.int64))
@@ -52,6 +52,6 @@ def suggested(trained: TrainedModel, free: IntArray, count: int, seed: int) -> I
     return np.array([one.node for one in suggest(trained, count, candidates=free, seed=seed)], dtype=np.int64)
 
 
-def _trained(graph: AttributedGraph, labeled: IntArray, config: Config, seed: int, device: str) -> TrainedModel:
+def _trained(graph: Graph, labeled: IntArray, config: Config, seed: int, device: str) -> TrainedModel:
     split = graph.with_split(train=labeled, val=graph.val, test=graph.test)
     return train(split, config, seed=seed, device=device)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 
@@ -36,7 +36,7 @@ def row_similarity(a: Double, b: Double, measure: str) -> Double:
     return cosines
 
 
-def local_edges(graph: AttributedGraph, node: int, hops: int) -> IntArray:
+def local_edges(graph: Graph, node: int, hops: int) -> IntArray:
     """Ids of the edges both of whose ends lie within some hops of a node, ascending."""
     near = np.zeros(graph.num_nodes, dtype=bool)
     near[node] = True

@@ -106,7 +106,7 @@ def _check_matches(
         findings.number("similarity of a match", one.matches.similarity, paired)
         inside = np.isin(one.matches.matched_ids, model.local_of(one.node))
         closest = inside & (paired >= best[:, k] - ROUNDING)
-        well = np.asarray(one.matches.well) == (best[:, k] >= average)
+        well = np.asarray(one.matches.above_average) == (best[:, k] >= average)
         near = np.abs(best[:, k] - average) <= ROUNDING
         for is_closest, is_well in zip(closest, well | near):
             findings.statement("the match is the most similar edge there", bool(is_closest))

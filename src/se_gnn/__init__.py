@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from se_gnn.datasets import load_dataset
     from se_gnn.estimator import SEGNNClassifier
     from se_gnn.explain import Explanation
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
 
 __version__ = "0.1.0"
 
@@ -19,10 +19,10 @@ __version__ = "0.1.0"
 # the ones they wait for from running. Read when PyTorch is first loaded; a setting of the user's own stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-__all__ = ["AttributedGraph", "Config", "Explanation", "SEGNNClassifier", "load_dataset"]
+__all__ = ["Config", "Explanation", "Graph", "SEGNNClassifier", "load_dataset"]
 
 _HOME = {
-    "AttributedGraph": "se_gnn.graph",
+    "Graph": "se_gnn.graph",
     "Config": "se_gnn.config",
     "Explanation": "se_gnn.explain",
     "SEGNNClassifier": "se_gnn.estimator",

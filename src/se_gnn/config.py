@@ -30,7 +30,7 @@ MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
 Scaling = Literal["raw", "unit", "pieces"]
-MatchKinds = Literal["any", "own", "learned"]
+MatchTypes = Literal["any", "own", "learned"]
 BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
 
 
@@ -81,7 +81,7 @@ class SimilarityConfig:
     measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match target edges only (paper), or average both directions (authors)
     match_direction: bool = False  # edges that lead to the center match only such edges, where edges lead somewhere
-    match_kinds: MatchKinds = "any"  # types of edges: match any, only their own, or by learned vectors
+    match_types: MatchTypes = "any"  # types of edges: match any, only their own, or by learned vectors
     match_attributes: bool = False  # what edges carry is part of their representation, where they carry attributes
     weighted_mean: bool = False  # an edge counts with its weight in the mean of Eq. (6), where edges have weights
 

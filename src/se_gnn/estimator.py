@@ -14,25 +14,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchKinds, MeasureName, Scaling
+from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchTypes, MeasureName, Scaling
 from se_gnn.datasets.pyg import from_pyg
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
-from se_gnn.graph import UNKNOWN, AttributedGraph, EdgeValues
+from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
-from se_gnn.memory import Audit, Certificates, Memory, audit, certify
-from se_gnn.memory.audit import ORDERS
-from se_gnn.memory.calibration import with_calibration
-from se_gnn.memory.extension import Extension, extend, new_nodes_from_arrays
-from se_gnn.memory.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
-from se_gnn.memory.suggest import COUNT, Suggestion, suggest
-from se_gnn.memory.unlike import FALSE_ALARMS, Unlike, unlike
+from se_gnn.labels import Audit, Certificates, Memory, audit, certify
+from se_gnn.labels.audit import ORDERS
+from se_gnn.labels.calibration import with_calibration
+from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
+from se_gnn.labels.novelty import FALSE_ALARMS, Novelty, novelty
+from se_gnn.labels.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
+from se_gnn.labels.suggest import COUNT, Suggestion, suggest
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 from se_gnn.training import train
 
 INTEGERS = "integers"  # kept with a model whose labels came as integers, which predictions then are as well
@@ -103,7 +103,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         measure: MeasureName | None = None,
         directions: Directions | None = None,
         match_direction: bool | None = None,
-        match_kinds: MatchKinds | None = None,
+        match_types: MatchTypes | None = None,
         match_attributes: bool | None = None,
         weighted_mean: bool | None = None,
         node_loss_weight: float | None = None,
@@ -138,7 +138,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 
-    def fit(self, X: Any, y: Any = None, *, graph: AttributedGraph | Any = None) -> SEGNNClassifier:
+    def fit(self, X: Any, y: Any = None, *, graph: Graph | Any = None) -> SEGNNClassifier:
         """Train on the labeled nodes of a graph; its test nodes are not looked at.
 
         Args:
@@ -149,7 +149,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 ``GridSearchCV(SEGNNClassifier(), {"num_nearest": [5, 10]}).fit(graph.train, y, graph=graph)``.
         """
         own = _as_graph(X if graph is None else graph)
-        integers = not isinstance(X if graph is None else graph, AttributedGraph)
+        integers = not isinstance(X if graph is None else graph, Graph)
         if graph is not None:
             own = _with_labeled(own, X, y)
         elif y is not None:
@@ -168,7 +168,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             trained.metrics["labels"] = INTEGERS
         return self._take(trained)
 
-    def _configure(self, graph: AttributedGraph) -> Config:
+    def _configure(self, graph: Graph) -> Config:
         """The preset, ``config`` over it, single settings over both."""
         preset, config = self.preset, self.config
         if isinstance(config, Config):
@@ -204,18 +204,18 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         loaded = cls(config=trained.config, seed=seed, device=device, progress=progress)
         return loaded._take(trained)
 
-    def on(self, graph: AttributedGraph) -> SEGNNClassifier:
+    def with_graph(self, graph: Graph) -> SEGNNClassifier:
         """The same classifier for the nodes of another graph, whose labeled nodes vote; nothing is trained.
 
         Its features must mean the same: a table that was imported with ``like=classifier.graph_``, say.
         """
         check_is_fitted(self)
-        return copy.copy(self)._take(self.trained_.on(graph))
+        return copy.copy(self)._take(self.trained_.with_graph(graph))
 
     def predict_proba(self, nodes: Any = None) -> FloatArray:
         """Class probabilities of some nodes (None: all), one column per class."""
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("scoring", shown=self._shown):
             return self.trained_.predict(self._nodes(nodes)).probabilities
 
     def predict(self, nodes: Any = None) -> npt.NDArray[Any]:
@@ -238,7 +238,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         each class; ``calibrate_on="validation"`` makes do without calibration nodes, approximately.
         """
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("scoring", shown=self._shown):
             return prediction_sets(
                 self.trained_,
                 self._nodes(nodes),
@@ -249,14 +249,14 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 seed=self.seed,
             )
 
-    def unlike(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Unlike:
+    def novelty(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Novelty:
         """How unlike everything known each node is (of some nodes; None: all), and which have no answer.
 
         The threshold is the one that a share of ``false_alarms`` of the validation nodes would pass.
         """
         check_is_fitted(self)
         with phase("scoring", shown=self._shown):
-            return unlike(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
+            return novelty(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
 
     def extend(
         self,
@@ -265,13 +265,13 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         *,
         names: Sequence[str] | None = None,
         edge_values: EdgeValues | None = None,
-        node_kinds: Any = None,
+        node_types: Any = None,
         **reading: Any,
     ) -> Extension:
         """Predict nodes that arrive after training, with edges to known nodes and to each other; nothing is trained.
 
         The same answer as if they had been in the graph from the start. ``extension.changed`` lists the known nodes
-        whose answer changes, ``classifier.on(extension.graph)`` explains new and known nodes.
+        whose answer changes, ``classifier.with_graph(extension.graph)`` explains new and known nodes.
 
         Args:
             nodes: rows with the columns of the imported table (a path, a DataFrame, an Arrow table); or, for any graph,
@@ -280,7 +280,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
                 the known ones. None: no edges.
             names: of nodes that are given as features.
             edge_values: what each of the edges carries, where nodes are given as features and edges as pairs.
-            node_kinds: kind of each new node, where the graph has several kinds.
+            node_types: kind of each new node, where the graph has several kinds.
             reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
                 ``ignore``, ``decimal``, ``missing``, ``separator``, as
                 :func:`~se_gnn.datasets.tables.new_nodes.read_new_nodes` takes them.
@@ -290,7 +290,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             if reading:
                 raise InputError(f"{next(iter(reading))} is for tables of new nodes, not for an array of features")
             new = new_nodes_from_arrays(
-                self.graph_, nodes, edges, names, edge_values=edge_values, node_kinds=node_kinds
+                self.graph_, nodes, edges, names, edge_values=edge_values, node_types=node_types
             )
         else:
             from se_gnn.datasets.tables.new_nodes import read_new_nodes  # needs pyarrow
@@ -300,7 +300,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
             if edge_values is not None:
                 raise InputError("edge_values are for edges as pairs; a table of edges has columns of its own")
             new = read_new_nodes(self.graph_, nodes, edges, **reading)
-        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("scoring", shown=self._shown):
             return extend(self.trained_, new)
 
     def suggest(self, count: int = COUNT, *, candidates: Any = None) -> list[Suggestion]:
@@ -309,7 +309,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         ``candidates`` are the nodes to choose from; None: those in no part of the split without a known label.
         """
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("scoring", shown=self._shown):
             return suggest(self.trained_, count, candidates=self._nodes(candidates), seed=self.seed)
 
     def explain(self, node: int | str, k: int | None = None) -> Explanation:
@@ -323,13 +323,13 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         ``num_orders`` random orders give the Shapley values of the weighted vote; more of them lower their error.
         """
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("audit", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("audit", shown=self._shown):
             return audit(self.trained_, num_orders=num_orders, seed=self.seed)
 
     def certify(self, nodes: Any = None) -> Certificates:
         """The fewest labeled nodes that change each prediction (of some nodes; None: all) if removed, or relabeled."""
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("certificates", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("certificates", shown=self._shown):
             return certify(self.trained_, self._nodes(nodes))
 
     @property
@@ -341,7 +341,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     def evaluate(self) -> dict[str, Any]:
         """Accuracy, balanced accuracy, macro-F1, loss, calibration and more, on validation and test nodes."""
         check_is_fitted(self)
-        with compilation_said(shown=self._shown), phase("scoring", shown=self._shown):
+        with announce_compilation(shown=self._shown), phase("scoring", shown=self._shown):
             return evaluate(self.trained_)
 
     def score(self, nodes: Any = None, y: Any = None, sample_weight: Any = None) -> float:
@@ -378,11 +378,11 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         return None if nodes is None else self.graph_.node_ids(nodes)
 
 
-def _as_graph(graph: Any) -> AttributedGraph:
-    return graph if isinstance(graph, AttributedGraph) else from_pyg(graph)
+def _as_graph(graph: Any) -> Graph:
+    return graph if isinstance(graph, Graph) else from_pyg(graph)
 
 
-def _relabeled(graph: AttributedGraph, y: Any) -> AttributedGraph:
+def _relabeled(graph: Graph, y: Any) -> Graph:
     """The graph with other labels; nodes of its split that have none leave it."""
     labels = class_indices(y, graph.class_names, count=graph.num_nodes)
     parts = {part: getattr(graph, part) for part in PARTS}
@@ -390,7 +390,7 @@ def _relabeled(graph: AttributedGraph, y: Any) -> AttributedGraph:
     return dataclasses.replace(graph, labels=labels, **kept)
 
 
-def _with_labeled(graph: AttributedGraph, nodes: Any, y: Any) -> AttributedGraph:
+def _with_labeled(graph: Graph, nodes: Any, y: Any) -> Graph:
     """The graph with ``nodes`` as its labeled ones, ``y`` their labels; the others of its split stay what they are."""
     ids = graph.node_ids(nodes)
     labels = graph.labels.copy()

@@ -76,7 +76,7 @@ def tiles(count: int, step: int, *, unit: str) -> Iterator[slice]:
 
 
 @contextmanager
-def compilation_said(*, shown: bool) -> Iterator[None]:
+def announce_compilation(*, shown: bool) -> Iterator[None]:
     """Within it, the first kernel that numba has to compile is announced, and those compiled are counted.
 
     Compiled kernels are kept beside the package or in the user's cache folder: it happens once per machine.

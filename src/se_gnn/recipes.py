@@ -83,7 +83,7 @@ BEST: Settings = {
         "measure": "cosine",
         "max_edges": 64,
         "match_direction": True,
-        "match_kinds": "own",
+        "match_types": "own",
         "match_attributes": True,
         "weighted_mean": True,
         **SMOOTH["similarity"],

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from se_gnn.apps.cli import app
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.store import save_graph
 
 Run = Callable[..., Result]
@@ -34,7 +34,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generator = np.random.default_rng(0)
     labels = np.arange(24) % 2
     edges = [(i, j) for i in range(23) for j in range(i + 1, 23) if labels[i] == labels[j] and (i + j) % 3 == 0]
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         name="toy",
         features=labels[:, None] + generator.normal(scale=0.3, size=(24, 3)),
         edges=[*edges, edges[0], edges[1][::-1], (5, 5)],

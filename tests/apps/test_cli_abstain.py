@@ -3,7 +3,7 @@ import json
 
 import pyarrow.parquet as pq
 
-from se_gnn.memory.unlike import unlike
+from se_gnn.labels.novelty import novelty
 from se_gnn.model.folder import load_model
 
 
@@ -14,7 +14,7 @@ def test_a_node_unlike_anything_known_has_no_answer_and_its_closest_case(run, mo
         assert result.exit_code == 0, result.output
         assert "unlike anything known" in result.stdout
     trained = load_model(model)
-    none = unlike(trained, false_alarms=0.4).no_answer
+    none = novelty(trained, false_alarms=0.4).abstains
     assert none.any()
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     with (tmp_path / "p.csv").open(newline="") as file:

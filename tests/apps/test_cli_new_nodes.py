@@ -43,7 +43,7 @@ def test_new_nodes_are_predicted_and_the_grown_graph_is_kept(run, folder, tmp_pa
     assert "Wrote the predictions of 2 nodes" in result.stdout
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [row["node"] for row in rows] == ["a", "=b"]
-    grown = load_model(folder / "model").on(load_graph(tmp_path / "grown"))
+    grown = load_model(folder / "model").with_graph(load_graph(tmp_path / "grown"))
     found = grown.predict(np.array([40, 41]))
     assert [row["class"] for row in rows] == [grown.graph.class_names[c] for c in found.classes]
     with (tmp_path / "changes.csv").open(newline="") as file:

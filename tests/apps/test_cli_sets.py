@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from apps.conftest import QUICK
-from se_gnn.memory.sets import prediction_sets
+from se_gnn.labels.sets import prediction_sets
 from se_gnn.model.folder import load_model
 
 

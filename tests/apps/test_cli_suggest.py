@@ -1,7 +1,7 @@
 import csv
 import json
 
-from se_gnn.memory.suggest import suggest
+from se_gnn.labels.suggest import suggest
 from se_gnn.model.folder import load_model
 
 

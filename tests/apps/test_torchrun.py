@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.store import save_graph
 from se_gnn.shards import verify_shards
 
@@ -26,7 +26,7 @@ TRAINING = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--s
 def graph_folder(tmp_path_factory):
     generator = np.random.default_rng(0)
     labels = np.arange(NODES) % 3
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         name="ring",
         features=labels[:, None] + generator.normal(scale=0.5, size=(NODES, 4)),
         edges=[(i, (i + step) % NODES) for i in range(NODES) for step in (1, 3)],

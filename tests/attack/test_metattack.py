@@ -10,7 +10,7 @@ import pytest
 from se_gnn.attack import MetattackConfig, metattack
 from se_gnn.attack.journal import NAME
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, flip_pairs
+from se_gnn.graph import Graph, flip_pairs
 
 QUICK = MetattackConfig(steps=20, hidden_size=4)
 
@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_flips_and_a_longer_attack_begins_like_a_sh
 def test_labels_of_unlabeled_nodes_are_never_read(groups):
     hidden = groups.labels.copy()
     hidden[15:] = -1
-    blind = AttributedGraph.build(
+    blind = Graph.build(
         features=groups.features, edges=groups.edges, labels=hidden, class_names=groups.class_names, train=groups.train
     )
     flips = metattack(groups, 0.1, QUICK, device="cpu")
@@ -114,9 +114,7 @@ class TestRefused:
             metattack(groups, rate, QUICK, device="cpu")
 
     def test_more_flips_than_pairs(self):
-        triangle = AttributedGraph.build(
-            features=np.eye(3), edges=[(0, 1), (0, 2), (1, 2)], labels=[0, 1, -1], train=[0, 1]
-        )
+        triangle = Graph.build(features=np.eye(3), edges=[(0, 1), (0, 2), (1, 2)], labels=[0, 1, -1], train=[0, 1])
         with pytest.raises(InputError, match="no pair of nodes is left to flip after"):
             metattack(triangle, 2.0, QUICK, device="cpu")
 

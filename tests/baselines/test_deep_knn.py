@@ -7,13 +7,13 @@ import pytest
 
 from se_gnn.baselines import baseline
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 
 @pytest.fixture
 def on_a_line() -> object:
     """Six nodes at places on a line; 0, 1, 2 are labeled; classes 0, 0, 1."""
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=np.eye(6),
         edges=[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]],
         labels=[0, 0, 1, 0, 1, 1],

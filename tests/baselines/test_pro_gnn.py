@@ -12,7 +12,7 @@ from se_gnn.baselines import baseline
 from se_gnn.baselines.pro_gnn import PUBLISHED, ProGNN, ProGNNSettings, _Run, feature_smoothness
 from se_gnn.baselines.proximal import shrink, shrink_spectrum
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 QUICK = ProGNNSettings(epochs=5)
 
@@ -84,14 +84,14 @@ def test_the_learned_graph_is_symmetric_and_between_0_and_1(two_groups):
 
 
 @pytest.fixture(scope="module")
-def attacked() -> AttributedGraph:
+def attacked() -> Graph:
     """Three groups with telling attributes, and more edges across the groups than within them."""
     generator = np.random.default_rng(1)
     labels = np.arange(90) % 3
     words = generator.random((90, 60)) < np.where(np.arange(60) % 3 == labels[:, None], 0.3, 0.05)
     u, v = np.tril_indices(90, -1)
     joined = generator.random(len(u)) < np.where(labels[u] == labels[v], 0.2, 0.15)
-    return AttributedGraph.build(
+    return Graph.build(
         features=words.astype(np.float32),
         edges=np.stack([u[joined], v[joined]], axis=1),
         labels=labels,

@@ -9,12 +9,12 @@ from benchmarks.baselines.dense import DenseTraining, DenseVoter, local_edges, o
 from benchmarks.graphs import generated_graph
 
 from benchmarks import ours
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.similarity import ComparisonPlan, compare
 
 
 @pytest.fixture(scope="module")
-def graph() -> AttributedGraph:
+def graph() -> Graph:
     """A small graph in which two labeled and some other nodes have no edges."""
     full = generated_graph(140, seed=3, labeled_a_class=4)
     lonely = np.concatenate([full.train[:2], full.val[:1], full.test[:2]])

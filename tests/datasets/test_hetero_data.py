@@ -22,9 +22,9 @@ with warnings.catch_warnings():
 @settings(max_examples=40)
 @given(graphs_with_names())
 def test_to_hetero_and_back(graph):
-    if graph.node_kinds is None:
+    if graph.node_types is None:
         kinds = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        graph = dataclasses.replace(graph, node_kinds=kinds, node_kind_names=("a", "b"))
+        graph = dataclasses.replace(graph, node_types=kinds, node_type_names=("a", "b"))
     assert_same_graph(from_hetero(to_hetero(graph)), dataclasses.replace(graph, dataset=None))
 
 
@@ -45,7 +45,7 @@ def library():
 def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     graph = from_hetero(library(), directed=True)
     values = graph.edge_values
-    assert graph.node_kind_names == ("paper", "author", "venue")
+    assert graph.node_type_names == ("paper", "author", "venue")
     paper, author = np.sqrt([(1.25 + 4 + 9) / 3, (7**2 + 8**2) / 2])  # how long their attributes are
     assert graph.features[:4].ravel().tolist() == pytest.approx(
         [
@@ -57,7 +57,7 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     )
     assert graph.labels.tolist() == [0, 1, -1, -1, -1, -1, -1]
     assert graph.train.tolist() == [0, 1]
-    assert values.kind_names == ("writes", "appears at")
+    assert values.type_names == ("writes", "appears at")
     assert graph.edges.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
     assert values.direction.tolist() == [-1, 1, -1, 1, -1, 1]  # an author writes a paper, which appears somewhere
     assert values.attributes.ravel().round(1).tolist() == pytest.approx([0.1, 0, 0.2, 0, 0.3, 0], abs=1e-6)
@@ -77,4 +77,4 @@ def test_a_hetero_data_without_labels_or_with_two_labeled_kinds_is_refused():
     with pytest.raises(InputError, match="one node type must have y, got paper, author"):
         from_hetero(data)
     with pytest.raises(InputError, match="one kind of nodes"):
-        to_hetero(dataclasses.replace(from_hetero(library()), node_kinds=None, node_kind_names=()))
+        to_hetero(dataclasses.replace(from_hetero(library()), node_types=None, node_type_names=()))

@@ -36,10 +36,10 @@ def test_one_percent_of_each_class_is_labeled(data_dir):
 @pytest.mark.parametrize(("name", "labeled"), [("acm", "paper"), ("dblp", "author")])
 def test_only_one_kind_is_labeled_and_edges_join_the_kinds_of_their_type(name, labeled, data_dir):
     graph = load_dataset(name, data_dir=data_dir)
-    kinds = np.array(graph.node_kind_names)[graph.node_kinds]
+    kinds = np.array(graph.node_type_names)[graph.node_types]
     assert set(kinds[graph.labels >= 0]) == {labeled}
     assert np.bincount(graph.labels[graph.train]).tolist() == [20] * graph.num_classes
-    for type_, type_name in enumerate(graph.edge_values.kind_names):
+    for type_, type_name in enumerate(graph.edge_values.type_names):
         ends = kinds[graph.edges[graph.edge_values.kind == type_]]
         assert {frozenset(pair) for pair in ends.tolist()} == {frozenset(type_name.split("-"))}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from se_gnn.datasets import load_dataset
 from se_gnn.datasets.syn_cora import MotifCopy, SynCoraConfig, replace_words, syn_cora
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 COPIES = ["test-0", "train-1", "train-2", "train-3", "val-4", "val-5", "val-6"]
 
@@ -167,7 +167,7 @@ def test_parameters_are_followed(cora):
     ],
 )
 def test_parameters_that_cannot_be_followed_are_refused(changes, text):
-    path = AttributedGraph.build(features=np.eye(6), edges=[[0, 1], [1, 2], [2, 3], [3, 4]], labels=np.zeros(6, int))
+    path = Graph.build(features=np.eye(6), edges=[[0, 1], [1, 2], [2, 3], [3, 4]], labels=np.zeros(6, int))
     with pytest.raises(InputError, match=re.escape(text)):
         syn_cora(path, SynCoraConfig(**changes), generator=np.random.default_rng(0))
 

@@ -11,7 +11,7 @@ import torch
 from se_gnn.config import Config, EncoderConfig
 from se_gnn.encoder import EncoderInputs, encoder_features, own_edge_columns, propagation
 from se_gnn.encoder.dense import dense_propagation
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.model import SEGNN
 
 READING = EncoderConfig(read_edges=True, weighted_steps=True)
@@ -24,12 +24,12 @@ def graph():
         direction=np.array([1, 1, 1, 0], np.int8),
         weight=np.array([1, 3, 2, 2], np.float32),
         kind=np.array([0, 1, 0, 1], np.int32),
-        kind_names=("pays", "knows"),
+        type_names=("pays", "knows"),
         attributes=np.array([[1.0], [3.0], [5.0], [7.0]], np.float32),
         attribute_names=("amount",),
     )
     edges = [[0, 1], [0, 1], [2, 0], [1, 2]]
-    return AttributedGraph.build(features=np.eye(4), edges=edges, labels=[0, 1, -1, -1], edge_values=values)
+    return Graph.build(features=np.eye(4), edges=edges, labels=[0, 1, -1, -1], edge_values=values)
 
 
 def columns_of(graph):

@@ -16,7 +16,7 @@ from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.errors import InputError
 from se_gnn.explain import shared_attributes
 from se_gnn.explain.attributes import attributes_of
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.training import train
@@ -31,7 +31,7 @@ def fitted(features: np.ndarray) -> Pieces:
     return pieces
 
 
-def dense_graph(seed: int = 3) -> AttributedGraph:
+def dense_graph(seed: int = 3) -> Graph:
     features = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
     return random_graph(
         seed, num_nodes=60, num_edges=120, isolated=(57, 58), num_labeled=20, num_classes=2, features=features
@@ -112,7 +112,7 @@ def test_pieces_stay_those_of_the_graph_that_was_trained_on(trained):
     features[-1] = 1000
     other = dataclasses.replace(graph, features=features)
     alone = np.setdiff1d(np.arange(graph.num_nodes), [*graph.edges.ravel(), graph.num_nodes - 1])
-    torch.testing.assert_close(trained.on(other).embeddings[alone], trained.embeddings[alone])
+    torch.testing.assert_close(trained.with_graph(other).embeddings[alone], trained.embeddings[alone])
     assert len(alone)
 
 

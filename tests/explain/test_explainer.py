@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import compare
 from strategies import models, random_graph, small_config, untrained
@@ -183,7 +183,7 @@ def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_
     with_edges = [neighbor.node for neighbor in matched]  # the voters; one without edges has no matches
     assert len(with_edges) > 1
     for neighbor in matched:
-        for edge, well, value in zip(local.row(node), neighbor.matches.well, neighbor.matches.similarity):
+        for edge, well, value in zip(local.row(node), neighbor.matches.above_average, neighbor.matches.similarity):
             average = np.mean([exact[edge, local.row(one)].max() for one in with_edges])
             if abs(average - value) > 1e-5:
                 assert well == (value >= average)
@@ -218,7 +218,7 @@ def test_a_node_or_k_that_does_not_exist_is_an_error(node, k, text):
 
 def test_removing_a_labeled_node_lets_the_next_one_step_in():
     # similarities fall with the distance on a line; no edges, so nodes alone are compared
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=[[0.0], [1.0], [2.0], [3.0], [4.0]], edges=[], labels=[0, 0, 0, 1, 1], train=[1, 2, 3, 4]
     )
     trained = untrained(graph, small_config(similarity={"num_nearest": 2, "measure": "distance"}))
@@ -267,7 +267,7 @@ def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
             if neighbor.matches is None:
                 assert not len(found)
                 continue
-            for name in ("edge_ids", "matched_ids", "similarity", "well"):
+            for name in ("edge_ids", "matched_ids", "similarity", "above_average"):
                 np.testing.assert_array_equal(getattr(found, name), getattr(neighbor.matches, name))
 
 

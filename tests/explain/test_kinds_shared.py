@@ -7,7 +7,7 @@ import numpy as np
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.explain.edge_text import agreeing_facts
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.columns import NumberColumn
 
 
@@ -18,19 +18,19 @@ def library():
     joined = join_kinds({"paper": papers, "author": authors})
     values = EdgeValues(
         kind=np.array([0, 0, 1, 1], np.int32),
-        kind_names=("writes", "reads"),
+        type_names=("writes", "reads"),
         attributes=np.array([[1.0], [1.0], [0.0], [0.0]], np.float32),
         attribute_names=("writes: share",),
     )
-    return AttributedGraph.build(
+    return Graph.build(
         features=joined.features,
         feature_names=joined.feature_names,
         columns=joined.columns,
         edges=[[0, 2], [1, 3], [0, 3], [1, 2]],
         edge_values=values,
         labels=[0, 1, -1, -1],
-        node_kinds=joined.kinds,
-        node_kind_names=joined.kind_names,
+        node_types=joined.kinds,
+        node_type_names=joined.type_names,
     )
 
 

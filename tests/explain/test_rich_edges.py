@@ -21,12 +21,12 @@ from se_gnn.explain import (
     largest_errors,
     schema,
     shared_attributes,
-    shared_carried_attributes,
     shared_edge_attributes,
+    shared_edge_data,
 )
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.explain.edge_text import agreeing_facts, edge_rule, edge_text
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
@@ -44,15 +44,15 @@ def graph():
     values = EdgeValues(
         direction=np.array([1, 1, 1, 1, 1, 1, 1, 0], np.int8),
         kind=np.array([0, 0, 0, 1, 0, 1, 0, 0], np.int32),
-        kind_names=("payment", "refund"),
-        kind_verbs=("pays", "refunds"),
+        type_names=("payment", "refund"),
+        type_verbs=("pays", "refunds"),
         weight=np.array([1, 2, 1, 1, 1, 3, 1, 1], np.float32),
         attributes=np.array([[118], [50], [20], [10], [120], [11], [70], [90]], np.float32),
         attribute_names=("amount",),
     )
     features = np.random.default_rng(0).normal(size=(8, 3))
     features[2, 0] = features[0, 0]  # a and c are equally old
-    return AttributedGraph.build(
+    return Graph.build(
         features=features,
         feature_names=["age", "balance", "visits"],
         edges=edges,
@@ -111,9 +111,7 @@ def test_the_json_holds_what_edges_carry_and_fits_its_schema(explained):
 
 
 def test_the_json_of_a_plain_graph_is_as_it_was(graph):
-    plain = AttributedGraph.build(
-        features=graph.features, edges=graph.edges, labels=graph.labels, class_names=graph.class_names
-    )
+    plain = Graph.build(features=graph.features, edges=graph.edges, labels=graph.labels, class_names=graph.class_names)
     told = Explainer(TrainedModel(SEGNN.for_graph(plain, SETTINGS), plain)).explain(0).to_dict()
     assert "edge_values" not in told
     assert "edge_settings" not in told
@@ -143,7 +141,7 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
     trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), graph)
     amounts = graph.edge_values.attributes[:, 0]
     edge, matched = int(np.flatnonzero(amounts == 118)[0]), int(np.flatnonzero(amounts == 120)[0])
-    (found,) = shared_carried_attributes(trained, edge, matched)
+    (found,) = shared_edge_data(trained, edge, matched)
     assert (found.name, found.target_value, found.neighbor_value) == ("amount", "118", "120")
 
     @torch.no_grad()
@@ -165,7 +163,7 @@ def test_edges_without_attributes_have_none_to_share(graph):
     bare = dataclasses.replace(graph.edge_values, attributes=None, attribute_names=None)
     trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), dataclasses.replace(graph, edge_values=bare))
     with pytest.raises(InputError, match="edges must carry attributes"):
-        shared_carried_attributes(trained, 0, 1)
+        shared_edge_data(trained, 0, 1)
 
 
 def test_the_report_says_how_edges_were_compared(graph, explained):
@@ -189,7 +187,7 @@ def test_a_notebook_names_edges_with_the_verb_of_their_type(explained):
 
 def test_a_hostile_type_is_only_text_on_every_page(graph):
     hostile = "<script>alert(1)</script>"
-    values = dataclasses.replace(graph.edge_values, kind_names=(hostile, "refund"), kind_verbs=None)
+    values = dataclasses.replace(graph.edge_values, type_names=(hostile, "refund"), type_verbs=None)
     rich = dataclasses.replace(graph, edge_values=values)
     trained = TrainedModel(SEGNN.for_graph(rich, SETTINGS), rich)
     found = Explainer(trained).explain(0)
@@ -252,12 +250,12 @@ def test_what_a_node_reads_of_its_edges_is_shown_in_the_units_of_the_table():
     assert [shown(name, "d") for name in ("edges", "paid, edges", "amount, mean", "when, mean")] == ["0", "0", "-", "-"]
 
 
-@pytest.mark.parametrize("settings", [{"match_direction": True}, {"match_kinds": "own"}])
+@pytest.mark.parametrize("settings", [{"match_direction": True}, {"match_types": "own"}])
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph, settings, measure):
     kept = np.array([0, 1, 2, 3, 5, 6])  # node 5 is labeled, and has no edges now
     values = graph.edge_values
-    alone = AttributedGraph.build(
+    alone = Graph.build(
         features=graph.features, edges=graph.edges[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], val=[], test=[0],
         class_names=graph.class_names, edge_values=dataclasses.replace(
             values, raw=None,
@@ -272,7 +270,10 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
     mean = np.mean([one.matches.similarity for one in compared], axis=0)
     np.testing.assert_allclose(explanation.importance, mean, rtol=1e-5)
     for one in compared:
-        assert one.matches.well.tolist() == ((one.matches.similarity >= mean - 1e-7) & one.matches.matched).tolist()
+        assert (
+            one.matches.above_average.tolist()
+            == ((one.matches.similarity >= mean - 1e-7) & one.matches.matched).tolist()
+        )
     np.testing.assert_array_equal(explainer.explain_all(np.array([0])).importance, explanation.importance)
     assert largest_errors(explanation)["importance"] < 1e-5
 

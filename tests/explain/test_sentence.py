@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.explain import Explainer, Explanation
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from strategies import hub_graph, models, random_graph, small_config, untrained
 
 
@@ -37,7 +37,7 @@ def test_the_sentence_is_the_prediction_the_vote_the_closest_and_what_would_chan
                 closest,
                 label=explanation.predicted,
                 without=tuple(without),
-                matches=dataclasses.replace(closest.matches, well=well),
+                matches=dataclasses.replace(closest.matches, above_average=well),
             ),
             *(dataclasses.replace(one, label=explanation.predicted) for one in explanation.neighbors[1:2]),
             dataclasses.replace(explanation.neighbors[2], label=1 - explanation.predicted),
@@ -102,7 +102,7 @@ def test_the_sentence_of_a_labeled_node_says_that_its_own_label_was_left_out():
 
 def test_the_sentence_names_the_neighbor_whose_removal_changes_the_class():
     # one edgeless line: 0 is asked; its nearest decides against the two behind
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=[[0.0], [0.1], [3.0], [3.1]], edges=[], labels=[0, 0, 1, 1], train=[1, 2, 3], class_names=("a", "b")
     )
     explanation = explain(0, graph, num_nearest=3, measure="distance", temperature=0.05)
@@ -112,7 +112,7 @@ def test_the_sentence_names_the_neighbor_whose_removal_changes_the_class():
 
 
 def test_the_sentence_says_how_many_removals_it_takes_where_no_single_one_suffices():
-    graph = AttributedGraph.build(features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3])
+    graph = Graph.build(features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3])
     explanation = explain(0, graph, num_nearest=2, measure="distance", temperature=0.05)
     assert len(explanation.smallest_removal) == 2
     assert explanation.sentence().endswith(
@@ -121,7 +121,7 @@ def test_the_sentence_says_how_many_removals_it_takes_where_no_single_one_suffic
 
 
 def test_the_sentence_says_where_nobody_of_another_class_can_vote():
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=[[0.0], [1.0], [2.0], [3.0]], edges=[], labels=[1, 0, 0, -1], train=[0, 1, 2], class_names=("a", "b")
     )
     explanation = explain(0, graph, num_nearest=2, measure="distance")
@@ -130,7 +130,7 @@ def test_the_sentence_says_where_nobody_of_another_class_can_vote():
 
 
 def test_a_node_whose_only_voter_goes_has_nobody_left_and_the_sentence_does_not_make_up_a_class():
-    graph = AttributedGraph.build(features=[[0.0], [1.0], [2.0]], edges=[], labels=[0, 1, 0], train=[0, 1])
+    graph = Graph.build(features=[[0.0], [1.0], [2.0]], edges=[], labels=[0, 1, 0], train=[0, 1])
     explanation = explain(0, graph, num_nearest=2, measure="distance")
     assert [neighbor.node for neighbor in explanation.neighbors] == [1]
     assert explanation.neighbors[0].without == (0.0, 0.0)

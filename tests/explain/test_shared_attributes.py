@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity import measure_named
 from strategies import models, random_graph, small_config, untrained
 
 
-def with_features(graph: AttributedGraph, features) -> AttributedGraph:
+def with_features(graph: Graph, features) -> Graph:
     return dataclasses.replace(graph, features=features)
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from se_gnn.apps.cli.app import app
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 from se_gnn.shards import verify_shards
@@ -55,11 +55,11 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def toy() -> AttributedGraph:
+def toy() -> Graph:
     """Two groups of 12 nodes, one of them alone."""
     labels = np.arange(24) % 2
     edges = [(i, j) for i in range(23) for j in range(i + 1, 23) if labels[i] == labels[j] and (i + j) % 3 == 0]
-    return AttributedGraph.build(
+    return Graph.build(
         name="toy",
         features=labels[:, None] + np.random.default_rng(0).normal(scale=0.3, size=(24, 3)),
         edges=edges,

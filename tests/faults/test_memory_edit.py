@@ -8,7 +8,7 @@ import pytest
 
 from faults.commands import copy_of, run
 from faults.injector import KilledError, watching
-from se_gnn.memory import Memory
+from se_gnn.labels import Memory
 from se_gnn.model.folder import load_model
 
 pytestmark = pytest.mark.filterwarnings("default")  # what was found is said as a warning

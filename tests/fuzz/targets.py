@@ -24,7 +24,7 @@ from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.files.tensors import read_header, sealed_tensors
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.store import graph_files, load_graph
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.model.folder import load_model, save_model
@@ -50,13 +50,13 @@ class Target:
         return self.spoil(dict(self.files), draw)
 
 
-def small_graph(*, sparse: bool, tables: bool = False) -> AttributedGraph:
+def small_graph(*, sparse: bool, tables: bool = False) -> Graph:
     """Twelve nodes, of two classes."""
     import scipy.sparse as sp
 
     draw = np.random.default_rng(0)
     features = draw.normal(size=(12, 5)).astype(np.float32)
-    return AttributedGraph.build(
+    return Graph.build(
         features=sp.csr_array(np.where(features > 0, features, 0)) if sparse else features,
         edges=draw.integers(0, 12, (20, 2)),
         labels=np.arange(12) % 2,

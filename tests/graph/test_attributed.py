@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from strategies import random_graph
 
 
@@ -26,7 +26,7 @@ def build(**changes):
         "node_names": ["ann", "bob", "cat", "dan"],
         "train": [0, 2],
     }
-    return AttributedGraph.build(**{**arguments, **changes})
+    return Graph.build(**{**arguments, **changes})
 
 
 def refused(text):
@@ -43,7 +43,7 @@ def test_duplicates_and_self_loops_are_merged_and_counted():
 
 @given(pairs=hnp.arrays(np.int64, st.tuples(st.integers(0, 30), st.just(2)), elements=st.integers(0, 6)))
 def test_edges_are_the_set_of_undirected_pairs_given_and_the_report_adds_up(pairs):
-    graph = AttributedGraph.build(features=np.eye(7), edges=pairs, labels=np.zeros(7, int))
+    graph = Graph.build(features=np.eye(7), edges=pairs, labels=np.zeros(7, int))
     assert list(map(tuple, graph.edges.tolist())) == sorted(
         {(u, v) for u, v in np.sort(pairs, axis=1).tolist() if u != v}
     )
@@ -59,8 +59,8 @@ def test_order_and_direction_of_edges_do_not_matter(pairs, data):
     order = data.draw(st.permutations(range(len(pairs))))
     flip = data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
     other = np.array([pairs[i][::-1] if flip[i] else pairs[i] for i in order], dtype=np.int64).reshape(-1, 2)
-    one = AttributedGraph.build(features=np.eye(7), edges=pairs, labels=np.zeros(7, int))
-    two = AttributedGraph.build(features=np.eye(7), edges=other, labels=np.zeros(7, int))
+    one = Graph.build(features=np.eye(7), edges=pairs, labels=np.zeros(7, int))
+    two = Graph.build(features=np.eye(7), edges=other, labels=np.zeros(7, int))
     np.testing.assert_array_equal(one.edges, two.edges)
 
 
@@ -266,7 +266,7 @@ def test_the_constructor_refuses_edges_that_build_would_have_to_merge():
         for name in ("features", "labels", "class_names", "node_names", "train", "val", "test")
     }
     with refused("edges"):
-        AttributedGraph(edges=np.array([[1, 0]]), **fields)
+        Graph(edges=np.array([[1, 0]]), **fields)
 
 
 def test_a_split_in_any_order_or_with_duplicates_is_the_same_set_of_nodes():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from se_gnn.display import node_values, show_value
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.columns import (
     BooleanColumn,
     CategoryColumn,
@@ -85,7 +85,7 @@ def test_columns_are_stored_with_the_graph_and_name_the_values_of_a_node(tmp_pat
     features = np.zeros((2, 10))
     features[1] = [BALANCE.encode(np.array([12.5]))[0], 0, 1, 1, 0, 0, 0, 0, 1, 0]
     features[0, 1] = 1
-    graph = AttributedGraph.build(features=features, edges=[[0, 1]], labels=[0, 1], columns=COLUMNS)
+    graph = Graph.build(features=features, edges=[[0, 1]], labels=[0, 1], columns=COLUMNS)
     save_graph(graph, tmp_path)
     loaded = load_graph(tmp_path)
     assert loaded.columns == COLUMNS
@@ -100,7 +100,7 @@ def test_columns_are_stored_with_the_graph_and_name_the_values_of_a_node(tmp_pat
 
 
 def test_without_a_table_the_features_are_named():
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=[[0.5, 2.0], [1.0, 0.0]], edges=[], labels=[0, 1], feature_names=("degree", "triangles")
     )
     assert node_values(graph, 0) == {"degree": "0.5", "triangles": "2"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, EdgeValues, RawTable, flip_pairs, local_graphs, replace_edges
-from se_gnn.graph.edge_values import NO_TIME, encoded_kinds
+from se_gnn.graph import EdgeValues, Graph, RawTable, flip_pairs, local_graphs, replace_edges
+from se_gnn.graph.edge_values import NO_TIME, encoded_types
 
 
 def payments(**changes: Any) -> EdgeValues:
@@ -18,7 +18,7 @@ def payments(**changes: Any) -> EdgeValues:
         "direction": np.array([1, 1, 1, -1], np.int8),
         "weight": np.array([1, 2, 3, 4], np.float32),
         "kind": np.array([0, 1, 0, 1], np.int32),
-        "kind_names": ("owns", "pays"),
+        "type_names": ("owns", "pays"),
         "attributes": np.array([[0.5], [1.5], [2.5], [3.5]], np.float32),
         "attribute_names": ("amount",),
         "time": np.array([10, 20, NO_TIME, 40]),
@@ -27,10 +27,8 @@ def payments(**changes: Any) -> EdgeValues:
     return EdgeValues(**{**parts, **changes})
 
 
-def graph_of(edges: Any, values: EdgeValues | None, num_nodes: int = 4) -> AttributedGraph:
-    return AttributedGraph.build(
-        features=np.eye(num_nodes), edges=edges, labels=[0, 1] * (num_nodes // 2), edge_values=values
-    )
+def graph_of(edges: Any, values: EdgeValues | None, num_nodes: int = 4) -> Graph:
+    return Graph.build(features=np.eye(num_nodes), edges=edges, labels=[0, 1] * (num_nodes // 2), edge_values=values)
 
 
 EDGES = [[2, 0], [0, 2], [0, 1], [1, 3]]
@@ -128,7 +126,7 @@ def test_what_the_edges_carry_is_told_by_name() -> None:
 
 
 def test_an_edge_without_a_type_has_one_of_its_own() -> None:
-    kinds, names = encoded_kinds(["pays", None])
+    kinds, names = encoded_types(["pays", None])
     assert names == ("(missing)", "pays")
     assert kinds.tolist() == [1, 0]
 
@@ -141,10 +139,10 @@ def test_an_edge_without_a_type_has_one_of_its_own() -> None:
         ({"weight": np.ones(4)}, "edge weight must be float32, got float64"),
         ({"weight": np.ones(3, np.float32)}, r"one entry per edge \(4\)"),
         ({"direction": np.array([1, 2, 0, 0], np.int8)}, "must be 1, -1 or 0, got 2 for edge 1"),
-        ({"kind": np.array([0, 1, 2, 0], np.int32)}, "from 0 to 1, a position in kind_names, got 2"),
-        ({"kind_names": ()}, "kind and kind_names must be given together"),
-        ({"kind_names": ("a", "a")}, "kind_names must be unique"),
-        ({"kind_verbs": ("pays",)}, r"one entry per type \(2\), got 1"),
+        ({"kind": np.array([0, 1, 2, 0], np.int32)}, "from 0 to 1, a position in type_names, got 2"),
+        ({"type_names": ()}, "kind and type_names must be given together"),
+        ({"type_names": ("a", "a")}, "type_names must be unique"),
+        ({"type_verbs": ("pays",)}, r"one entry per type \(2\), got 1"),
         ({"attributes": np.full((4, 1), np.inf, np.float32)}, "attributes must be finite: 4 values"),
         ({"attribute_names": ("a", "b")}, "attribute_names must have 1 entries, got 2"),
         ({"attributes": None}, "must come with attributes"),
@@ -165,9 +163,9 @@ def test_values_of_other_edges_are_refused() -> None:
 
 def test_kinds_of_nodes_are_checked() -> None:
     parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "labels": [0, 1]}
-    graph = AttributedGraph.build(**parts, node_kinds=[0, 1], node_kind_names=["paper", "author"])
-    assert graph.node_kind_names == ("paper", "author")
-    with pytest.raises(InputError, match="node_kinds must be int32 from 0 to 0"):
-        AttributedGraph.build(**parts, node_kinds=[0, 1], node_kind_names=["paper"])
+    graph = Graph.build(**parts, node_types=[0, 1], node_type_names=["paper", "author"])
+    assert graph.node_type_names == ("paper", "author")
+    with pytest.raises(InputError, match="node_types must be int32 from 0 to 0"):
+        Graph.build(**parts, node_types=[0, 1], node_type_names=["paper"])
     with pytest.raises(InputError, match="given together"):
-        AttributedGraph.build(**parts, node_kinds=[0, 0])
+        Graph.build(**parts, node_types=[0, 0])

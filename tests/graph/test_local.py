@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 
 
 @st.composite
@@ -18,7 +18,7 @@ def graphs(draw, max_nodes=12):
     num_nodes = draw(st.integers(1, max_nodes))
     shape = st.tuples(st.integers(0, 2 * num_nodes), st.just(2))
     pairs = draw(hnp.arrays(np.int64, shape, elements=st.integers(0, num_nodes - 1)))
-    return AttributedGraph.build(features=np.ones((num_nodes, 1)), edges=pairs, labels=np.zeros(num_nodes, int))
+    return Graph.build(features=np.ones((num_nodes, 1)), edges=pairs, labels=np.zeros(num_nodes, int))
 
 
 def edge_sets(graph, local):
@@ -67,17 +67,17 @@ def test_a_local_graph_does_not_depend_on_which_others_are_asked_for(graph, hops
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_a_node_without_edges_has_an_empty_local_graph(hops):
-    graph = AttributedGraph.build(features=np.ones((3, 1)), edges=[[0, 1]], labels=[0, 0, 0])
+    graph = Graph.build(features=np.ones((3, 1)), edges=[[0, 1]], labels=[0, 0, 0])
     assert local_graphs(graph, np.array([2, 0, 2]), hops).sizes.tolist() == [0, 1, 0]
 
 
 def test_a_triangle_closed_at_the_rim_belongs_to_the_local_graph():
-    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [0, 2], [1, 2], [2, 3]], labels=[0] * 4)
+    graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [0, 2], [1, 2], [2, 3]], labels=[0] * 4)
     assert local_graphs(graph, np.array([0]), hops=1).row(0).tolist() == [0, 1, 2]
 
 
 def test_no_nodes_asked_for_gives_no_local_graphs():
-    graph = AttributedGraph.build(features=np.ones((2, 1)), edges=[[0, 1]], labels=[0, 0])
+    graph = Graph.build(features=np.ones((2, 1)), edges=[[0, 1]], labels=[0, 0])
     local = local_graphs(graph, np.empty(0, np.int64), hops=2)
     assert (len(local), local.ptr.tolist(), local.union().tolist()) == (0, [0], [])
 

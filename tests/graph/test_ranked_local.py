@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.ranked_local import MAX_NODES, TELEPORT
 from strategies import graphs, random_graph, rich_graph
 
@@ -63,7 +63,7 @@ def test_limit_that_does_not_bind_gives_the_whole_neighborhood(graph, hops):
 def test_local_graph_of_a_hub_stays_small_and_holds_its_center():
     star = nx.star_graph(500)
     edges = np.array(sorted({*star.edges, *((i, i + 1) for i in range(1, 400))}))
-    graph = AttributedGraph.build(features=np.ones((501, 1)), edges=edges, labels=np.arange(501) % 2)
+    graph = Graph.build(features=np.ones((501, 1)), edges=edges, labels=np.arange(501) % 2)
     local = local_graphs(graph, np.array([0]), 2, 64)
     assert 0 < len(local.row(0)) <= 64
     assert (graph.edges[local.row(0)] == 0).any(axis=1).sum() == MAX_NODES - 1

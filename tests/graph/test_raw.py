@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, RawTable
+from se_gnn.graph import Graph, RawTable
 from se_gnn.graph.store import NAMES, graph_files, graph_from_files, load_graph, save_graph
 from strategies import random_graph
 
@@ -45,7 +45,7 @@ def test_a_table_that_does_not_fit_together_is_refused(change, message):
         dataclasses.replace(raw, **change)
 
 
-def graph_with_rows() -> AttributedGraph:
+def graph_with_rows() -> Graph:
     captions = ["", *(f"Person {i}" for i in range(1, 16))]
     raw = RawTable.from_columns({"note": [f"note {i % 3}" if i else None for i in range(16)]})
     return random_graph(captions=captions, raw=raw)

@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, save_graph
 from strategies import edge_values
 
@@ -41,8 +41,8 @@ def graphs(draw):
         details["node_roles"] = draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     if draw(st.booleans()):
         details["edge_values"] = draw(edge_values(len(edges)))
-        details["node_kinds"], details["node_kind_names"] = np.arange(n) % 2, ("person", "firm")
-    return AttributedGraph.build(
+        details["node_types"], details["node_type_names"] = np.arange(n) % 2, ("person", "firm")
+    return Graph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,
         labels=labels,
@@ -57,7 +57,7 @@ def graphs(draw):
 
 
 def assert_same(one, other):
-    for field in dataclasses.fields(AttributedGraph):
+    for field in dataclasses.fields(Graph):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if sp.issparse(a):
             assert sp.issparse(b)
@@ -78,9 +78,7 @@ def assert_same_array(a, b):
 
 @pytest.fixture
 def graph():
-    return AttributedGraph.build(
-        features=np.eye(4), edges=[[0, 1], [1, 0], [2, 2], [1, 3]], labels=[0, 1, -1, 1], name="four"
-    )
+    return Graph.build(features=np.eye(4), edges=[[0, 1], [1, 0], [2, 2], [1, 3]], labels=[0, 1, -1, 1], name="four")
 
 
 @given(graphs())

@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.model.folder import is_model_folder, load_model, save_model
 
@@ -24,7 +24,7 @@ FILES = ["config.json", "graph.json", "graph.safetensors", "metrics.json", "mode
 @pytest.fixture
 def trained():
     generator = np.random.default_rng(0)
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=generator.normal(size=(12, 5)),
         edges=generator.integers(0, 12, (20, 2)),
         labels=np.arange(12) % 2,

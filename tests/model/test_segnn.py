@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.similarity import match_edges, measure_named, overall
 from se_gnn.similarity.kernels import structure
@@ -22,7 +22,7 @@ from strategies import models, random_graph, small_config, untrained
 def moved(graph, new_id):
     """The same graph with node i renamed to new_id[i]."""
     old_id = np.argsort(new_id)
-    return AttributedGraph.build(
+    return Graph.build(
         features=graph.features[old_id], edges=new_id[graph.edges], labels=graph.labels[old_id],
         train=new_id[graph.train], class_names=graph.class_names,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_neither_memory_nor_threads_change_a_bit_of_a_prediction(measure, monkey
 @settings(max_examples=50)
 @given(trained=models(), labeled_at_a_time=st.integers(1, 4))
 def test_labeled_nodes_in_blocks_predict_the_same_bits_ties_included(trained, labeled_at_a_time):
-    tied = AttributedGraph.build(  # nodes that nothing tells apart
+    tied = Graph.build(  # nodes that nothing tells apart
         features=np.ones((trained.graph.num_nodes, 4)), edges=[], labels=trained.graph.labels, train=trained.graph.train
     )
     for graph in (trained.graph, tied):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from se_gnn import AttributedGraph, Config, load_dataset
+from se_gnn import Config, Graph, load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.training import train
 from strategies import hub_graph
@@ -22,7 +22,7 @@ HOSTILE_NAMES = (
 CLASS_NAMES = ("Genetic_Algorithms_and_$elf", "<b>two</b>", "third 😀")
 
 
-def explainer_of(graph: AttributedGraph, *settings: str) -> Explainer:
+def explainer_of(graph: Graph, *settings: str) -> Explainer:
     config = Config.preset("best", dataset=graph.name).override(["training.epochs=2", *settings])
     return Explainer(train(graph, config))
 

@@ -15,8 +15,8 @@ from matplotlib.text import Text
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
-from se_gnn.figures import percent
 from se_gnn.model import TrainedModel
+from se_gnn.number_format import percent
 from se_gnn.plot import explanation_figure
 from se_gnn.plot.local_view import local_views, target_view
 from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style

@@ -29,7 +29,7 @@ def test_every_number_is_claimed_by_exactly_one_rank():
 def test_one_process_claims_all_numbers_and_waits_for_nobody():
     ranks = alone()
     assert [ranks.claim("shard") for _ in range(3)] == [0, 1, 2]
-    ranks.meet("somewhere")
+    ranks.barrier("somewhere")
     ranks.check()
     ranks.check_same({"graph": "a"})
     assert ranks.first
@@ -55,7 +55,7 @@ def test_no_rank_passes_a_meeting_before_the_last_one_has_come():
     def work(ranks):
         if ranks.rank == 1:
             time.sleep(0.3)
-        ranks.meet("here")
+        ranks.barrier("here")
         passed.append(time.monotonic())
 
     start = time.monotonic()
@@ -70,7 +70,7 @@ def test_what_one_rank_tells_another_receives_however_long_it_is(size, monkeypat
 
     def work(ranks):
         if ranks.rank == 1:
-            ranks.tell("parameters", content)
+            ranks.broadcast("parameters", content)
         return ranks.receive("parameters", [1])
 
     assert in_ranks(2, work) == [content, content]
@@ -96,7 +96,7 @@ def test_an_error_in_one_rank_is_told_on_every_rank():
     def work(ranks):
         if ranks.rank == 2:
             raise InputError("no space left")
-        ranks.meet("end")
+        ranks.barrier("end")
 
     results = in_ranks(3, work)
     assert [str(error) for error in results] == ["rank 2 stopped: no space left"] * 2 + ["no space left"]
@@ -106,7 +106,7 @@ def test_an_unexpected_error_is_told_with_its_kind():
     def work(ranks):
         if ranks.rank == 1:
             raise MemoryError
-        ranks.meet("end")
+        ranks.barrier("end")
 
     first, second = in_ranks(2, work)
     assert str(first) == "rank 1 stopped: MemoryError"
@@ -116,7 +116,7 @@ def test_an_unexpected_error_is_told_with_its_kind():
 def test_an_interrupt_of_one_rank_is_told_as_such_on_the_others_however_its_command_ends():
     def work(ranks):
         if ranks.rank == 0:
-            ranks.meet("here")
+            ranks.barrier("here")
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as interrupt:
@@ -128,13 +128,13 @@ def test_an_interrupt_of_one_rank_is_told_as_such_on_the_others_however_its_comm
 def test_a_rank_that_is_gone_ends_the_wait_of_the_others():
     ranks = Ranks(0, 2, 2, HashStore(), silence=0.3)  # nobody is rank 1
     with pytest.raises(InputError, match=r"rank 1 has given no sign of life for 0\.3 s"):
-        ranks.meet("end")
+        ranks.barrier("end")
 
 
 def test_a_rank_that_lives_and_does_not_get_on_ends_the_wait_of_the_others():
     def work(ranks):
         if ranks.rank == 0:
-            ranks.meet("end")
+            ranks.barrier("end")
         else:
             time.sleep(0.8)
             ranks.check()
@@ -149,8 +149,8 @@ def test_a_rank_that_gets_on_is_waited_for_longer_than_the_limit():
         if ranks.rank == 1:
             for _ in range(5):
                 time.sleep(0.15)
-                ranks.got_on()
-        ranks.meet("end")
+                ranks.heartbeat()
+        ranks.barrier("end")
 
     assert in_ranks(2, work, patience=0.4, silence=30) == [None, None]
 

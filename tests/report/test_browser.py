@@ -10,8 +10,8 @@ import pytest
 
 from se_gnn import Config, load_dataset
 from se_gnn.explain import Explainer
-from se_gnn.figures import decimal
 from se_gnn.graph.raw import RawTable
+from se_gnn.number_format import decimal
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
 from strategies import untrained

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from memory.conftest import block_graph, block_model
-from se_gnn.graph.attributed import AttributedGraph
-from se_gnn.memory import Memory, audit, certify
-from se_gnn.memory.unlike import unlike
+from labels.conftest import block_graph, block_model
+from se_gnn.graph.attributed import Graph
+from se_gnn.labels import Memory, audit, certify
+from se_gnn.labels.novelty import novelty
 from se_gnn.report import report_html
 from se_gnn.report.certified_chart import certified_chart
 from se_gnn.report.labeled_memory import _looked_at, labeled_memory
@@ -57,10 +57,10 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
-    found, scored = labeled_memory(trained, trained.predict()).strangers, unlike(trained)
-    assert found.count == scored.no_answer.sum() > 0
+    found, scored = labeled_memory(trained, trained.predict()).strangers, novelty(trained)
+    assert found.count == scored.abstains.sum() > 0
     scores = [one.score for one in found.first]
-    assert scores == sorted(scored.score[scored.no_answer], reverse=True)[: len(scores)]
+    assert scores == sorted(scored.score[scored.abstains], reverse=True)[: len(scores)]
     assert all(one.closest in trained.graph.train for one in found.first)
     page = report_html(trained, nodes=[0], k=1)
     section = re.search(r'<details class="fold" id="strangers".*?</details>', page, flags=re.S).group()
@@ -69,13 +69,13 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
 
 
 def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
-    monkeypatch.setattr("se_gnn.memory.unlike.MOST_PAIRS", 10)
+    monkeypatch.setattr("se_gnn.labels.novelty.MOST_PAIRS", 10)
     assert labeled_memory(hub, hub.predict()).strangers is None
     assert 'id="strangers"' not in report_html(hub, nodes=[0], k=1)
 
 
 def test_a_large_graph_is_looked_at_in_part(monkeypatch):
     monkeypatch.setattr("se_gnn.report.labeled_memory.MOST_PAIRS", 10)
-    graph = AttributedGraph.build(features=np.ones((5000, 1)), edges=np.empty((0, 2), int), labels=np.zeros(5000, int))
+    graph = Graph.build(features=np.ones((5000, 1)), edges=np.empty((0, 2), int), labels=np.zeros(5000, int))
     nodes = _looked_at(graph)
     assert len(nodes) == len(np.unique(nodes)) == 1000

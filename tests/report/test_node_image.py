@@ -4,14 +4,14 @@ import io
 import numpy as np
 import pytest
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.report.node_image import NodeImages
 
 FEATURES = np.array([[0, 1, 2, 3, 4, 4], [4, 0, 0, 0, 0, 0]], dtype=np.float32)
 
 
 def graph(features, **details):
-    return AttributedGraph.build(features=features, edges=[(0, 1)], labels=[0, 1], **details)
+    return Graph.build(features=features, edges=[(0, 1)], labels=[0, 1], **details)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

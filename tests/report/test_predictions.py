@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import Prediction
 from se_gnn.report.choice import choose_nodes
 from se_gnn.report.misleading import find_misleading
@@ -16,7 +16,7 @@ def graph(**changes):
         "features": np.zeros((6, 1)), "edges": [(0, 1)], "labels": [0, 1, 0, 1, 1, -1],
         "train": [0, 1], "val": [2], "test": [3, 4],
     }  # fmt: skip
-    return AttributedGraph.build(**{**values, **changes})
+    return Graph.build(**{**values, **changes})
 
 
 def prediction(share_of_0):
@@ -72,7 +72,7 @@ def test_no_name_ends_the_element_that_holds_the_columns():
 
 def test_twenty_thousand_predictions_take_few_bytes():
     number, generator = 20_000, np.random.default_rng(0)
-    table = AttributedGraph.build(
+    table = Graph.build(
         features=np.zeros((number, 1)), edges=[(0, 1)], labels=generator.integers(0, 7, number),
         node_names=[f"node-{i}" for i in range(number)], train=np.arange(500),
     )  # fmt: skip

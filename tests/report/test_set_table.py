@@ -1,7 +1,7 @@
 import pytest
 
-from memory.conftest import block_graph, block_model
-from se_gnn.memory.sets import prediction_sets
+from labels.conftest import block_graph, block_model
+from se_gnn.labels.sets import prediction_sets
 from se_gnn.report import report_html
 from se_gnn.report.set_table import set_table
 

@@ -7,7 +7,7 @@ from reproduce.measures import classify
 from reproduce.measures.fitted import fit
 from reproduce.methods import se_gnn_settings
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def graph():
     """Two paths of three nodes, labeled, and one of each to test; roles along the path."""
     ends = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7), (7, 8), (9, 10), (10, 11)]
     labels = np.repeat([0, 1, 0, 1], 3)
-    return AttributedGraph.build(
+    return Graph.build(
         features=np.eye(2)[labels] + 0.1 * np.arange(12)[:, None] % 3,
         edges=ends,
         labels=labels,

@@ -8,7 +8,7 @@ from reproduce.measures.kinds import joined_by_paths
 from reproduce.measures.rgcn import rgcn_probabilities
 
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def library():
     )
     writes = [[i, 6 + i % 2] for i in range(6)]
     at = [[i, 8 + i % 2] for i in range(6)]
-    return AttributedGraph.build(
+    return Graph.build(
         features=joined.features,
         feature_names=joined.feature_names,
         edges=[*writes, *at],
-        edge_values=EdgeValues(kind=np.repeat([0, 1], 6).astype(np.int32), kind_names=("writes", "at")),
+        edge_values=EdgeValues(kind=np.repeat([0, 1], 6).astype(np.int32), type_names=("writes", "at")),
         labels=[0, 1, 0, 1, 0, 1, -1, -1, -1, -1],
-        node_kinds=joined.kinds,
-        node_kind_names=joined.kind_names,
+        node_types=joined.kinds,
+        node_type_names=joined.type_names,
         train=[0, 1],
         val=[2, 3],
         test=[4, 5],
@@ -40,7 +40,7 @@ def library():
 def test_papers_that_share_an_author_or_a_venue_are_joined(library):
     graph = joined_by_paths(library)
     assert graph.num_nodes == 6
-    assert graph.edge_values.kind_names == ("writes", "at")
+    assert graph.edge_values.type_names == ("writes", "at")
     same = [[0, 2], [0, 4], [1, 3], [1, 5], [2, 4], [3, 5]]
     for kind in (0, 1):
         assert graph.edges[graph.edge_values.kind == kind].tolist() == same

@@ -2,7 +2,7 @@ import numpy as np
 from reproduce.measures.left_out import without_class
 from reproduce.measures.suggest import one_of_each_class
 
-from memory.conftest import block_graph
+from labels.conftest import block_graph
 
 
 def test_a_class_that_is_left_out_has_no_label_anywhere():

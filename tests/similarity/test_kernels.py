@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import match, match_edges, on_cuda, on_every_backend, pull
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.similarity.kernels import reference, torch_any
 from se_gnn.similarity.kernels.plan import KeyCover, MatchPlan
 from strategies import continuous, match_plans, measures, random_graph, seeds, whole_numbers
@@ -109,7 +109,7 @@ def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measu
 
 @pytest.fixture(scope="module", params=[48, 256, 320, 1000])
 def embeddings(request, wide):
-    """Embeddings of a committee, and weights of a sum of matches."""
+    """Embeddings of a ensemble, and weights of a sum of matches."""
     graph, plan = wide
     return continuous(5, graph.num_nodes, request.param), continuous(6, plan.num_queries, plan.num_local)
 
@@ -216,7 +216,7 @@ def test_far_from_the_origin_the_nearest_edge_is_still_found(wide, backend):
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @on_every_backend
 def test_an_empty_local_graph_matches_nothing(measure, backend):
-    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [1, 2]], labels=[0, 1, 0, 1])
+    graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [1, 2]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3, 0]), 1))
     best, winners = match(backend, continuous(0, 4, 3), plan, measure)
     assert best[0, 0] == -torch.inf
@@ -236,7 +236,7 @@ def test_a_graph_without_edges_asks_and_answers_nothing(measure, backend):
 
 @on_every_backend
 def test_negative_similarities_do_not_lose_against_absent_edges(backend):
-    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
     h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
     assert match(backend, h, plan, "cosine")[0].tolist() == [[-1.0]]
@@ -245,14 +245,14 @@ def test_negative_similarities_do_not_lose_against_absent_edges(backend):
 
 @on_every_backend
 def test_a_cosine_with_a_zero_edge_is_zero(backend):
-    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0, 1]), local_graphs(graph, np.array([0, 2]), 1))
     h = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, 1.0], [1.0, 1.0]])  # edge 0 is the zero vector
     torch.testing.assert_close(match(backend, h, plan, "cosine")[0], torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
 
 
 def test_two_equal_edges_have_distance_zero_and_no_gradient():
-    graph = AttributedGraph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
+    graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
     h = torch.tensor([[0.1, 0.7], [0.3, 0.2], [0.3, 0.2], [0.1, 0.7]], requires_grad=True)
     best, _ = match_edges(h, plan, "distance")
@@ -411,7 +411,7 @@ def test_a_cover_holds_the_members_of_each_local_graph(case):
 def test_of_edges_too_close_to_tell_by_scores_the_closest_wins():
     # ten thousand times closer than they are long: their squares differ by less than float32 can say
     h = torch.tensor([[1.0, 1.0], [1.0, -1.0], [1.0003, 0.0], [1.0001, 0.0], [1.0002, 0.0], [-3.0, 0.0]])
-    graph = AttributedGraph.build(features=np.ones((6, 1)), edges=[[0, 1], [2, 3], [3, 4], [2, 4]], labels=[0] * 6)
+    graph = Graph.build(features=np.ones((6, 1)), edges=[[0, 1], [2, 3], [3, 4], [2, 4]], labels=[0] * 6)
     plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3]), 1))
     best, winners = match_edges(h, plan, "distance")
     expected, first = reference.match_edges(h.double(), plan, "distance")

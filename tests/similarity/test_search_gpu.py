@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from backends import ON_CUDA
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import Voter
 from se_gnn.similarity import search
 from se_gnn.similarity.kernels import structure
@@ -70,7 +70,7 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     groups = np.arange(4_000) % 4
     first, second = generator.integers(4_000, size=(2, 40_000))
     same = (groups[first] == groups[second]) & (first != second)
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=np.ones((4_000, 1)), edges=np.stack([first[same], second[same]], axis=1), labels=groups,
         train=np.arange(0, 4_000, 2),
     )  # fmt: skip

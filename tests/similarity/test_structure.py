@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backends import on_every_device
 from se_gnn.config import SimilarityConfig
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.kernels import numba_cpu, reference, structure, structure_with_matches
 from strategies import continuous, graphs, measures, random_graph, seeds
@@ -143,7 +143,7 @@ def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, ma
 @pytest.mark.parametrize(("shared", "blocks"), [(False, 5), (True, 1)])
 def test_products_come_in_quick_blocks_only_where_local_graphs_hardly_share_nodes(shared, blocks, monkeypatch):
     pairs = [[i, i + 1] for i in range(0, 200, 2)]  # a local graph has one edge of its own, or all that the hub has
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=np.ones((201, 1)), edges=[[200, i] for i in range(100)] if shared else pairs,
         labels=np.arange(201) % 2, train=np.arange(0, 40, 2)
     )  # fmt: skip
@@ -214,7 +214,7 @@ def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measu
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_a_graph_without_edges_has_no_structure_to_compare(measure):
-    graph = AttributedGraph.build(features=np.ones((4, 2)), edges=[], labels=[0, 1, 0, 1], train=[0, 1])
+    graph = Graph.build(features=np.ones((4, 2)), edges=[], labels=[0, 1, 0, 1], train=[0, 1])
     for h in (continuous(0, 4, 3), continuous(0, 4, 3).requires_grad_()):
         assert torch.isneginf(structure_similarity(h, plan_of(graph, 2, measure, directions="both"))).all()
 

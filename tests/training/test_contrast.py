@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.training.contrast import ContrastDraws, _info_nce, _other_than, contrast_loss
 from strategies import continuous, measures, random_graph, seeds, small_config, untrained
 
@@ -54,15 +54,13 @@ def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
             "negative_views": views,
         },
     )
-    pair = AttributedGraph.build(features=[[1.0, 0.0], [0.3, 2.0]], edges=[[0, 1]], labels=[0, 1])
+    pair = Graph.build(features=[[1.0, 0.0], [0.3, 2.0]], edges=[[0, 1]], labels=[0, 1])
     (node_loss, _), model = losses(pair, config)
     h = model.embed(pair).double().numpy()
     cross, itself = (np.exp(value) for value in (sim(h[0], h[1], measure), 1.0 if measure == "cosine" else 0.0))
     assert node_loss.item() == pytest.approx(-np.log(itself / (itself + 4 * cross)), abs=1e-5)
 
-    path = AttributedGraph.build(
-        features=[[1.0, 0.0], [0.3, 2.0], [1.0, 1.0]], edges=[[0, 1], [1, 2]], labels=[0, 1, 0]
-    )
+    path = Graph.build(features=[[1.0, 0.0], [0.3, 2.0], [1.0, 1.0]], edges=[[0, 1], [1, 2]], labels=[0, 1, 0])
     (_, edge_loss), model = losses(path, config)
     h = model.embed(path).double().numpy()
     edges = (h[:-1] + h[1:]) / 2
@@ -72,7 +70,7 @@ def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
 
 @pytest.mark.parametrize("num_nodes", [1, 2, 9])
 def test_a_graph_without_edges_has_no_edge_loss(num_nodes):
-    graph = AttributedGraph.build(features=np.ones((num_nodes, 2)), edges=[], labels=np.zeros(num_nodes, int))
+    graph = Graph.build(features=np.ones((num_nodes, 2)), edges=[], labels=np.zeros(num_nodes, int))
     (node_loss, edge_loss), _ = losses(graph, small_config())
     assert edge_loss.item() == 0
     assert torch.isfinite(node_loss)

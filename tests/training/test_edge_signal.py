@@ -47,6 +47,6 @@ def test_the_losses_of_the_paper_learn_from_what_edges_carry_too(preset):
 
 
 def test_settings_that_read_nothing_leave_the_model_guessing_even_where_edges_carry_something():
-    off = {"match_direction": False, "read_edges": False, "match_kinds": "any", "match_attributes": False}
+    off = {"match_direction": False, "read_edges": False, "match_types": "any", "match_attributes": False}
     trained = train(edge_signal_graph("direction"), SETTINGS.with_settings(**off, weighted_mean=False))
     assert accuracy(trained) < 0.65

@@ -11,7 +11,7 @@ import torch
 
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.columns import BooleanColumn, NumberColumn
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
@@ -27,7 +27,7 @@ def quick(**settings) -> Config:
 
 
 @pytest.fixture(scope="module")
-def graph() -> AttributedGraph:
+def graph() -> Graph:
     return random_graph(3, num_nodes=90, num_edges=200, num_labeled=24, num_classes=3)
 
 
@@ -136,7 +136,7 @@ def test_settings_of_the_user_hold_in_every_recipe():
     assert {one.encoder.steps for one in recipes.values()} == {3}
 
 
-def numbers_graph(**details) -> AttributedGraph:
+def numbers_graph(**details) -> Graph:
     columns = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0, scale=1) for i in range(5))
     return random_graph(3, num_nodes=60, num_labeled=20, columns=columns, **details)
 
@@ -183,7 +183,7 @@ def test_fewer_labeled_nodes_than_k_are_no_error_by_default():
 def test_labels_of_test_nodes_change_nothing(graph, trained):
     labels = graph.labels.copy()
     labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
-    scrambled = AttributedGraph.build(
+    scrambled = Graph.build(
         features=graph.features, edges=graph.edges, labels=labels, train=graph.train, val=graph.val, test=graph.test
     )
     assert torch.equal(train(scrambled, quick(members=3)).embeddings, trained.embeddings)
@@ -201,12 +201,12 @@ def test_members_have_seeds_of_their_own():
     assert len(seeds) == 20
 
 
-def misleading(graph) -> AttributedGraph:
+def misleading(graph) -> Graph:
     """Attributes of which one tells the class, beside many louder ones that tell nothing."""
     generator = np.random.default_rng(0)
     told = np.eye(graph.num_classes, dtype="f4")[graph.labels] + generator.normal(0, 0.1, (graph.num_nodes, 3))
     noise = 20 * generator.standard_normal((graph.num_nodes, 20))
-    return AttributedGraph.build(
+    return Graph.build(
         features=np.hstack([told, noise]).astype("f4"), edges=np.empty((0, 2), np.int64), labels=graph.labels,
         train=graph.train, val=graph.val, test=graph.test,
     )  # fmt: skip
@@ -215,7 +215,7 @@ def misleading(graph) -> AttributedGraph:
 @pytest.mark.parametrize("kept", [True, False])
 def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(graph, kept):
     base = random_graph(3, num_nodes=200, num_edges=400, num_labeled=60, num_classes=3)
-    informative = AttributedGraph.build(
+    informative = Graph.build(
         features=np.eye(3, dtype="f4")[base.labels], edges=base.edges, labels=base.labels, train=base.train,
         val=base.val, test=base.test,
     )  # fmt: skip

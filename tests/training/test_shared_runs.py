@@ -10,7 +10,7 @@ import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _agreed
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.training import train
 from se_gnn.training.train import _Finished, _Planned
 
@@ -28,7 +28,7 @@ CONFIG = Config.preset("best").with_settings(
 def graph():
     generator = np.random.default_rng(0)
     labels = np.arange(40) % 2
-    return AttributedGraph.build(
+    return Graph.build(
         features=labels[:, None] + generator.normal(scale=0.5, size=(40, 3)),
         edges=[(i, (i + step) % 40) for i in range(40) for step in (2, 3)],
         labels=labels,
@@ -61,7 +61,7 @@ def test_every_rank_has_the_model_of_one_process_bit_for_bit(graph, alone, size)
 def test_a_rank_that_ends_leaves_runs_that_the_next_start_goes_on_with(graph, alone, tmp_path, monkeypatch):
     def ending(ranks):
         if ranks.rank == 1:
-            monkeypatch.setattr(ranks_module.Ranks, "got_on", lambda self: self.rank == 1 and 1 / 0)
+            monkeypatch.setattr(ranks_module.Ranks, "heartbeat", lambda self: self.rank == 1 and 1 / 0)
         return train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)
 
     errors = in_ranks(2, ending)

@@ -10,7 +10,7 @@ from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _divided
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.training import train
 from se_gnn.training.paper_objective import PaperObjective
 from se_gnn.training.share import Share
@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 def a_graph(labeled=11, validation=10):
     generator = np.random.default_rng(0)
     labels = np.arange(41) % 3
-    return AttributedGraph.build(
+    return Graph.build(
         features=labels[:, None] + generator.normal(scale=0.5, size=(41, 5)),
         edges=[(i, (i + step) % 40) for i in range(40) for step in (2, 3, 7)],  # the last node has none
         labels=labels,

@@ -14,7 +14,7 @@ import torch
 from se_gnn import progress
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model.evaluate import evaluate_nodes
 from se_gnn.training import paper_objective, train, trainer
 from strategies import random_graph, small_config
@@ -255,8 +255,8 @@ def test_one_epoch_is_one_step_of_adam_with_weight_decay():
 @pytest.mark.parametrize(
     ("graph", "text"),
     [
-        (AttributedGraph.build(features=np.ones((3, 2)), edges=[], labels=[-1, -1, -1]), "has no labeled node"),
-        (AttributedGraph.build(features=np.ones((3, 2)), edges=[], labels=[0, 0, 0]), "two classes, all 3 are '0'"),
+        (Graph.build(features=np.ones((3, 2)), edges=[], labels=[-1, -1, -1]), "has no labeled node"),
+        (Graph.build(features=np.ones((3, 2)), edges=[], labels=[0, 0, 0]), "two classes, all 3 are '0'"),
     ],
 )
 def test_a_graph_that_nothing_can_be_learned_from_is_an_error(graph, text):

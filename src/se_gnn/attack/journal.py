@@ -15,7 +15,7 @@ import numpy as np
 from se_gnn.attack.config import MetattackConfig
 from se_gnn.errors import InputError
 from se_gnn.files import check_format, parse_json, read_file, replace_file, sha256, writing_to
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.store import graph_files
 
@@ -35,7 +35,7 @@ class Journal:
     digest: str  # of the graph
 
     @classmethod
-    def of(cls, folder: str | Path, graph: AttributedGraph, config: MetattackConfig, seed: int) -> Journal:
+    def of(cls, folder: str | Path, graph: Graph, config: MetattackConfig, seed: int) -> Journal:
         """The journal in a folder."""
         files = graph_files(graph)
         digest = sha256("".join(sha256(files[name]) for name in sorted(files)).encode())

@@ -22,7 +22,7 @@ from se_gnn.attack.surrogate import AttackerView, initial_weights
 from se_gnn.device import resolve_device
 from se_gnn.encoder import propagation
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.perturb import flip_pairs, num_changes
 
@@ -30,7 +30,7 @@ SECONDS_BETWEEN_WRITES = 5.0
 
 
 def metattack(
-    graph: AttributedGraph,
+    graph: Graph,
     rate: float,
     config: MetattackConfig | None = None,
     *,
@@ -62,7 +62,7 @@ def metattack(
 
 
 class _Attack:
-    def __init__(self, graph: AttributedGraph, config: MetattackConfig, *, seed: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, config: MetattackConfig, *, seed: int, device: torch.device) -> None:
         graph.check_trainable()
         if config.labeled_weight < 1 and len(graph.train) == graph.num_nodes:
             raise InputError("labeled_weight must be 1 where all nodes are labeled: no class is left to guess")

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from se_gnn.encoder import propagation
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.sparse import SparseMatrix
 
 
@@ -37,7 +37,7 @@ class AttackerView:
 
     @classmethod
     def of(
-        cls, graph: AttributedGraph, *, labeled_weight: float, hidden_size: int, seed: int, device: torch.device
+        cls, graph: Graph, *, labeled_weight: float, hidden_size: int, seed: int, device: torch.device
     ) -> AttackerView:
         """Guess the classes of the unlabeled nodes and weigh them: ``labeled_weight`` is lambda."""
         num_unlabeled = graph.num_nodes - len(graph.train)
@@ -71,7 +71,7 @@ def initial_weights(
 
 
 def guess_classes(
-    graph: AttributedGraph,
+    graph: Graph,
     features: SparseMatrix,
     *,
     hidden_size: int,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 
@@ -28,7 +28,7 @@ class Baseline(ABC):
         self.settings = self.settings_type() if settings is None else settings
 
     @abstractmethod
-    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
+    def fit(self, graph: Graph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Learn from ``graph.train``, choose the epoch on ``graph.val``; ``graph.test`` is never looked at.
 
         Args:

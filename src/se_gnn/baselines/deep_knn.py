@@ -19,7 +19,7 @@ from se_gnn.baselines.mlp import MLP, MLPSettings
 from se_gnn.baselines.network import NetworkBaseline, NetworkSettings
 from se_gnn.config import above_zero, at_least
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.edge import edge_vectors
@@ -52,7 +52,7 @@ class DeepKNN(NetworkBaseline):
 
     settings: DeepKNNSettings
 
-    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
+    def fit(self, graph: Graph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Train the network; its own validation accuracy chooses the epoch."""
         super().fit(graph, seed=seed, device=device, progress=progress)
         self.h_ = self.embeddings  # [N, D]

@@ -16,7 +16,7 @@ from se_gnn.baselines.base import Baseline
 from se_gnn.baselines.training import Record, train_network
 from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.device import resolve_device
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 
 
@@ -85,7 +85,7 @@ class Network(nn.Module):
         scores: Tensor = self.head(h)
         return scores
 
-    def draw(self, graph: AttributedGraph, *, generator: np.random.Generator) -> None:
+    def draw(self, graph: Graph, *, generator: np.random.Generator) -> None:
         """Draw what the next training step samples from the graph; most sample nothing."""
 
     def own_loss(self) -> Tensor | None:
@@ -108,7 +108,7 @@ class NetworkBaseline(Baseline):
     def build(self, num_features: int, num_classes: int) -> Network:
         """A network with fresh parameters."""
 
-    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
+    def fit(self, graph: Graph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Train; the epoch with the highest validation accuracy stays (ties: lower validation loss, then earlier)."""
         graph.check_trainable()
         where = resolve_device(device)
@@ -150,14 +150,14 @@ class NetworkBaseline(Baseline):
         return nn.Linear(self.settings.hidden_size, num_classes) if self.settings.head == "linear" else None
 
 
-def dense_features(graph: AttributedGraph, scale: Literal["raw", "normalized"]) -> Tensor:
+def dense_features(graph: Graph, scale: Literal["raw", "normalized"]) -> Tensor:
     """Attributes as a dense matrix, [N, F]; normalized: each row divided by the sum of its sizes, 0 stays 0."""
     stored = graph.features
     x = torch.tensor(stored) if isinstance(stored, np.ndarray) else torch.from_numpy(stored.toarray())
     return functional.normalize(x, p=1, dim=1) if scale == "normalized" else x
 
 
-def directed_edges(graph: AttributedGraph) -> Tensor:
+def directed_edges(graph: Graph) -> Tensor:
     """Both directions of every edge, [2, 2E], as PyTorch Geometric wants them: edge e is column e and column E + e."""
     edges = torch.from_numpy(graph.edges.T.copy())
     return torch.cat([edges, edges.flip(0)], dim=1)

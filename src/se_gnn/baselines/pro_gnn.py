@@ -28,7 +28,7 @@ from se_gnn.baselines.proximal import shrink, shrink_spectrum
 from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.device import resolve_device
 from se_gnn.encoder.dense import dense_propagation
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.graph.sparse import SparseMatrix
 
@@ -83,7 +83,7 @@ class ProGNN(Baseline):
     settings_type = ProGNNSettings
     settings: ProGNNSettings
 
-    def fit(self, graph: AttributedGraph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
+    def fit(self, graph: Graph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
         """Learn the graph and the GCN; the best epoch on the validation nodes is kept, without them the last one."""
         graph.check_trainable()
         run = _Run(graph, self.settings, seed, resolve_device(device))
@@ -110,7 +110,7 @@ class ProGNN(Baseline):
 class _Run:
     """What is learned, on its device: S and its momentum, the weights of the GCN and their optimizer."""
 
-    def __init__(self, graph: AttributedGraph, settings: ProGNNSettings, seed: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, settings: ProGNNSettings, seed: int, device: torch.device) -> None:
         self.settings = settings
         self.generator = torch.Generator(device).manual_seed(seed)
         self.features = SparseMatrix.from_scipy(sp.csr_array(graph.features), device)

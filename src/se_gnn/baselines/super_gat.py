@@ -14,7 +14,7 @@ from torch.nn import functional
 from se_gnn.baselines.network import Network, NetworkBaseline, NetworkSettings
 from se_gnn.baselines.pyg import pyg
 from se_gnn.config import above_zero, at_least
-from se_gnn.graph import AttributedGraph, sample_non_edges
+from se_gnn.graph import Graph, sample_non_edges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class _AttentionNetwork(Network):
         self.settings = settings
         self.negatives: Tensor | None = None
 
-    def draw(self, graph: AttributedGraph, *, generator: np.random.Generator) -> None:
+    def draw(self, graph: Graph, *, generator: np.random.Generator) -> None:
         """Non-edges for the task; PyG would draw them from Python's global generator."""
         settings = self.settings
         wanted = int(settings.negative_ratio * settings.edge_sample_ratio * (2 * graph.num_edges + graph.num_nodes))

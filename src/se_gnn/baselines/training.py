@@ -12,7 +12,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 if TYPE_CHECKING:
     from se_gnn.baselines.network import Network, NetworkSettings
@@ -35,7 +35,7 @@ def train_network(
     network: Network,
     x: Tensor,
     edge_index: Tensor,
-    graph: AttributedGraph,
+    graph: Graph,
     settings: NetworkSettings,
     *,
     seed: int,

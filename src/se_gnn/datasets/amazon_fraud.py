@@ -16,7 +16,7 @@ from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.datasets.split import split_stratified
 from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 FILE = RawFile(
     "amazon_upu.npz",
@@ -51,7 +51,7 @@ COLUMNS = (
 )
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The graph with its columns as numbers, and a split by ``seed``."""
     content = read_verified([FILE], "amazon_fraud", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ("edges", "features", "label"), sha256=SHA256, where=FILE.name)

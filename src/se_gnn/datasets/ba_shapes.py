@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.datasets.split import split_by_share
-from se_gnn.graph import AttributedGraph, sample_non_edges
+from se_gnn.graph import Graph, sample_non_edges
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 
 NUM_BASE = 300
@@ -44,7 +44,7 @@ NODE_NAMES = (
 HOUSE_EDGES = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)])
 
 
-def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """A draw of BA-Shapes with an 80 / 10 / 10 split; ``seed`` draws both, ``data_dir`` is not looked at."""
     generator = np.random.default_rng(seed)
     num_nodes = NUM_BASE + NUM_HOUSES * len(HOUSE_LABELS)
@@ -60,7 +60,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
     is_motif = np.zeros(len(edges), dtype=bool)
     is_motif[: len(planted)] = _same_house(planted)
     split = split_by_share(num_nodes, train=0.8, val=0.1, generator=generator)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=degrees_and_triangles(edges, num_nodes),
         feature_names=("degree", "triangles"),

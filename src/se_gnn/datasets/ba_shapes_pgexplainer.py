@@ -14,7 +14,7 @@ import numpy as np
 from se_gnn.datasets.ba_shapes import BASE, BOTTOM, CLASS_NAMES, MIDDLE, NODE_NAMES, TOP, degrees_and_triangles
 from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 FILE = RawFile(
     "syn1.npz",
@@ -28,12 +28,12 @@ SHA256 = "3a5e86d3594337a0feb0e5ac42bf020216f9e5ddffc44a4546c6b7d48bded3aa"
 CLASSES = np.array([BASE, MIDDLE, BOTTOM, TOP])  # our class for each label of the file
 
 
-def load(name: str = "ba-shapes-pgexplainer", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "ba-shapes-pgexplainer", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The published graph and split, whatever the ``seed``."""
     content = read_verified([FILE], "ba_shapes", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ARRAYS, sha256=SHA256, where=FILE.name)
     edges = arrays["edge_index"].T.astype(np.int64)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=degrees_and_triangles(edges, len(arrays["label"])),
         feature_names=("degree", "triangles"),

@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.datasets.split import split_by_class
 from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 
 _ORIGIN = (
     "take soc-sign-bitcoinotc.csv of https://snap.stanford.edu/data/soc-sign-bitcoin-otc.html with the header "
@@ -33,7 +33,7 @@ TRAIN_PER_CLASS = 10
 VAL_PER_CLASS = 20
 
 
-def load(name: str = "bitcoin-otc", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "bitcoin-otc", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The graph of ratings with direction, rating and time on the edges, and a split by ``seed``."""
     contents = read_verified([ACCOUNTS, RATINGS], "bitcoin_otc", data_dir=data_dir)
     accounts, ratings = (pa_csv.read_csv(pa.BufferReader(contents[file.name])) for file in (ACCOUNTS, RATINGS))

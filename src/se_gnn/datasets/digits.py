@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 
 from se_gnn.datasets.split import split_by_class
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 
 NUM_NEIGHBORS = 5
@@ -24,7 +24,7 @@ VAL_PER_CLASS = 20
 LARGEST_PIXEL = 16.0
 
 
-def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The 1,797 digits; 10 per class are labeled, 20 per class validate, the others test, drawn by ``seed``.
 
     ``data_dir`` is not looked at: the pictures come with scikit-learn.
@@ -33,7 +33,7 @@ def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = N
     pixels = (bunch.data / LARGEST_PIXEL).astype(np.float32)  # [N, 64] in [0, 1]
     generator = np.random.default_rng(seed)
     split = split_by_class(bunch.target, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=pixels,
         edges=_nearest_pairs(bunch.data),

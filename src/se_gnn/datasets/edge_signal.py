@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 
 Signal = Literal["direction", "kind", "weight", "attribute"]
 
@@ -24,7 +24,7 @@ HEAVY, LIGHT = 8.0, 1.0
 
 def edge_signal_graph(
     signal: Signal, *, accounts: int = 240, partners: int = 120, edges_each: int = 8, seed: int = 0
-) -> AttributedGraph:
+) -> Graph:
     """A graph of two classes that only one thing on its edges tells apart.
 
     Args:
@@ -58,7 +58,7 @@ def edge_signal_graph(
         [features, (np.arange(nodes) >= accounts) & shop, (np.arange(nodes) >= accounts) & ~shop]
     )
     train, val, test = np.split(generator.permutation(accounts), [40, 80])
-    return AttributedGraph.build(
+    return Graph.build(
         features=features.astype(np.float32),
         feature_names=[*(f"noise {i + 1}" for i in range(4)), "shop", "person"],
         edges=pairs,
@@ -78,7 +78,7 @@ def _values(signal: Signal, first: np.ndarray, to_shop: np.ndarray, generator: n
     if signal == "direction":
         return EdgeValues(direction=np.where(first, 1, -1).astype(np.int8))
     if signal == "kind":
-        return EdgeValues(kind=np.where(first, 0, 1).astype(np.int32), kind_names=("pays", "refunds"))
+        return EdgeValues(kind=np.where(first, 0, 1).astype(np.int32), type_names=("pays", "refunds"))
     if signal == "weight":
         return EdgeValues(weight=np.where(first == to_shop, HEAVY, LIGHT).astype(np.float32))
     amount = np.where(first, 1.0, -1.0) + 0.2 * generator.normal(size=len(first))

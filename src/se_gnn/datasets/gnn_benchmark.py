@@ -15,7 +15,7 @@ import numpy as np
 from se_gnn.datasets.npz import read_graph
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.datasets.split import split_by_class, split_by_count
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 URL = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 TRAIN_PER_CLASS = 20
@@ -43,7 +43,7 @@ SOURCES = {
 }
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """A graph with sparse features and a split by ``seed``.
 
     20 nodes per class are labeled, 30 per class validate, the others test; with 100 labeled nodes in all, drawn by the
@@ -56,7 +56,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
         split = split_by_count(raw.labels, **FEW_COUNTS, generator=generator)
     else:
         split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=raw.features,
         edges=raw.edges,

@@ -15,14 +15,14 @@ from se_gnn.datasets.npz import csr
 from se_gnn.datasets.scipy_sparse import from_scipy
 from se_gnn.errors import InputError
 from se_gnn.files import replace_file, writing_to
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files
 
 ABOUT = "about"
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
 
 
-def save_npz(graph: AttributedGraph, path: str | Path) -> None:
+def save_npz(graph: Graph, path: str | Path) -> None:
     """Write a graph as plain arrays by name, and its names as JSON in the array ``about``."""
     files = graph_files(graph)
     buffer = io.BytesIO()
@@ -32,13 +32,13 @@ def save_npz(graph: AttributedGraph, path: str | Path) -> None:
         replace_file(Path(path), buffer.getvalue())
 
 
-def load_npz(path: str | Path, **details: Unpack[GraphDetails]) -> AttributedGraph:
+def load_npz(path: str | Path, **details: Unpack[GraphDetails]) -> Graph:
     """Read a graph from an `.npz` file.
 
     Besides those of :func:`save_npz`: files with ``edges`` [E, 2] or ``edge_index`` [2, E], ``features`` or ``x``,
     and ``labels`` or ``y`` (-1: unknown), masks or ids ``train``, ``val``, ``test``; and files with CSR pieces
     ``adj_data``, ``adj_indices``, ... and ``attr_data``, ... as published for graph benchmarks. ``details`` go to
-    :meth:`AttributedGraph.build`.
+    :meth:`Graph.build`.
     """
     file = Path(path)
     arrays = _read(file)
@@ -57,7 +57,7 @@ def load_npz(path: str | Path, **details: Unpack[GraphDetails]) -> AttributedGra
     _check_there(edges, file, _EDGES)
     _check_there(features, file, _FEATURES)
     assert edges is not None
-    return AttributedGraph.build(
+    return Graph.build(
         features=features,
         edges=edges.T if "edges" not in arrays else edges,
         labels=np.full(len(np.asarray(features)), UNKNOWN) if labels is None else labels,

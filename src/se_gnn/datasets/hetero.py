@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
 from se_gnn.datasets.npz import csr, read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import UNKNOWN, AttributedGraph, EdgeValues
+from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 
 _ORIGIN = (
     "convert the data of https://github.com/liun-online/HeCo (docs/data.md names the arrays): pairs of indices and CSR "
@@ -32,7 +32,7 @@ VERBS = {"paper-author": "is written by", "paper-subject": "is about", "paper-co
 _PIECES = ("data", "indices", "indptr", "shape")
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The graph of all kinds with the published split, whatever the ``seed``."""
     file = RawFile(f"{name}.npz", url=None, sha256=None, origin=_ORIGIN)
     other, labeled = OTHER[name], LABELED[name]
@@ -47,25 +47,25 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
     given[other] = NodesOfKind(names=[f"{other} {i}" for i in range(num_others)])
     joined = join_kinds(given)
     labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    labels[joined.kinds == joined.kind_names.index(labeled)] = arrays["label"]
+    labels[joined.kinds == joined.type_names.index(labeled)] = arrays["label"]
     pairs = [
         np.stack([joined.nodes(kind, arrays[f"edges_{pair}"][:, end]) for end, kind in enumerate(pair.split("_"))], 1)
         for pair in types
     ]
-    kind_names = tuple(pair.replace("_", "-") for pair in types)
-    return AttributedGraph.build(
+    type_names = tuple(pair.replace("_", "-") for pair in types)
+    return Graph.build(
         name=name,
         features=joined.features,
         feature_names=joined.feature_names,
         edges=np.concatenate(pairs),
         edge_values=EdgeValues(
             kind=np.repeat(np.arange(2), [len(some) for some in pairs]).astype(np.int32),
-            kind_names=kind_names,
-            kind_verbs=tuple(VERBS[kind] for kind in kind_names),
+            type_names=type_names,
+            type_verbs=tuple(VERBS[kind] for kind in type_names),
         ),
         node_names=joined.names,
-        node_kinds=joined.kinds,
-        node_kind_names=joined.kind_names,
+        node_types=joined.kinds,
+        node_type_names=joined.type_names,
         labels=labels,
         class_names=[f"class {label}" for label in range(int(arrays["label"].max()) + 1)],
         train=joined.nodes(labeled, arrays["train"]),

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from se_gnn.datasets.details import graph_details
 from se_gnn.datasets.kinds import SPARSE_BELOW, JoinedKinds, NodesOfKind, join_kinds
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, AttributedGraph, EdgeValues
+from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
 from se_gnn.optional import require
@@ -26,7 +26,7 @@ FIELDS = {"weight": "edge_weight", "time": "edge_time", "attributes": "edge_attr
 PARTS = ("train", "val", "test")
 
 
-def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> AttributedGraph:
+def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
     """Take over a ``torch_geometric.data.HeteroData``.
 
     Every node type is a kind with a block of features (:mod:`se_gnn.datasets.kinds`); one without ``x`` is told apart
@@ -57,21 +57,21 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> At
         for part, mask in masks.items()
     }
     pairs, values = _edges(data, joined, directed=directed)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=joined.features,
         feature_names=joined.feature_names,
         edges=pairs,
         edge_values=values,
         node_names=joined.names,
-        node_kinds=joined.kinds,
-        node_kind_names=joined.kind_names,
+        node_types=joined.kinds,
+        node_type_names=joined.type_names,
         labels=labels,
         **split,
     )
 
 
-def to_hetero(graph: AttributedGraph) -> Any:
+def to_hetero(graph: Graph) -> Any:
     """A ``torch_geometric.data.HeteroData`` that :func:`from_hetero` turns back into the same graph.
 
     ``x`` of a node type is the block of its kind, dense; the kind with labels has ``y`` and masks. Each edge is there
@@ -80,16 +80,16 @@ def to_hetero(graph: AttributedGraph) -> Any:
     """
     import torch
 
-    if graph.node_kinds is None:
+    if graph.node_types is None:
         raise InputError(f"{graph.name} has one kind of nodes: to_pyg makes a Data of it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch Geometric uses names that PyTorch deprecated
         pyg: Any = require("torch_geometric.data", extra="data", feature="PyG graphs")
     data = pyg.HeteroData()
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-    kinds, values = graph.node_kinds, graph.edge_values
+    kinds, values = graph.node_types, graph.edge_values
     position = np.empty(graph.num_nodes, np.int64)  # of each node within its kind
-    for number, kind in enumerate(graph.node_kind_names):
+    for number, kind in enumerate(graph.node_type_names):
         nodes = np.flatnonzero(kinds == number)
         position[nodes] = np.arange(len(nodes))
         data[kind].x = torch.from_numpy(dense[np.ix_(nodes, _block(graph, kind))].copy())
@@ -101,12 +101,12 @@ def to_hetero(graph: AttributedGraph) -> Any:
     back = np.zeros(graph.num_edges, bool) if values is None or values.direction is None else values.direction < 0
     ends = np.where(back[:, None], graph.edges[:, ::-1], graph.edges)
     types = np.zeros(graph.num_edges, np.int64) if values is None or values.kind is None else values.kind
-    names = ("joins",) if values is None or values.kind is None else values.kind_names
+    names = ("joins",) if values is None or values.kind is None else values.type_names
     for source, relation, target in sorted(
         {*zip(kinds[ends[:, 0]].tolist(), types.tolist(), kinds[ends[:, 1]].tolist())}
     ):
         ids = np.flatnonzero((kinds[ends[:, 0]] == source) & (types == relation) & (kinds[ends[:, 1]] == target))
-        store = data[graph.node_kind_names[source], names[relation], graph.node_kind_names[target]]
+        store = data[graph.node_type_names[source], names[relation], graph.node_type_names[target]]
         store.edge_index = torch.from_numpy(np.ascontiguousarray(position[ends[ids]].T))
         store.edge_id = torch.from_numpy(ids)
         for part, field in FIELDS.items():
@@ -114,7 +114,7 @@ def to_hetero(graph: AttributedGraph) -> Any:
             if array is not None:
                 store[field] = torch.from_numpy(array[ids].copy())
     details = graph_details(graph)
-    for known in ("node_kinds", "motif_edges", "edge_roles", "node_roles", "edge_values"):
+    for known in ("node_types", "motif_edges", "edge_roles", "node_roles", "edge_values"):
         details.pop(known, None)
     data.about = {
         **details,
@@ -128,23 +128,23 @@ def to_hetero(graph: AttributedGraph) -> Any:
 
 
 def _about_edges(values: EdgeValues) -> dict[str, Any]:
-    names = ("kind_names", "kind_verbs", "attribute_names", "columns", "raw", "names", "direction")
+    names = ("type_names", "type_verbs", "attribute_names", "columns", "raw", "names", "direction")
     shapes = {part: getattr(values, part).shape[1:] for part in values.carried if part != "direction"}
     return {"shapes": shapes, **{name: getattr(values, name) for name in names}}
 
 
-def _as_written(data: Any, about: dict[str, Any]) -> AttributedGraph:
+def _as_written(data: Any, about: dict[str, Any]) -> Graph:
     """The graph that :func:`to_hetero` wrote."""
-    kind_names = tuple(about.pop("node_kind_names"))
+    type_names = tuple(about.pop("node_type_names"))
     count, size = len(about["node_names"]), about.pop("num_features")
     features = np.zeros((count, size), np.float32)
     kinds = np.empty(count, np.int32)
     labels = np.full(count, UNKNOWN, np.int64)
     split: dict[str, list[IntArray]] = {part: [np.empty(0, np.int64)] for part in PARTS}
-    for number, kind in enumerate(kind_names):
+    for number, kind in enumerate(type_names):
         nodes = _array(data[kind].node_id)
         kinds[nodes] = number
-        features[np.ix_(nodes, _block_of(about.get("feature_names"), kind, kind_names, size))] = _array(data[kind].x)
+        features[np.ix_(nodes, _block_of(about.get("feature_names"), kind, type_names, size))] = _array(data[kind].x)
         if getattr(data[kind], "y", None) is not None:
             labels[nodes] = _array(data[kind].y)
             for part in PARTS:
@@ -162,7 +162,7 @@ def _as_written(data: Any, about: dict[str, Any]) -> AttributedGraph:
             if part in held:
                 parts[part][ids] = _array(store[field])
         if "kind" in held:
-            parts["kind"][ids] = of_edges["kind_names"].index(edge_type[1])
+            parts["kind"][ids] = of_edges["type_names"].index(edge_type[1])
     values = None
     if of_edges is not None:
         # the pairs lead where the edges do; build turns the direction of those that it swaps
@@ -171,14 +171,14 @@ def _as_written(data: Any, about: dict[str, Any]) -> AttributedGraph:
         values = EdgeValues(**parts, **of_edges, direction=turned)
     sparse = about.pop("sparse_features")
     parts_of_split: dict[str, Any] = {part: np.concatenate(nodes) for part, nodes in split.items()}
-    return AttributedGraph.build(
+    return Graph.build(
         **about,
         features=sp.csr_array(features) if sparse else features,
         edges=pairs,
         edge_values=values,
         labels=labels,
-        node_kinds=kinds,
-        node_kind_names=kind_names,
+        node_types=kinds,
+        node_type_names=type_names,
         motif_edges=motif_edges,
         edge_roles=edge_roles,
         node_roles=node_roles,
@@ -186,8 +186,8 @@ def _as_written(data: Any, about: dict[str, Any]) -> AttributedGraph:
     )
 
 
-def _block(graph: AttributedGraph, kind: str) -> IntArray:
-    return _block_of(graph.feature_names, kind, graph.node_kind_names, graph.num_features)
+def _block(graph: Graph, kind: str) -> IntArray:
+    return _block_of(graph.feature_names, kind, graph.node_type_names, graph.num_features)
 
 
 def _block_of(names: Sequence[str] | None, kind: str, kinds: Sequence[str], size: int) -> IntArray:
@@ -226,7 +226,7 @@ def _edges(data: Any, joined: JoinedKinds, *, directed: bool) -> tuple[IntArray,
         held.append({part: getattr(store, field, None) for part, field in FIELDS.items()})
     parts: dict[str, Any] = {
         "kind": np.repeat(np.arange(len(relations)), sizes).astype(np.int32),
-        "kind_names": tuple(called),
+        "type_names": tuple(called),
         "direction": np.ones(sum(sizes), np.int8) if directed else None,
     }
     for part, missing in (("weight", np.float32(1)), ("time", np.int64(NO_TIME))):

@@ -62,7 +62,7 @@ class JoinedKinds:
     feature_names: tuple[str, ...]
     columns: tuple[Column, ...] | None  # None: some kind has attributes that were no columns
     kinds: Int32Array
-    kind_names: tuple[str, ...]
+    type_names: tuple[str, ...]
     names: tuple[str, ...]
     first: Mapping[str, int]  # the first node of each kind
 
@@ -110,7 +110,7 @@ def join_kinds(given: Mapping[str, NodesOfKind]) -> JoinedKinds:
         feature_names=tuple(feature_names),
         columns=tuple(columns) if all_columns else None,
         kinds=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
-        kind_names=tuple(given),
+        type_names=tuple(given),
         names=_names(given),
         first=dict(zip(given, np.cumsum([0, *sizes]).tolist())),
     )

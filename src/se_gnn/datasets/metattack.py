@@ -17,7 +17,7 @@ from se_gnn.datasets import nettack
 from se_gnn.datasets.npz import entries, read_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 URL = "https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/meta"
 
@@ -37,13 +37,13 @@ RATES = (0.05, 0.1, 0.15, 0.2, 0.25)
 CLEAN = {"citeseer": "citeseer", "cora": "cora-nettack"}  # the graph that was attacked
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """An attacked graph by its whole name, such as `citeseer-metattack-0.25`; the ``seed`` changes nothing."""
     attacked, _, rate = name.partition("-metattack-")
     return load_attacked(attacked, float(rate), data_dir=data_dir)
 
 
-def load_attacked(name: str, rate: float, *, data_dir: str | Path | None = None) -> AttributedGraph:
+def load_attacked(name: str, rate: float, *, data_dir: str | Path | None = None) -> Graph:
     """`citeseer` or `cora` after an attack that changed a share ``rate`` of its edges; rate 0 is the clean graph."""
     if name not in CLEAN:
         raise InputError(f"attacked graphs are published for {' and '.join(CLEAN)}, got {name!r}")

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from se_gnn.datasets.npz import read_graph
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 
 GRAPH_URL = "https://raw.githubusercontent.com/danielzuegner/gnn-meta-attack/master/data"
@@ -47,7 +47,7 @@ CLASS_NAMES = {
 }
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The largest connected component with the published split, whatever the ``seed``.
 
     One paper of each graph is in no part of the split. Nodes are numbered as the attacked graphs number them.
@@ -61,7 +61,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
     raw = read_graph(content, where=graph_file.name)
     nodes = largest_component(raw.edges, len(raw.labels))
     inside = np.isin(raw.edges, nodes).all(axis=1)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=raw.features[nodes],
         edges=np.searchsorted(nodes, raw.edges[inside]),

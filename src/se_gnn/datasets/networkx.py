@@ -20,14 +20,14 @@ from se_gnn.datasets.networkx_edges import (
     stored_values,
 )
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.optional import require
 
 PARTS = ("train", "val", "test")
 
 
-def to_networkx(graph: AttributedGraph) -> Any:
+def to_networkx(graph: Graph) -> Any:
     """A ``networkx.Graph`` that :func:`from_networkx` turns back into the same graph.
 
     Nodes are the names, with attributes ``x`` (their row of the features), ``label`` (name of the class, None where it
@@ -80,7 +80,7 @@ def from_networkx(
     edge_weight: str | None = None,
     edge_type: str | None = None,
     edge_time: str | None = None,
-) -> AttributedGraph:
+) -> Graph:
     """Take over a NetworkX graph, directed or not; the names of its nodes stay.
 
     Args:
@@ -125,14 +125,14 @@ def from_networkx(
     for name in OF_NODES:
         if all(name in known for known in attributes):
             details[name] = np.array([known[name] for known in attributes])  # type: ignore[literal-required]
-    if about.get("node_kind_names"):
-        details["node_kind_names"] = about["node_kind_names"]
+    if about.get("node_type_names"):
+        details["node_type_names"] = about["node_type_names"]
     if "edge_values" in about:
         details["edge_values"] = stored_values(ends, about["edge_values"])
     else:
         unread = {*about.get("known_of_edges", ())}
         details["edge_values"] = read_values(ends, unread, directed=directed, **roles)
-    return AttributedGraph.build(
+    return Graph.build(
         features=sp.csr_array(matrix) if about.get("sparse_features") else matrix,
         edges=np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2),
         labels=labels,
@@ -142,7 +142,7 @@ def from_networkx(
 
 def _by_columns(
     graph: Any, attributes: list[dict[str, Any]], label: str, split: str, caption: str, of_edges: dict[str, Any]
-) -> AttributedGraph:
+) -> Graph:
     from se_gnn.datasets.tables import ImportSettings, import_tables
 
     names = {name for known in attributes for name in known}

@@ -25,7 +25,7 @@ def networkx_class(nx: Any, values: EdgeValues | None) -> Any:
 
 def about_edges(values: EdgeValues) -> dict[str, Any]:
     """What is known of the edges together; :func:`stored_values` needs it."""
-    names = ("kind_names", "kind_verbs", "attribute_names", "columns", "raw", "names")
+    names = ("type_names", "type_verbs", "attribute_names", "columns", "raw", "names")
     return {"parts": values.carried, **{name: getattr(values, name) for name in names}}
 
 
@@ -37,7 +37,7 @@ def edge_attributes(values: EdgeValues, edge: int) -> dict[str, Any]:
     if values.weight is not None:
         known["weight"] = values.weight[edge].item()
     if values.kind is not None:
-        known["type"] = values.kind_names[values.kind[edge]]
+        known["type"] = values.type_names[values.kind[edge]]
     if values.attributes is not None:
         known["attributes"] = values.attributes[edge].copy()
     if values.time is not None and values.time[edge] != NO_TIME:
@@ -57,7 +57,7 @@ def stored_values(ends: Ends, about: dict[str, Any]) -> EdgeValues:
     if "weight" in parts:
         arrays["weight"] = np.array([known["weight"] for known in attributes], np.float32)
     if "kind" in parts:
-        place = {name: i for i, name in enumerate(about["kind_names"])}
+        place = {name: i for i, name in enumerate(about["type_names"])}
         arrays["kind"] = np.array([place[known["type"]] for known in attributes], np.int32)
     if "attributes" in parts:
         size = len(about["attribute_names"] or ()) or sum(column.size for column in about["columns"] or ())

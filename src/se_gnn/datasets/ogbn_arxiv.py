@@ -14,7 +14,7 @@ import numpy as np
 
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 ORIGIN = (
@@ -24,14 +24,14 @@ ORIGIN = (
 NUM_CLASSES = 40
 
 
-def load(name: str = "ogbn-arxiv", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "ogbn-arxiv", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The citation graph with the published split, whatever the ``seed``; reads the raw files of OGB, which it needs.
 
     Citations are taken in both directions.
     """
     raw = _read("ogbn_arxiv/raw", ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz"), data_dir)
     split = _read("ogbn_arxiv/split/time", ("train.csv.gz", "valid.csv.gz", "test.csv.gz"), data_dir)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=_table(raw, "node-feat.csv.gz").astype(np.float32),
         edges=_integers(raw, "edge.csv.gz"),

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.optional import require
 
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
@@ -82,7 +82,7 @@ _SOURCES = {
 }
 
 
-def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """A citation graph with sparse features and the public split, whatever the ``seed``.
 
     The 15 papers of CiteSeer that have neither words nor a label have an unknown label here (other readers put them
@@ -95,7 +95,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Att
     nodes = np.arange(len(labels))
     # test papers have the last ids; the files have no vectors for the ids left out among them
     labels[(nodes >= nodes[test].min()) & ~test] = UNKNOWN
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=sp.csr_array(data.x.numpy()),
         edges=data.edge_index.numpy().T,

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from se_gnn.datasets.details import OF_EDGES, graph_details
 from se_gnn.datasets.pyg_edges import edge_tensors, edges_of
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.optional import require
 
 SPARSE_BELOW = 0.1  # share of non-zero attributes below which they are kept sparse
 
 
-def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> AttributedGraph:
+def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
     """Take over ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
 
     Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
@@ -43,7 +43,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
     sparse = details.pop("sparse_features", filled < SPARSE_BELOW)
     pairs, values, taken = edges_of(data, details.pop("edge_values", None), directed=directed)
     details |= {field: _array(data[field])[taken] for field in OF_EDGES if field in data}
-    return AttributedGraph.build(
+    return Graph.build(
         features=sp.csr_array(dense) if sparse else dense,
         edges=pairs,
         edge_values=values,
@@ -55,7 +55,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
     )
 
 
-def to_pyg(graph: AttributedGraph) -> Any:
+def to_pyg(graph: Graph) -> Any:
     """A ``torch_geometric.data.Data`` that :func:`from_pyg` turns back into the same graph.
 
     ``x`` is dense, ``edge_index`` has both directions, ``y`` is -1 where the class is not known; names and the like are

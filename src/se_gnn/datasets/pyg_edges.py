@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import IntArray, as_integers
 
 FIELDS = {"weight": "edge_weight", "kind": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
 ID = "edge_id"
 
 
-def edge_tensors(graph: AttributedGraph) -> tuple[IntArray, dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def edge_tensors(graph: Graph) -> tuple[IntArray, dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Pairs as `edge_index` has them, [P, 2], one array of P entries per field, and what is no array.
 
     An edge with a direction is there once, in that direction; any other is there both ways.
@@ -29,8 +29,8 @@ def edge_tensors(graph: AttributedGraph) -> tuple[IntArray, dict[str, npt.NDArra
     arrays = {field: getattr(values, part)[ids] for part, field in FIELDS.items() if part in values.carried}
     about = {
         "directed": values.direction is not None,
-        "kind_names": values.kind_names,
-        "kind_verbs": values.kind_verbs,
+        "type_names": values.type_names,
+        "type_verbs": values.type_verbs,
         "attribute_names": values.attribute_names,
         "columns": values.columns,
         "raw": values.raw,
@@ -57,8 +57,8 @@ def edges_of(
         direction = np.where(counts == 1, 1, 0).astype(np.int8) if keep_direction else None
         raw = known.pop("raw", None)
         known["raw"] = None if raw is None else raw.take(ids[columns])
-    if parts["kind"] is not None and not known.get("kind_names"):
-        known["kind_names"] = tuple(str(kind) for kind in range(int(parts["kind"].max(initial=0)) + 1))
+    if parts["kind"] is not None and not known.get("type_names"):
+        known["type_names"] = tuple(str(kind) for kind in range(int(parts["kind"].max(initial=0)) + 1))
     known = {name: value for name, value in known.items() if value is not None}
     held = {part: array for part, array in parts.items() if array is not None}
     if not held and direction is None and "raw" not in known:

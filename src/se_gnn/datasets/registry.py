@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from se_gnn.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def dataset_names() -> tuple[str, ...]:
     return tuple(name for info in _INFOS for name in info.names)
 
 
-def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """Load a data set by its name.
 
     Args:
@@ -199,7 +199,7 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
             folder, to which missing files are downloaded.
 
     >>> load_dataset("ba-shapes")
-    AttributedGraph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/val/test)
+    Graph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/val/test)
     """
     by_name = {each: info for info in _INFOS for each in info.names}
     exact = name.lower().replace("_", "-")
@@ -214,5 +214,5 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     if whole_seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}")
     module = importlib.import_module(info.module)
-    graph = cast("AttributedGraph", module.load(exact, seed=whole_seed, data_dir=data_dir))
+    graph = cast("Graph", module.load(exact, seed=whole_seed, data_dir=data_dir))
     return dataclasses.replace(graph, dataset=exact)

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from se_gnn.datasets.details import GraphDetails, graph_details
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 
 
-def to_scipy(graph: AttributedGraph) -> dict[str, Any]:
+def to_scipy(graph: Graph) -> dict[str, Any]:
     """The arguments of :func:`from_scipy` that give the same graph: a symmetric CSR ``adjacency`` of ones first.
 
     Where edges carry values, an entry is the number of parallel edges.
@@ -24,7 +24,7 @@ def to_scipy(graph: AttributedGraph) -> dict[str, Any]:
     return {"adjacency": adjacency, **own, **graph_details(graph)}
 
 
-def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unpack[GraphDetails]) -> AttributedGraph:
+def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unpack[GraphDetails]) -> Graph:
     """A graph from its adjacency matrix and its features.
 
     Args:
@@ -32,7 +32,7 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unp
             not symmetric is taken as undirected.
         features: [N, F], sparse or dense.
         labels: class of each node, -1 where unknown; None: all unknown.
-        details: what :meth:`AttributedGraph.build` takes besides: names, split and so on. What belongs to edges comes
+        details: what :meth:`Graph.build` takes besides: names, split and so on. What belongs to edges comes
             in the order of the upper triangle, row by row. With ``edge_values``, an entry is the number of edges
             between two nodes; direction +1 is from the lower node to the higher.
     """
@@ -49,7 +49,7 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Unp
     edges = np.stack([entries.row, entries.col], axis=1)
     if details.get("edge_values") is not None:
         edges = np.repeat(edges, entries.data.astype(np.int64), axis=0)
-    return AttributedGraph.build(
+    return Graph.build(
         features=features,
         edges=edges,
         labels=np.full(num_nodes, UNKNOWN) if labels is None else labels,

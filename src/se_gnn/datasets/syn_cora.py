@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from se_gnn.datasets import planetoid
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, local_graphs, sample_non_edges
+from se_gnn.graph import Graph, local_graphs, sample_non_edges
 from se_gnn.graph.attributed import IntArray
 
 
@@ -98,19 +98,19 @@ class _Planted:
     links: IntArray  # [links, 2]: a node of the basis, a node of the planting
 
 
-def load(name: str = "syn-cora", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "syn-cora", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """Syn-Cora with the default parameters, made of Cora from ``data_dir``; ``seed`` draws everything."""
     cora = planetoid.load("cora", data_dir=data_dir)
     return syn_cora(cora, generator=np.random.default_rng(seed), name=name)
 
 
 def syn_cora(
-    cora: AttributedGraph,
+    cora: Graph,
     config: SynCoraConfig | None = None,
     *,
     generator: np.random.Generator,
     name: str = "syn-cora",
-) -> AttributedGraph:
+) -> Graph:
     """Plant disturbed copies of pieces of a graph whose features are words, 0 or 1.
 
     The basis comes first, then motif by motif its copies in the order of ``config.copies``, the nodes of each in the
@@ -152,7 +152,7 @@ def syn_cora(
         node_role += size
         edge_role += num_edges
     roles = np.concatenate(edge_roles)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=sp.vstack(words, format="csr"),
         feature_names=cora.feature_names,
@@ -204,7 +204,7 @@ def replace_words(words: sp.csr_array, share: float, *, generator: np.random.Gen
     return sp.csr_array((np.ones(len(indices), np.float32), indices, np.cumsum([0, *sizes])), shape=words.shape)
 
 
-def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.random.Generator) -> Iterator[_Piece]:
+def _choose_motifs(cora: Graph, config: SynCoraConfig, generator: np.random.Generator) -> Iterator[_Piece]:
     """Local graphs of random papers of each class in turn, of a size that is allowed, no two with a paper in common."""
     taken = np.zeros(cora.num_nodes, dtype=bool)
     local = local_graphs(cora, np.arange(cora.num_nodes), config.hops)
@@ -226,9 +226,7 @@ def _choose_motifs(cora: AttributedGraph, config: SynCoraConfig, generator: np.r
             )
 
 
-def _choose_basis(
-    cora: AttributedGraph, taken: IntArray, config: SynCoraConfig, generator: np.random.Generator
-) -> _Piece:
+def _choose_basis(cora: Graph, taken: IntArray, config: SynCoraConfig, generator: np.random.Generator) -> _Piece:
     """Random papers that no motif holds, and the citations among them; papers without one are left out."""
     others = np.setdiff1d(np.arange(cora.num_nodes), taken)
     if len(others) < config.basis_sample:

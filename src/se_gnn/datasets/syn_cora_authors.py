@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.planetoid import CORA_TOPICS
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 FILE = RawFile(
     "syn_cora_seed15_connect3.npz",
@@ -27,11 +27,11 @@ ARRAYS = ("x", "y", "node_role", "edges", "edge_role", "train_mask", "val_mask",
 SHA256 = "88da09be7733312d38b82a1bbbc7a6a8fa04ede8043c0395d6c1fcc1a0cd0885"
 
 
-def load(name: str = "syn-cora-authors", *, seed: int = 0, data_dir: str | Path | None = None) -> AttributedGraph:
+def load(name: str = "syn-cora-authors", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """The graph, its roles and its split, whatever the ``seed``."""
     content = read_verified([FILE], "syn_cora", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ARRAYS, sha256=SHA256, where=FILE.name)
-    return AttributedGraph.build(
+    return Graph.build(
         name=name,
         features=sp.csr_array(arrays["x"]),
         edges=arrays["edges"],

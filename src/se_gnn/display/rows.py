@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from se_gnn.display.columns import show_value
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.graph.columns import MISSING
 
 
-def node_values(graph: AttributedGraph, node: int) -> dict[str, str]:
+def node_values(graph: Graph, node: int) -> dict[str, str]:
     """The values of a node by column.
 
     The row of its table as it was given (``graph.raw``), text and columns that are no features included; what is not in
     the table, or was not kept, is read back from the features; features by name where there was no table. Of several
     kinds of nodes, the columns of its own.
 
-    >>> graph = AttributedGraph.build(features=[[0.5], [1.0]], edges=[[0, 1]], labels=[0, 1], feature_names=["size"])
+    >>> graph = Graph.build(features=[[0.5], [1.0]], edges=[[0, 1]], labels=[0, 1], feature_names=["size"])
     >>> node_values(graph, 0)
     {'size': '0.5'}
     """
     raw = {} if graph.raw is None else graph.raw.row(node)
-    if graph.node_kinds is not None:
+    if graph.node_types is not None:
         return _of_kind(graph, node, raw)
     shown = {name: MISSING if text is None else text for name, text in raw.items()}
     if shown and all(column.name in shown for column in graph.columns or ()):
@@ -37,10 +37,10 @@ def node_values(graph: AttributedGraph, node: int) -> dict[str, str]:
     return {name: f"{value:g}" for name, value in zip(names, row.tolist())}
 
 
-def _of_kind(graph: AttributedGraph, node: int, raw: dict[str, str | None]) -> dict[str, str]:
+def _of_kind(graph: Graph, node: int, raw: dict[str, str | None]) -> dict[str, str]:
     """The values of a node in the columns of its kind, which are called by it: "paper: year"."""
-    assert graph.node_kinds is not None
-    own = f"{graph.node_kind_names[graph.node_kinds[node]]}: "
+    assert graph.node_types is not None
+    own = f"{graph.node_type_names[graph.node_types[node]]}: "
     shown = {name: MISSING if text is None else text for name, text in raw.items() if name.startswith(own)}
     stored: Any = graph.features[[node]]
     row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]

@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.encoder.committee import Committee, side_by_side
+from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.encoder.encoder import Encoder
+from se_gnn.encoder.ensemble import Ensemble, side_by_side
 from se_gnn.encoder.inputs import scaled_attributes
 from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
 from se_gnn.files.scratch import nameless_file, room_for_scratch
-from se_gnn.fixed_order.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
 
@@ -33,7 +33,7 @@ SHARE = 16  # of the memory is for blocks of rows
 
 
 @torch.no_grad()
-def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: int) -> FloatArray:
+def embed_in_blocks(encoder: Encoder | Ensemble, graph: MappedGraph, budget: int) -> FloatArray:
     """H of all nodes, [N, D], as a mapped file that is removed when it is no longer used.
 
     Args:
@@ -44,7 +44,7 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
     if LEAST * graph.num_nodes > budget:
         needed = LEAST * graph.num_nodes / 2**20
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
-    members = encoder.encoders if isinstance(encoder, Committee) else [encoder]
+    members = encoder.encoders if isinstance(encoder, Ensemble) else [encoder]
     propagation = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
     with room_for_scratch(), ExitStack() as stack:
         found = [_Member(member, graph, propagation, stack, budget) for member in members]
@@ -52,7 +52,7 @@ def embed_in_blocks(encoder: Encoder | Committee, graph: MappedGraph, budget: in
         file = stack.enter_context(nameless_file())
         for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
             parts = [member.rows(low, high) for member in found]
-            whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Committee) else parts[0]
+            whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Ensemble) else parts[0]
             file.write(whole.contiguous().numpy().data)
         file.flush()
         return np.memmap(file, np.float32, "r", shape=(graph.num_nodes, width))  # stays when the file is closed

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.config import EncoderConfig
+from se_gnn.deterministic import linear
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
-from se_gnn.fixed_order import linear
 from se_gnn.graph.attributed import Features
 from se_gnn.graph.sparse import SparseMatrix
 

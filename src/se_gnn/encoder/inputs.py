@@ -16,7 +16,7 @@ from torch import Tensor
 
 from se_gnn.config import Aggregation, EncoderConfig, Scaling
 from se_gnn.encoder.own_edges import encoder_features, relative_weights
-from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntArray
+from se_gnn.graph.attributed import Features, FloatArray, Graph, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 
 
@@ -28,9 +28,7 @@ class EncoderInputs:
     propagation: SparseMatrix
 
     @classmethod
-    def from_graph(
-        cls, graph: AttributedGraph, config: EncoderConfig, device: torch.device | str = "cpu"
-    ) -> EncoderInputs:
+    def from_graph(cls, graph: Graph, config: EncoderConfig, device: torch.device | str = "cpu") -> EncoderInputs:
         """Move a graph to a device, its attributes scaled as the settings say."""
         scaled = scaled_attributes(encoder_features(graph, config), config.attribute_scaling)
         if sp.issparse(scaled):
@@ -94,7 +92,7 @@ def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
     return factors
 
 
-def step_weights(graph: AttributedGraph, config: EncoderConfig) -> FloatArray | None:
+def step_weights(graph: Graph, config: EncoderConfig) -> FloatArray | None:
     """How much each edge counts in a step, [E]; None: all alike."""
     values = graph.edge_values
     if values is None:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from se_gnn.fixed_order.llvm import FLOATS, I64, WIDTH, Loop, Matrix, constant
+from se_gnn.deterministic.llvm import FLOATS, I64, WIDTH, Loop, Matrix, constant
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.config import EncoderConfig
-from se_gnn.graph.attributed import AttributedGraph, Features, FloatArray, IntArray
+from se_gnn.graph.attributed import Features, FloatArray, Graph, IntArray
 from se_gnn.graph.edge_values import EdgeValues
 
 
@@ -30,7 +30,7 @@ class EdgeColumn(NamedTuple):
     attribute: int | None = None
 
 
-def encoder_features(graph: AttributedGraph, config: EncoderConfig) -> Features:
+def encoder_features(graph: Graph, config: EncoderConfig) -> Features:
     """The attributes X, and beside them what a node reads of its own edges where the settings say so, [N, F + S]."""
     columns = own_edge_columns(graph, config)
     if not columns:
@@ -41,7 +41,7 @@ def encoder_features(graph: AttributedGraph, config: EncoderConfig) -> Features:
     return sp.csr_array(sp.hstack([graph.features, sp.csr_array(read)], format="csr"), dtype=np.float32)
 
 
-def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[EdgeColumn, ...]:
+def own_edge_columns(graph: Graph, config: EncoderConfig) -> tuple[EdgeColumn, ...]:
     """The columns that are read beside those of the nodes, S of them."""
     values = graph.edge_values
     if values is None or not config.read_edges:
@@ -50,7 +50,7 @@ def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[Edg
     weight = dict(values.names).get("weight", "weight")
     found = []
     for side in sides:
-        kinds = [f"{kind}{side}" for kind in values.kind_names or ("edges",)]
+        kinds = [f"{kind}{side}" for kind in values.type_names or ("edges",)]
         found += [EdgeColumn(kind, unit=1.0) for kind in kinds]  # how many
         if values.weight is not None:
             found += [EdgeColumn(f"{weight}, {kind}", unit=mean_weight(values.weight)) for kind in kinds]
@@ -60,7 +60,7 @@ def own_edge_columns(graph: AttributedGraph, config: EncoderConfig) -> tuple[Edg
     return tuple(found)
 
 
-def own_edges(graph: AttributedGraph) -> FloatArray:
+def own_edges(graph: Graph) -> FloatArray:
     """The values of those columns, [N, S]."""
     values = graph.edge_values
     assert values is not None

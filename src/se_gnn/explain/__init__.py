@@ -1,7 +1,7 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote."""
 
 from se_gnn.explain.bulk import Explanations
-from se_gnn.explain.carried_attributes import shared_carried_attributes
+from se_gnn.explain.edge_data import shared_edge_data
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
 from se_gnn.explain.explainer import Comparison, Explainer
 from se_gnn.explain.explanation import Explanation
@@ -35,6 +35,6 @@ __all__ = [
     "largest_errors",
     "schema",
     "shared_attributes",
-    "shared_carried_attributes",
     "shared_edge_attributes",
+    "shared_edge_data",
 ]

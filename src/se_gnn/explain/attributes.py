@@ -17,7 +17,7 @@ import numpy as np
 from se_gnn.config import EncoderConfig
 from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 
@@ -70,13 +70,13 @@ class Attributes:
         return [attribute for attribute in candidates if attribute.agrees(ours, theirs, agree)]
 
 
-def has_attribute_names(graph: AttributedGraph) -> bool:
+def has_attribute_names(graph: Graph) -> bool:
     """Whether the attributes of a graph can be named to people."""
     return graph.feature_names is not None or graph.columns is not None
 
 
 @lru_cache(maxsize=2)
-def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -> Attributes:
+def attributes_of(graph: Graph, config: EncoderConfig | None = None) -> Attributes:
     """The attributes of a graph; kept for the next call, because one pair of nodes follows another.
 
     With the settings of an encoder, also what it reads of a node's own edges.
@@ -85,9 +85,9 @@ def attributes_of(graph: AttributedGraph, config: EncoderConfig | None = None) -
     own = own_edge_columns(graph, config)
     read = tuple(_of_edges(column, graph) for column in own)
     found = _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, read)
-    if graph.node_kinds is None or graph.feature_names is None:
+    if graph.node_types is None or graph.feature_names is None:
         return found
-    return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_kind_names, len(found.owner)))
+    return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_type_names, len(found.owner)))
 
 
 def _marks(names: Sequence[str], kinds: Sequence[str], size: int) -> IntArray:
@@ -101,7 +101,7 @@ def _marks(names: Sequence[str], kinds: Sequence[str], size: int) -> IntArray:
 
 
 @lru_cache(maxsize=1)
-def attributes_of_edges(graph: AttributedGraph) -> Attributes:
+def attributes_of_edges(graph: Graph) -> Attributes:
     """The attributes of the edges of a graph, which have some, as those of nodes are; kept for the next call."""
     values = graph.edge_values
     assert values is not None
@@ -141,7 +141,7 @@ def _of_column(column: Column) -> list[Attribute]:
     return [Attribute(column.name, features, partial(show_value, column), features[-1] if column.marked else None)]
 
 
-def _of_edges(column: EdgeColumn, graph: AttributedGraph) -> tuple[str, Show]:
+def _of_edges(column: EdgeColumn, graph: Graph) -> tuple[str, Show]:
     """Name of something that nodes read of their edges, and how it is shown: in the units of the edge table."""
     if column.unit is not None:
         return column.name, partial(_amount, column.unit)

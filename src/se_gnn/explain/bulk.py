@@ -17,7 +17,7 @@ import numpy as np
 from se_gnn.explain.evidence import EdgeMatches
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.interop import json_lines, pandas
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model import Prediction
@@ -41,7 +41,7 @@ class Explanations:
     matching: EdgeMatching
     positions: IntArray
     importance: FloatArray
-    graph: AttributedGraph
+    graph: Graph
     node_weight: float  # lambda
     explain: Callable[[int], Explanation]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.explain.attributes import CLOSE, attributes_of_edges
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 
 ARROW, LINE = "→", "–"
 
@@ -34,7 +34,7 @@ class EdgeText(NamedTuple):
         return f"{start} {self.joint} {end}" + (f" ({listed})" if listed else "")
 
 
-def edge_text(graph: AttributedGraph, edge: int) -> EdgeText:
+def edge_text(graph: Graph, edge: int) -> EdgeText:
     """What is said of an edge; of one that carries nothing, its two ends."""
     u, v = graph.edges[edge].tolist()
     values = graph.edge_values
@@ -46,7 +46,7 @@ def edge_text(graph: AttributedGraph, edge: int) -> EdgeText:
     if values.kind is not None and direction:
         joint = values.verb(int(values.kind[edge]))
     elif values.kind is not None:
-        facts.append(Fact("type", values.kind_names[values.kind[edge]]))
+        facts.append(Fact("type", values.type_names[values.kind[edge]]))
     if values.weight is not None:
         facts.append(Fact(dict(values.names).get("weight", "weight"), f"{values.weight[edge]:.4g}"))
     if values.attributes is not None:
@@ -55,7 +55,7 @@ def edge_text(graph: AttributedGraph, edge: int) -> EdgeText:
     return EdgeText(start, joint, end, tuple(facts))
 
 
-def agreeing_facts(graph: AttributedGraph, edge: int, matched: int) -> tuple[str, ...]:
+def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     """What two edges carry alike: their type, a weight that differs little, attributes as those of nodes agree."""
     values = graph.edge_values
     if values is None:
@@ -78,10 +78,10 @@ def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
     if values.kind is None:
         return False
     type_, colon, _ = name.partition(": ")
-    return bool(colon) and type_ in values.kind_names and values.kind_names[values.kind[edge]] != type_
+    return bool(colon) and type_ in values.type_names and values.type_names[values.kind[edge]] != type_
 
 
-def edge_rule(graph: AttributedGraph, settings: SimilarityConfig) -> str | None:
+def edge_rule(graph: Graph, settings: SimilarityConfig) -> str | None:
     """How edges that carry something were compared, in words; None where they carry nothing that was read."""
     values = graph.edge_values
     if values is None:
@@ -89,7 +89,7 @@ def edge_rule(graph: AttributedGraph, settings: SimilarityConfig) -> str | None:
     same = []
     if settings.match_direction and values.direction is not None:
         same.append("the same direction, seen from the center")
-    if settings.match_kinds == "own" and values.kind is not None:
+    if settings.match_types == "own" and values.kind is not None:
         same.append("the same type")
     told = []
     if same:

@@ -18,19 +18,20 @@ CRUCIAL_EDGES = 5  # of a crucial subgraph, unless another size is asked for
 class EdgeMatches:
     """Edges of one local graph, each with its best match in another, Eq. (5).
 
-    ``well`` marks the edges whose match is at least as close as average. The average is that of the same edge over the
-    K nearest labeled nodes that have edges; on the way back, that of all edges of all labeled nodes. Where edges match
-    only those of their direction or type and the other local graph has none, ``matched_ids`` is -1 and the similarity
-    is that of the edge with its own opposite.
+    ``above_average`` marks the edges whose match is at least as close as average. The average is that of the same edge
+    over the K nearest labeled nodes that have edges; on the way back, that of all edges of all labeled nodes. Where
+    edges match only those of their direction or type and the other local graph has none, ``matched_ids`` is -1 and the
+    similarity is that of the edge with its own opposite.
 
     Shapes:
-        - **edge_ids**, **matched_ids:** :math:`(M,)` rows of ``graph.edges``; **similarity**, **well:** :math:`(M,)`
+        - **edge_ids**, **matched_ids:** :math:`(M,)` rows of ``graph.edges``
+        - **similarity**, **above_average:** :math:`(M,)`
     """
 
     edge_ids: IntArray
     matched_ids: IntArray
     similarity: FloatArray
-    well: BoolArray
+    above_average: BoolArray
 
     def __len__(self) -> int:
         return len(self.edge_ids)

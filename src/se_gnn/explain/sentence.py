@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
-from se_gnn.figures import whole
+from se_gnn.number_format import whole
 
 if TYPE_CHECKING:
     from se_gnn.explain.evidence import EdgeMatches, Neighbor
@@ -89,7 +89,7 @@ def _how(explanation: Explanation, closest: Neighbor) -> str:
         return "."
     if closest.matches is None:
         return "; it has no edges, so the two were compared by their own attributes alone."
-    well, total = int(closest.matches.well.sum()), len(closest.matches)
+    well, total = int(closest.matches.above_average.sum()), len(closest.matches)
     if total == 1:
         return f"; the node's only edge has {'a' if well else 'no'} match there that is at least as close as average."
     many = f"{well} of the node's {total} edges {'has' if well == 1 else 'have'} a match"

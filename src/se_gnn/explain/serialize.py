@@ -93,9 +93,9 @@ def _matches(matches: EdgeMatches | None, explanation: Explanation) -> list[dict
     """Each edge with its match; where edges carry something, what both carry alike."""
     if matches is None:
         return None
-    columns = (matches.edge_ids, matches.matched_ids, matches.similarity, matches.well)
+    columns = (matches.edge_ids, matches.matched_ids, matches.similarity, matches.above_average)
     rows = [
-        {"edge": edge, "matched": matched if matched >= 0 else None, "similarity": value, "well": well}
+        {"edge": edge, "matched": matched if matched >= 0 else None, "similarity": value, "above_average": well}
         for edge, matched, value, well in zip(*(column.tolist() for column in columns))
     ]
     if explanation.graph.edge_values is not None:
@@ -130,7 +130,7 @@ def _edge_settings(explanation: Explanation) -> dict[str, Any]:
     """How edges that carry something were compared; nothing where they carry nothing."""
     if explanation.graph.edge_values is None:
         return {}
-    names = ("match_direction", "match_kinds", "match_attributes", "weighted_mean")
+    names = ("match_direction", "match_types", "match_attributes", "weighted_mean")
     return {"edge_settings": {name: getattr(explanation.settings, name) for name in names}}
 
 
@@ -148,7 +148,7 @@ def _carried(explanation: Explanation) -> dict[str, Any]:
         carried[str(edge)] = {
             "from": graph.node_names[text.start] if directed else None,
             "to": graph.node_names[text.end] if directed else None,
-            "kind": None if values.kind is None else values.kind_names[values.kind[edge]],
+            "kind": None if values.kind is None else values.type_names[values.kind[edge]],
             "weight": None if values.weight is None else float(values.weight[edge]),
             "facts": {fact.name: fact.value for fact in text.facts},
             "role": roles.get(edge),

@@ -19,7 +19,7 @@ from torch import Tensor
 from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
 from se_gnn.explain.attributes import attributes_of
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
@@ -120,7 +120,7 @@ def shared_edge_attributes(
     """Which attributes of their ends make two matched edges similar: each is taken from both ends of an edge.
 
     Where the model reads what edges carry, that is part of the two edges, and stays as it is; see
-    :func:`se_gnn.explain.shared_carried_attributes`. Then no other edge may have the same two ends.
+    :func:`se_gnn.explain.shared_edge_data`. Then no other edge may have the same two ends.
     """
     for name, ends in (("edge", edge), ("matched", matched)):
         if len(ends) != 2:
@@ -249,6 +249,6 @@ def _note(trained: TrainedModel, things: str, taken_from: TakenFrom) -> str:
     return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
 
 
-def _check_node(name: str, node: int, graph: AttributedGraph) -> None:
+def _check_node(name: str, node: int, graph: Graph) -> None:
     if not 0 <= node < graph.num_nodes:
         raise InputError(f"{name} must be between 0 and {graph.num_nodes - 1}, got {node}")

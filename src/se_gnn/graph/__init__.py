@@ -1,7 +1,7 @@
 """Attributed graphs, their local graphs, and how they are perturbed."""
 
 import se_gnn.compiled_code  # noqa: F401 (before any compiled function is declared)
-from se_gnn.graph.attributed import AttributedGraph, EdgeReport
+from se_gnn.graph.attributed import EdgeReport, Graph
 from se_gnn.graph.columns import Column
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.labels import UNKNOWN
@@ -11,10 +11,10 @@ from se_gnn.graph.raw import RawTable
 
 __all__ = [
     "UNKNOWN",
-    "AttributedGraph",
     "Column",
     "EdgeReport",
     "EdgeValues",
+    "Graph",
     "LocalGraphs",
     "PerturbedEdges",
     "RawTable",

@@ -40,8 +40,16 @@ from se_gnn.graph.raw import RawTable
 from se_gnn.graph.times import Date, as_seconds
 
 __all__ = [
-    "UNKNOWN", "AttributedGraph", "BoolArray", "EdgeReport", "EdgeValues", "Features", "Float64Array", "FloatArray",
-    "Int32Array", "IntArray",
+    "UNKNOWN",
+    "BoolArray",
+    "EdgeReport",
+    "EdgeValues",
+    "Features",
+    "Float64Array",
+    "FloatArray",
+    "Graph",
+    "Int32Array",
+    "IntArray",
 ]  # fmt: skip
 
 PARTS = ("train", "val", "test", "calibration")  # of the split
@@ -49,7 +57,7 @@ MOST_UNUSED_CLASSES = 1000  # that any graph may have
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AttributedGraph:
+class Graph:
     """An undirected graph with node features, labels and a split; checked on construction and read-only after.
 
     Use :meth:`build` to make one from any list of edges.
@@ -71,8 +79,8 @@ class AttributedGraph:
         raw: the rows of the table as it was given, kept to be shown.
         image_shape: rows and columns, where the features of a node are the pixels of a picture.
         edge_values: what each edge carries besides its ends: direction, weight, type, attributes, time; None: nothing.
-        node_kinds: what each node is where there are several kinds, a position in ``node_kind_names``; None: one kind.
-        node_kind_names: what people see for each kind of nodes.
+        node_types: what each node is where there are several kinds, a position in ``node_type_names``; None: one kind.
+        node_type_names: what people see for each kind of nodes.
         motif_edges: ground truth of an explanation: edges that belong to a planted motif.
         node_roles: ground truth of the nearest labeled nodes: copies of one node of a motif have the same number above
             0; 0 for nodes outside all motifs.
@@ -105,8 +113,8 @@ class AttributedGraph:
     raw: RawTable | None = None
     image_shape: tuple[int, int] | None = None
     edge_values: EdgeValues | None = None
-    node_kinds: Int32Array | None = None
-    node_kind_names: tuple[str, ...] = ()
+    node_types: Int32Array | None = None
+    node_type_names: tuple[str, ...] = ()
     motif_edges: BoolArray | None = None
     node_roles: IntArray | None = None
     edge_roles: IntArray | None = None
@@ -133,13 +141,13 @@ class AttributedGraph:
         raw: RawTable | None = None,
         image_shape: tuple[int, int] | None = None,
         edge_values: EdgeValues | None = None,
-        node_kinds: Any = None,
-        node_kind_names: Sequence[str] = (),
+        node_types: Any = None,
+        node_type_names: Sequence[str] = (),
         motif_edges: Any = None,
         node_roles: Any = None,
         edge_roles: Any = None,
         dataset: str | None = None,
-    ) -> AttributedGraph:
+    ) -> Graph:
         """Make a graph from edges in any order and direction; duplicates and self-loops are merged and counted.
 
         ``train``, ``val`` and ``test`` are node ids or boolean masks. Without ``train`` every node with a known
@@ -151,7 +159,7 @@ class AttributedGraph:
         are all kept; only edges that agree in everything are merged.
 
         >>> edges = [[1, 0], [0, 1], [2, 2]]
-        >>> graph = AttributedGraph.build(features=[[0.0], [1.0], [2.0]], edges=edges, labels=[0, 1, -1])
+        >>> graph = Graph.build(features=[[0.0], [1.0], [2.0]], edges=edges, labels=[0, 1, -1])
         >>> graph.edges.tolist(), str(graph.merged)
         ([[0, 1]], '3 edges given, 1 kept: 1 reciprocal and 0 duplicate edges merged, 1 self-loops removed')
         """
@@ -191,8 +199,8 @@ class AttributedGraph:
             raw=raw,
             image_shape=image_shape,
             edge_values=edge_values,
-            node_kinds=None if node_kinds is None else as_integers(node_kinds, "node_kinds").astype(np.int32),
-            node_kind_names=tuple(node_kind_names),
+            node_types=None if node_types is None else as_integers(node_types, "node_types").astype(np.int32),
+            node_type_names=tuple(node_type_names),
             motif_edges=motif_edges,
             node_roles=None if node_roles is None else as_integers(node_roles, "node_roles"),
             edge_roles=edge_roles,
@@ -212,9 +220,9 @@ class AttributedGraph:
         if self.edge_values is not None:
             check_edge_values(self.edge_values, self.num_edges)
             if not is_sorted(self.edges, n):
-                raise InputError("edges must be sorted pairs u < v; AttributedGraph.build makes them so")
+                raise InputError("edges must be sorted pairs u < v; Graph.build makes them so")
         elif not is_canonical(self.edges, n):
-            raise InputError("edges must be sorted pairs u < v, each once; AttributedGraph.build makes them so")
+            raise InputError("edges must be sorted pairs u < v, each once; Graph.build makes them so")
         if len(self.node_names) != n:
             raise InputError(f"node_names must have one entry per node ({n}), got {len(self.node_names)}")
         if len(set(self.node_names)) != n:
@@ -239,7 +247,7 @@ class AttributedGraph:
                 raise InputError(f"{name} must be 0 (not in a motif) or above, got {roles.min()}")
         self._check_node_kinds()
         self._check_split()
-        truth = (self.motif_edges, self.node_roles, self.edge_roles, self.node_kinds)
+        truth = (self.motif_edges, self.node_roles, self.edge_roles, self.node_types)
         for array in (self.edges, self.labels, *(getattr(self, part) for part in PARTS), *truth):
             if array is not None:
                 array.setflags(write=False)
@@ -247,15 +255,15 @@ class AttributedGraph:
         stored.setflags(write=False)
 
     def _check_node_kinds(self) -> None:
-        kinds, names = self.node_kinds, self.node_kind_names
+        kinds, names = self.node_types, self.node_type_names
         if (kinds is None) != (not names):
-            raise InputError("node_kinds and node_kind_names must be given together")
-        check_length("node_kinds", kinds, "node", self.num_nodes)
+            raise InputError("node_types and node_type_names must be given together")
+        check_length("node_types", kinds, "node", self.num_nodes)
         if len(set(names)) != len(names):
-            raise InputError(f"node_kind_names must be unique, got {_first_duplicate(names)!r} twice")
+            raise InputError(f"node_type_names must be unique, got {_first_duplicate(names)!r} twice")
         if kinds is not None and (kinds.dtype != np.int32 or kinds.min() < 0 or kinds.max() >= len(names)):
             raise InputError(
-                f"node_kinds must be int32 from 0 to {len(names) - 1}, a position in node_kind_names, got {kinds.dtype}"
+                f"node_types must be int32 from 0 to {len(names) - 1}, a position in node_type_names, got {kinds.dtype}"
                 f" from {kinds.min()} to {kinds.max()}"
             )
 
@@ -338,13 +346,13 @@ class AttributedGraph:
         """What people see for a node: its caption, or its name where it has none."""
         return (self.captions[node] if self.captions is not None else "") or self.node_names[node]
 
-    def with_split(self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None) -> AttributedGraph:
+    def with_split(self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None) -> Graph:
         """A copy with another split."""
         given = {"train": train, "val": val, "test": test, "calibration": calibration}
         parts: dict[str, Any] = {part: as_nodes(nodes, part, self.num_nodes) for part, nodes in given.items()}
         return dataclasses.replace(self, **parts)
 
-    def with_edges(self, edges: Any) -> AttributedGraph:
+    def with_edges(self, edges: Any) -> Graph:
         """A copy with other edges (a perturbed graph, say); ground truth on edges does not survive.
 
         Where edges carry values, a pair that was joined before keeps all its edges with their values, and a new pair
@@ -368,7 +376,7 @@ class AttributedGraph:
         order = np.lexsort((ends[:, 1], ends[:, 0]))
         return ends[order], values.take(kept).joined(values.neutral(len(new))).take(order)
 
-    def until(self, date: Date) -> AttributedGraph:
+    def until(self, date: Date) -> Graph:
         """A copy without the edges after a date, so that nothing is seen that came later.
 
         Args:
@@ -398,7 +406,7 @@ class AttributedGraph:
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.features) else "dense"
         return (
-            f"AttributedGraph({self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
+            f"Graph({self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
             f"{self.num_features} {kind} features, {self.num_classes} classes, "
             f"{len(self.train)}/{len(self.val)}/{len(self.test)} train/val/test)"
         )

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.fixed_order.sums import multiply_add
-from se_gnn.fixed_order.threads import one_thread
+from se_gnn.deterministic.sums import multiply_add
+from se_gnn.deterministic.threads import one_thread
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 
 PARTS = 64  # of about as many stored values each

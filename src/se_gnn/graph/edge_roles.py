@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.attributed import Graph, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.parts import map_parts
 
@@ -23,7 +23,7 @@ ROLE_WORDS = (
 )
 
 
-def edge_roles(graph: AttributedGraph, local: LocalGraphs, hops: int) -> Int32Array:
+def edge_roles(graph: Graph, local: LocalGraphs, hops: int) -> Int32Array:
     r"""The role of each edge of each local graph, :math:`(\sum_i |E_s(v_i)|,)`, in the order of ``local.edge_ids``.
 
     An edge leads *towards* the center if it ends at a node that is fewer hops away than the one it starts at, *away*

@@ -1,6 +1,6 @@
 """What the edges of a graph carry besides their ends: direction, weight, type, attributes and time.
 
-Every part may be missing. Row e belongs to edge e of `AttributedGraph.edges`. A graph with edge values keeps parallel
+Every part may be missing. Row e belongs to edge e of `Graph.edges`. A graph with edge values keeps parallel
 edges: same ends, different values, each with an id of its own. Shapes: E edges, A attributes.
 """
 
@@ -37,9 +37,9 @@ class EdgeValues:
         direction: +1 where the edge leads from its first end to its second, -1 the other way, 0 both ways or none.
             None: no edge has a direction.
         weight: how much the edge counts, above 0. None: all count the same.
-        kind: type of each edge, a position in ``kind_names``. None: all are of one type.
-        kind_names: what people see for each type.
-        kind_verbs: what an edge of each type does, for sentences ("pays"). None: the name is the verb.
+        kind: type of each edge, a position in ``type_names``. None: all are of one type.
+        type_names: what people see for each type.
+        type_verbs: what an edge of each type does, for sentences ("pays"). None: the name is the verb.
         attributes: further columns, encoded as those of nodes are. None: there are none.
         attribute_names: what people see for each attribute. None: they are called by their number.
         columns: the columns of a table that the attributes were, each with its encoding.
@@ -59,8 +59,8 @@ class EdgeValues:
     direction: npt.NDArray[np.int8] | None = None
     weight: FloatArray | None = None
     kind: Int32Array | None = None
-    kind_names: tuple[str, ...] = ()
-    kind_verbs: tuple[str, ...] | None = None
+    type_names: tuple[str, ...] = ()
+    type_verbs: tuple[str, ...] | None = None
     attributes: FloatArray | None = None
     attribute_names: tuple[str, ...] | None = None
     columns: tuple[Column, ...] | None = None
@@ -102,18 +102,18 @@ class EdgeValues:
                 )
 
     def _check_kinds(self) -> None:
-        names = self.kind_names
+        names = self.type_names
         if (self.kind is None) != (not names):
-            raise InputError("edge kind and kind_names must be given together")
+            raise InputError("edge kind and type_names must be given together")
         if len(set(names)) != len(names):
-            raise InputError(f"kind_names must be unique, got {', '.join(map(repr, names))}")
-        if self.kind_verbs is not None and len(self.kind_verbs) != len(names):
-            raise InputError(f"kind_verbs must have one entry per type ({len(names)}), got {len(self.kind_verbs)}")
+            raise InputError(f"type_names must be unique, got {', '.join(map(repr, names))}")
+        if self.type_verbs is not None and len(self.type_verbs) != len(names):
+            raise InputError(f"type_verbs must have one entry per type ({len(names)}), got {len(self.type_verbs)}")
         if self.kind is not None and len(self.kind):
             low, high = int(self.kind.min()), int(self.kind.max())
             if low < 0 or high >= len(names):
                 raise InputError(
-                    f"edge kind must be from 0 to {len(names) - 1}, a position in kind_names, got "
+                    f"edge kind must be from 0 to {len(names) - 1}, a position in type_names, got "
                     f"{low if low < 0 else high}"
                 )
 
@@ -157,7 +157,7 @@ class EdgeValues:
     @property
     def num_kinds(self) -> int:
         """Number of types; 0 where edges have none."""
-        return len(self.kind_names)
+        return len(self.type_names)
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class EdgeValues:
 
     def verb(self, kind: int) -> str:
         """What an edge of a type does."""
-        return (self.kind_verbs or self.kind_names)[kind]
+        return (self.type_verbs or self.type_names)[kind]
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges, in their order: ids, or a mask."""
@@ -237,7 +237,7 @@ class EdgeValues:
     def layout(self) -> tuple[object, ...]:
         """What two sets of edge values share that speak of the same things: parts, types, columns."""
         raw = None if self.raw is None else self.raw.columns
-        return (self.carried, self.kind_names, self.num_attributes, self.columns, raw)
+        return (self.carried, self.type_names, self.num_attributes, self.columns, raw)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -246,10 +246,10 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def encoded_kinds(kinds: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
+def encoded_types(kinds: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
     """Type of each edge as a number, and the names of the types, sorted; an edge without one is `(missing)`.
 
-    >>> kinds, names = encoded_kinds(["pays", "owns", "pays"])
+    >>> kinds, names = encoded_types(["pays", "owns", "pays"])
     >>> kinds.tolist(), names
     ([1, 0, 1], ('owns', 'pays'))
     """

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Features, Int32Array, IntArray
-from se_gnn.graph.attributed import AttributedGraph
+from se_gnn.graph.attributed import Graph
 from se_gnn.graph.edge_list import EdgeReport, canonical_edges, check_edge_ends
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.labels import UNKNOWN
@@ -31,7 +31,7 @@ class NewNodes:
         captions: what people see for each; None: none has one.
         raw: rows of the table as it was given; None: there is none.
         edge_values: what each of ``pairs`` carries, in the layout of the graph's; None: nothing is known of them.
-        node_kinds: kind of each new node where the graph has several, positions in its ``node_kind_names``.
+        node_types: kind of each new node where the graph has several, positions in its ``node_type_names``.
         notes: what people should know, such as categories that the model has not seen.
 
     Shapes:
@@ -45,11 +45,11 @@ class NewNodes:
     captions: tuple[str, ...] | None = None
     raw: RawTable | None = None
     edge_values: EdgeValues | None = None
-    node_kinds: Int32Array | None = None
+    node_types: Int32Array | None = None
     notes: tuple[str, ...] = ()
 
 
-def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
+def extended_graph(graph: Graph, new: NewNodes) -> Graph:
     """The graph with new nodes after its own; labels and split stay, ground truth on edges and roles does not survive.
 
     An edge that is there already, or given twice, is merged as everywhere. Where edges carry values, new edges come
@@ -73,7 +73,7 @@ def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
         features=_stacked(graph.features if new.known_features is None else new.known_features, new.features),
         edges=edges,
         edge_values=values,
-        node_kinds=_kinds(graph, new),
+        node_types=_kinds(graph, new),
         labels=labels,
         node_names=(*graph.node_names, *new.names),
         captions=_captions(graph, new),
@@ -85,7 +85,7 @@ def extended_graph(graph: AttributedGraph, new: NewNodes) -> AttributedGraph:
     )
 
 
-def _edges(graph: AttributedGraph, new: NewNodes, total: int) -> tuple[IntArray, EdgeValues | None, EdgeReport]:
+def _edges(graph: Graph, new: NewNodes, total: int) -> tuple[IntArray, EdgeValues | None, EdgeReport]:
     pairs, known = np.concatenate([graph.edges, new.pairs]), graph.edge_values
     if known is None:
         if new.edge_values is not None:
@@ -97,15 +97,15 @@ def _edges(graph: AttributedGraph, new: NewNodes, total: int) -> tuple[IntArray,
     return edges, values, merged
 
 
-def _kinds(graph: AttributedGraph, new: NewNodes) -> Int32Array | None:
-    if graph.node_kinds is None:
+def _kinds(graph: Graph, new: NewNodes) -> Int32Array | None:
+    if graph.node_types is None:
         return None
-    if new.node_kinds is None or len(new.node_kinds) != len(new.names):
+    if new.node_types is None or len(new.node_types) != len(new.names):
         raise InputError(
-            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_kind_names)}): node_kinds must say what "
+            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_type_names)}): node_types must say what "
             "each new node is"
         )
-    return np.concatenate([graph.node_kinds, new.node_kinds]).astype(np.int32)
+    return np.concatenate([graph.node_types, new.node_types]).astype(np.int32)
 
 
 def _stacked(known: Features, new: Features) -> Features:
@@ -115,7 +115,7 @@ def _stacked(known: Features, new: Features) -> Features:
     return sp.csr_array(sp.vstack([known, sp.csr_array(new)], format="csr"), dtype=np.float32)
 
 
-def _captions(graph: AttributedGraph, new: NewNodes) -> tuple[str, ...] | None:
+def _captions(graph: Graph, new: NewNodes) -> tuple[str, ...] | None:
     if graph.captions is None and new.captions is None:
         return None
     return (*_or_empty(graph.captions, graph.num_nodes), *_or_empty(new.captions, len(new.names)))

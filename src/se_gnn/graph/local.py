@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.attributed import Graph, Int32Array, IntArray
 from se_gnn.graph.parts import map_parts
 from se_gnn.graph.ranked_local import ranked_rows
 
@@ -120,13 +120,13 @@ def csr_rows(ptr: IntArray, values: Int32Array, positions: IntArray | Int32Array
     return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]
 
 
-def local_graphs(graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
+def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
 
     With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
     reaches most often (:mod:`se_gnn.graph.ranked_local`).
 
-    >>> path = AttributedGraph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
+    >>> path = Graph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
     [0, 1]
     """

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, check_format, json_bytes, parse_json, read_file, sha256
 from se_gnn.files.npy import ArrayInfo, check_array, map_array
-from se_gnn.graph.attributed import AttributedGraph, EdgeReport, IntArray
+from se_gnn.graph.attributed import EdgeReport, Graph, IntArray
 from se_gnn.graph.labels import UNKNOWN
 
 HEADER = "mapped.json"
@@ -75,8 +75,8 @@ class NumberedPositions(Mapping[str, int]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MappedGraph(AttributedGraph):
-    r"""As :class:`AttributedGraph`, with the arrays of a folder that :func:`open_mapped` mapped.
+class MappedGraph(Graph):
+    r"""As :class:`Graph`, with the arrays of a folder that :func:`open_mapped` mapped.
 
     Shapes:
         - **indptr:** :math:`(N + 1,)`

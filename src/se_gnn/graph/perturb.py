@@ -52,7 +52,7 @@ def replace_edges(edges: IntArray, num_nodes: int, share: float, *, generator: n
     edges each is kept or replaced for itself.
 
     Args:
-        edges: canonical edges, as in `AttributedGraph.edges`, parallel ones too.
+        edges: canonical edges, as in `Graph.edges`, parallel ones too.
         num_nodes: N.
         share: part of the edges to replace, between 0 and 1.
         generator: source of randomness.

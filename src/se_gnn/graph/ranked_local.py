@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph.attributed import AttributedGraph, Int32Array, IntArray
+from se_gnn.graph.attributed import Graph, Int32Array, IntArray
 from se_gnn.graph.parts import map_parts
 
 TELEPORT = 0.2
@@ -21,9 +21,7 @@ MAX_NODES = 32  # of a local graph, the center included
 FEWEST = 256  # local graphs that are worth a thread
 
 
-def ranked_rows(
-    graph: AttributedGraph, nodes: IntArray, hops: int, max_edges: int
-) -> tuple[IntArray, Int32Array, IntArray]:
+def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tuple[IntArray, Int32Array, IntArray]:
     """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
     arrays, num_nodes = graph.neighbor_arrays, graph.num_nodes
     held = np.empty((len(nodes), _possible(graph, max_edges)), np.int32)
@@ -42,7 +40,7 @@ def ranked_rows(
     return ptr, held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
 
 
-def _possible(graph: AttributedGraph, max_edges: int) -> int:
+def _possible(graph: Graph, max_edges: int) -> int:
     """As many of ``max_edges`` as a local graph of :data:`MAX_NODES` nodes can have: no setting takes more memory."""
     pairs = MAX_NODES * (MAX_NODES - 1) // 2
     if max_edges <= pairs:

@@ -28,7 +28,7 @@ from se_gnn.files import (
 )
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_arrays, read_header
-from se_gnn.graph.attributed import AttributedGraph, EdgeReport, Features
+from se_gnn.graph.attributed import EdgeReport, Features, Graph
 from se_gnn.graph.columns import column_from_dict
 from se_gnn.graph.mapped import holds_mapped, mapped_digest, open_mapped
 from se_gnn.graph.raw import RawTable
@@ -54,19 +54,19 @@ _KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions that 
     "edges": (_IDS, 2),
     **dict.fromkeys(("labels", "train", "val", "test", "node_roles", "edge_roles"), (_IDS, 1)),
     "motif_edges": (("BOOL",), 1),
-    "node_kinds": (("I32",), 1),
+    "node_types": (("I32",), 1),
     **EDGE_KINDS,
 }
 
 
-def save_graph(graph: AttributedGraph, folder: str | Path) -> None:
+def save_graph(graph: Graph, folder: str | Path) -> None:
     """Write a graph into a folder, which is made where it is missing."""
     files = graph_files(graph)
     with writing_to(folder) as target:
         commit_files(target, files)
 
 
-def load_graph(folder: str | Path) -> AttributedGraph:
+def load_graph(folder: str | Path) -> Graph:
     """Read a graph back; a missing, damaged or newer file is an error that names it."""
     path = Path(folder)
     if not path.is_dir():
@@ -90,7 +90,7 @@ def graph_digest(folder: str | Path) -> str:
     return sha256(read_current(Path(folder), NAMES, limit=MOST_NAMES))
 
 
-def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
+def graph_files(graph: Graph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
     arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
@@ -98,8 +98,8 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         arrays[_CALIBRATION] = graph.calibration
     if graph.raw is not None:
         arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
-    if graph.node_kinds is not None:
-        arrays["node_kinds"] = graph.node_kinds
+    if graph.node_types is not None:
+        arrays["node_types"] = graph.node_types
     if graph.edge_values is not None:
         arrays |= value_arrays(graph.edge_values)
     if isinstance(graph.features, np.ndarray):
@@ -125,16 +125,16 @@ def graph_files(graph: AttributedGraph) -> dict[str, bytes]:
         "raw_columns": None if graph.raw is None else graph.raw.columns,
         "arrays_sha256": sha256(content),
     }
-    if graph.edge_values is not None or graph.node_kinds is not None:
+    if graph.edge_values is not None or graph.node_types is not None:
         about |= {
             "version": VERSION,
-            "node_kind_names": graph.node_kind_names,
+            "node_type_names": graph.node_type_names,
             "edge_values": None if graph.edge_values is None else about_values(graph.edge_values),
         }
     return {ARRAYS: content, NAMES: json.dumps(about, indent=1).encode()}
 
 
-def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph:
+def graph_from_files(files: dict[str, bytes], *, where: Path) -> Graph:
     """The graph that :func:`graph_files` wrote; ``where`` is the folder that errors name."""
     about = parse_json(files[NAMES], where / NAMES)
     check_format(about, where / NAMES, expected=FORMAT, newest=VERSION)
@@ -144,7 +144,7 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
         _check_kinds(read_header(files[ARRAYS], where / ARRAYS).tensors)
         arrays: dict[str, Any] = load_arrays(files[ARRAYS], where / ARRAYS)
         names, columns, captions = about["feature_names"], about.get("columns"), about.get("captions")
-        return AttributedGraph(
+        return Graph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
             calibration=arrays.get(_CALIBRATION, np.empty(0, np.int64)),
@@ -160,8 +160,8 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> AttributedGraph
             captions=None if captions is None else tuple(captions),
             raw=_raw(arrays, about.get("raw_columns")),
             image_shape=None if about["image_shape"] is None else tuple(about["image_shape"]),
-            node_kinds=arrays.get("node_kinds"),
-            node_kind_names=tuple(about.get("node_kind_names", ())),
+            node_types=arrays.get("node_types"),
+            node_type_names=tuple(about.get("node_type_names", ())),
             edge_values=values_from(arrays, about.get("edge_values")),
             merged=EdgeReport(**about["merged"]),
         )

@@ -30,8 +30,8 @@ def about_values(values: EdgeValues) -> dict[str, Any]:
     """Everything that is no array, as plain values; :func:`values_from` reads both back."""
     return {
         "parts": values.carried,
-        "kind_names": values.kind_names,
-        "kind_verbs": values.kind_verbs,
+        "type_names": values.type_names,
+        "type_verbs": values.type_verbs,
         "attribute_names": values.attribute_names,
         "columns": None if values.columns is None else [column.to_dict() for column in values.columns],
         "raw_columns": None if values.raw is None else values.raw.columns,
@@ -49,7 +49,7 @@ def values_from(arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]
         parts["raw"] = RawTable(columns=tuple(about["raw_columns"]), **cells)
     if about["columns"] is not None:
         parts["columns"] = tuple(column_from_dict(column) for column in about["columns"])
-    for name in ("kind_verbs", "attribute_names"):
+    for name in ("type_verbs", "attribute_names"):
         parts[name] = None if about[name] is None else tuple(about[name])
     names = tuple((part, column) for part, column in about["names"])
-    return EdgeValues(**parts, kind_names=tuple(about["kind_names"]), names=names)
+    return EdgeValues(**parts, type_names=tuple(about["type_names"]), names=names)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.metrics import confusion_matrix
 
@@ -34,7 +34,7 @@ class ClassFigures:
         return self.right / self.predicted if self.predicted else None
 
 
-def by_class(graph: AttributedGraph, confusion: IntArray) -> tuple[ClassFigures, ...]:
+def by_class(graph: Graph, confusion: IntArray) -> tuple[ClassFigures, ...]:
     """The figures of each class of a graph, from the confusion matrix [C, C] of some of its nodes."""
     labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes).tolist()
     nodes, predicted, right = confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()

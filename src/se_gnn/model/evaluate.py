@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from se_gnn.figures import known
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.by_class import by_class, confusion_matrix
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.trained import TrainedModel
+from se_gnn.number_format import known
 
 
 def evaluate_nodes(trained: TrainedModel, nodes: IntArray) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def evaluate_nodes(trained: TrainedModel, nodes: IntArray) -> dict[str, Any]:
     return prediction_metrics(trained.predict(nodes), trained.graph)
 
 
-def prediction_metrics(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+def prediction_metrics(prediction: Prediction, graph: Graph) -> dict[str, Any]:
     """The figures of :func:`classification_metrics`, and precision@5 of the nearest labeled nodes."""
     figures = classification_metrics(prediction.probabilities, graph.labels[prediction.nodes])
     return {**figures, "precision_at_5": known(prediction.precision_at(5, graph.labels))}
@@ -37,7 +37,7 @@ def evaluate(trained: TrainedModel) -> dict[str, Any]:
     }
 
 
-def _figures_by_class(prediction: Prediction, graph: AttributedGraph) -> list[dict[str, Any]]:
+def _figures_by_class(prediction: Prediction, graph: Graph) -> list[dict[str, Any]]:
     confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
     return [
         {

@@ -32,7 +32,7 @@ from se_gnn.files import (
 )
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
-from se_gnn.graph import AttributedGraph, store
+from se_gnn.graph import Graph, store
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.trained import TrainedModel
 
@@ -132,7 +132,7 @@ def load_model_on(
         max_memory: what a comparison may take at a time; None: a quarter of what is free.
     """
     trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
-    return trained if graph is None else trained.on(store.load_graph(graph))
+    return trained if graph is None else trained.with_graph(store.load_graph(graph))
 
 
 def model_digest(folder: str | Path) -> str:
@@ -174,7 +174,7 @@ def _verified_files(path: Path) -> dict[str, bytes]:
     return files
 
 
-def _check_parameters(found: dict[str, TensorInfo], graph: AttributedGraph, config: Config, path: Path) -> None:
+def _check_parameters(found: dict[str, TensorInfo], graph: Graph, config: Config, path: Path) -> None:
     """Names, shapes and types are those that the settings ask for; nothing is allocated."""
     where = f"{path / PARAMETERS} does not fit {CONFIG}"
     layers, members = config.encoder.num_layers, config.encoder.members

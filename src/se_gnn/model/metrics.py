@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.figures import known
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.number_format import known
 
 NUM_BINS = 10
 SMALLEST = 1e-8  # probability of a class that nobody votes for, as in `prediction.log_loss`

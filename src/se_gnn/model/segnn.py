@@ -6,17 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.config import Config
-from se_gnn.encoder import Committee, Encoder, EncoderInputs
+from se_gnn.encoder import Encoder, EncoderInputs, Ensemble
 from se_gnn.encoder.own_edges import own_edge_columns
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
-from se_gnn.similarity.carried import Terms, edge_features
+from se_gnn.graph import Graph
+from se_gnn.similarity.edge_data import Terms, edge_features
 from se_gnn.similarity.memory import free_memory
 
 BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, float32 each
 
 
-def check_model_size(graph: AttributedGraph, config: Config) -> None:
+def check_model_size(graph: Graph, config: Config) -> None:
     """Refuse a model that does not fit the memory before any of it is made."""
     width, layers, members = config.encoder.hidden_size, config.encoder.num_layers, config.encoder.members
     parameters = (graph.num_features + 1) * width + layers * (width + 1) * width
@@ -50,8 +50,8 @@ class SEGNN(nn.Module):
         super().__init__()
         self.config = config
         alone = config.encoder.members == 1 and config.encoder.attribute_share == 0
-        kind = Encoder if alone else Committee
-        self.encoder: Encoder | Committee = kind(
+        kind = Encoder if alone else Ensemble
+        self.encoder: Encoder | Ensemble = kind(
             num_features,
             config.encoder,
             generator=generator or torch.Generator().manual_seed(0),
@@ -60,7 +60,7 @@ class SEGNN(nn.Module):
         self.num_edge_features = num_edge_features  # of what edges carry, those that are part of their representation
 
     @classmethod
-    def for_graph(cls, graph: AttributedGraph, config: Config, *, generator: torch.Generator | None = None) -> SEGNN:
+    def for_graph(cls, graph: Graph, config: Config, *, generator: torch.Generator | None = None) -> SEGNN:
         """A model of the size that a graph asks for under some settings."""
         num_features = graph.num_features + len(own_edge_columns(graph, config.encoder))
         carried = edge_features(graph.edge_values, config.similarity)
@@ -76,11 +76,11 @@ class SEGNN(nn.Module):
         h: Tensor = self.encoder(inputs)
         return h
 
-    def inputs(self, graph: AttributedGraph) -> EncoderInputs:
+    def inputs(self, graph: Graph) -> EncoderInputs:
         """A graph as this model reads it, on this model's device."""
         return EncoderInputs.from_graph(graph, self.config.encoder, self.device)
 
-    def edge_terms(self, graph: AttributedGraph) -> Terms | None:
+    def edge_terms(self, graph: Graph) -> Terms | None:
         """What the edges of a graph add to their vectors, by the parameters as they are when it is asked for."""
         carried = edge_features(graph.edge_values, self.config.similarity)
         if carried is None:
@@ -93,7 +93,7 @@ class SEGNN(nn.Module):
         """Where the parameters are."""
         return next(self.parameters()).device
 
-    def check_features(self, graph: AttributedGraph) -> None:
+    def check_features(self, graph: Graph) -> None:
         """Refuse a graph with another number of features."""
         given = graph.num_features + len(own_edge_columns(graph, self.config.encoder))
         if given != self.encoder.num_features:
@@ -101,7 +101,7 @@ class SEGNN(nn.Module):
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {given}")
 
     @torch.no_grad()
-    def embed(self, graph: AttributedGraph) -> Tensor:
+    def embed(self, graph: Graph) -> Tensor:
         """Embeddings of all nodes, [N, D]."""
         self.check_features(graph)
         h: Tensor = self(self.inputs(graph))

@@ -16,7 +16,7 @@ from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import Features, FloatArray, IntArray
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.mapped_voter import MappedVoter
@@ -31,7 +31,7 @@ class TrainedModel:
     """A trained model, its graph, and how well it did: all that predicting and explaining needs."""
 
     model: SEGNN
-    graph: AttributedGraph
+    graph: Graph
     metrics: dict[str, Any] = field(default_factory=dict)
     history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
     max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
@@ -77,7 +77,7 @@ class TrainedModel:
             encoder = copy.deepcopy(encoder).cpu()
         return embed_in_blocks(encoder, self.graph, memory_budget(self.max_memory))
 
-    def on(self, graph: AttributedGraph) -> TrainedModel:
+    def with_graph(self, graph: Graph) -> TrainedModel:
         """The same model on another graph, whose labeled nodes vote: next month's table, say.
 
         Its features must mean the same: as many as the model reads, of the same columns in the same encoding.
@@ -101,7 +101,7 @@ class TrainedModel:
             )
         return dataclasses.replace(self, graph=graph, history=())
 
-    def _check_feature_names(self, graph: AttributedGraph) -> None:
+    def _check_feature_names(self, graph: Graph) -> None:
         known, given = self.graph.feature_names, graph.feature_names
         if known is None or given is None or known == given:
             return
@@ -120,7 +120,7 @@ class TrainedModel:
         return self.voter.predict(self.embeddings, self.voter.plan(wanted))
 
 
-def _check_edge_values(known: AttributedGraph, given: AttributedGraph, told: str) -> None:
+def _check_edge_values(known: Graph, given: Graph, told: str) -> None:
     """Edges must carry the same things; what is shown of them may differ."""
     one, other = known.edge_values, given.edge_values
     had, has = ("nothing" if values is None else ", ".join(values.carried_words.values()) for values in (one, other))
@@ -128,8 +128,8 @@ def _check_edge_values(known: AttributedGraph, given: AttributedGraph, told: str
         raise InputError(f"{given.name} has edges that carry other values {told}: {has}, not {had}")
     if one is None or other is None:
         return
-    if one.kind_names != other.kind_names:
-        raise InputError(f"{given.name} has other types of edges {told}: {other.kind_names}, not {one.kind_names}")
+    if one.type_names != other.type_names:
+        raise InputError(f"{given.name} has other types of edges {told}: {other.type_names}, not {one.type_names}")
     if one.columns != other.columns or one.num_attributes != other.num_attributes:
         raise InputError(
             f"{given.name} has other edge columns, or another encoding of them, {told}: import its tables with --like "

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
@@ -22,7 +22,7 @@ from se_gnn.similarity import (
     vote,
     vote_weights,
 )
-from se_gnn.similarity.carried import CarriedByEdges, Terms, compared_graphs
+from se_gnn.similarity.edge_data import EdgeData, Terms, compared_graphs
 
 
 class Voter:
@@ -30,7 +30,7 @@ class Voter:
 
     def __init__(
         self,
-        graph: AttributedGraph,
+        graph: Graph,
         config: Config,
         *,
         max_memory: int | str | None = None,
@@ -38,7 +38,7 @@ class Voter:
     ) -> None:
         check_num_nearest(graph, config)
         self.graph, self.config, self.max_memory = graph, config, max_memory
-        self.carried = CarriedByEdges.of(graph, config.similarity, edge_terms)
+        self.carried = EdgeData.of(graph, config.similarity, edge_terms)
         self.labeled: LocalGraphs = self._local_graphs(graph.train)
         self.labels = graph.labels[graph.train]  # [L]
         self._classes: dict[torch.device, Tensor] = {}  # the same on a device, moved there once
@@ -154,7 +154,7 @@ class _Nearest:
         return _Nearest(*(values.gather(1, order) for values in vars(self).values()))
 
 
-def check_num_nearest(graph: AttributedGraph, config: Config) -> None:
+def check_num_nearest(graph: Graph, config: Config) -> None:
     """K labeled nodes must exist."""
     wanted, labeled = config.similarity.num_nearest, len(graph.train)
     if wanted > labeled:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView
@@ -26,7 +26,7 @@ class EdgeStyle(NamedTuple):
     leads: int  # 1: to its second end, -1: to its first, 0: nowhere
 
 
-def edge_style(graph: AttributedGraph, edge: int) -> EdgeStyle:
+def edge_style(graph: Graph, edge: int) -> EdgeStyle:
     """How an edge looks."""
     values = graph.edge_values
     if values is None:
@@ -43,13 +43,13 @@ def kind_look(kind: int) -> tuple[str, tuple[float, ...]]:
     return KIND_COLORS[kind % len(KIND_COLORS)], dash
 
 
-def shown_kinds(graph: AttributedGraph, *edge_ids: IntArray) -> dict[int, str]:
+def shown_kinds(graph: Graph, *edge_ids: IntArray) -> dict[int, str]:
     """The types of some edges with their names; none where edges have no type."""
     values = graph.edge_values
     if values is None or values.kind is None or not edge_ids:
         return {}
     present = np.unique(values.kind[np.concatenate(edge_ids)]).tolist()
-    return {kind: values.kind_names[kind] for kind in present}
+    return {kind: values.type_names[kind] for kind in present}
 
 
 def arrow_head(view: LocalView, path: Points, ends: IntArray, leads: int) -> Points | None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
-from se_gnn.figures import percent
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import IntArray
+from se_gnn.number_format import percent
 from se_gnn.optional import require
 from se_gnn.plot.palette import FAINT, INK, LARGE, NORMAL, SMALL, class_style
 from se_gnn.plot.projection import Method, project
@@ -66,7 +66,7 @@ def embedding_figure(explanation: Explanation, *, method: Method = "tsne", most_
     return figure
 
 
-def _shown(graph: AttributedGraph, first: list[int], most: int) -> IntArray:
+def _shown(graph: Graph, first: list[int], most: int) -> IntArray:
     """The nodes that must be there, all labeled ones, then others at random, ascending."""
     kept = np.unique([*first, *graph.train[: max(0, most - len(first))].tolist()])
     others = np.setdiff1d(np.arange(graph.num_nodes), kept)
@@ -75,7 +75,7 @@ def _shown(graph: AttributedGraph, first: list[int], most: int) -> IntArray:
     return np.sort(np.concatenate([kept, drawn]))
 
 
-def _draw_nodes(axes: Axes, graph: AttributedGraph, nodes: IntArray, points: Any) -> None:
+def _draw_nodes(axes: Axes, graph: Graph, nodes: IntArray, points: Any) -> None:
     labels, labeled = graph.labels[nodes], np.isin(nodes, graph.train)
     for label in np.unique(labels).tolist():
         style = class_style(label)
@@ -89,7 +89,7 @@ def _draw_nodes(axes: Axes, graph: AttributedGraph, nodes: IntArray, points: Any
                 )  # fmt: skip
 
 
-def _ringed(axes: Axes, point: Any, graph: AttributedGraph, node: int, *, size: float, gid: str) -> None:
+def _ringed(axes: Axes, point: Any, graph: Graph, node: int, *, size: float, gid: str) -> None:
     style = class_style(int(graph.labels[node]))
     axes.scatter(
         point[0], point[1], s=size, marker="o", facecolors="white", edgecolors=INK, linewidths=1.4, zorder=4, gid=gid
@@ -97,7 +97,7 @@ def _ringed(axes: Axes, point: Any, graph: AttributedGraph, node: int, *, size: 
     axes.scatter(point[0], point[1], s=size * 0.4, marker=style.marker, color=style.color, zorder=5)
 
 
-def _caption(graph: AttributedGraph, shown: int, voters: int, method: Method) -> str:
+def _caption(graph: Graph, shown: int, voters: int, method: Method) -> str:
     part = f"{shown:,} of {graph.num_nodes:,} nodes" if shown < graph.num_nodes else f"all {shown:,} nodes"
     how = "t-SNE" if method == "tsne" else "principal components"
     nearest = "line to its nearest labeled node"
@@ -105,7 +105,7 @@ def _caption(graph: AttributedGraph, shown: int, voters: int, method: Method) ->
     return f"{part} by their embeddings ({how}); large ring: the node;\n{lines}"
 
 
-def _legend(figure: Figure, graph: AttributedGraph, nodes: IntArray) -> None:
+def _legend(figure: Figure, graph: Graph, nodes: IntArray) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
     present, counts = np.unique(graph.labels[nodes], return_counts=True)
     often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()

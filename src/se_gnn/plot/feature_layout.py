@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.projection import apart, evenly, project
@@ -15,7 +15,7 @@ from se_gnn.plot.projection import apart, evenly, project
 _LEAST = 0.13  # between two nodes
 
 
-def placed_by_features(views: Sequence[LocalView], graph: AttributedGraph) -> list[Points]:
+def placed_by_features(views: Sequence[LocalView], graph: Graph) -> list[Points]:
     """Positions [P, 2] of the nodes of each view, -1 to 1; a node that several show stands in the same place in all."""
     nodes = np.unique(np.concatenate([view.nodes for view in views]))
     rows: Any = graph.features[nodes]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, get_args
 
 from se_gnn.errors import InputError
 from se_gnn.explain import CRUCIAL_EDGES, Explanation
-from se_gnn.figures import percent
 from se_gnn.graph import UNKNOWN
+from se_gnn.number_format import percent
 from se_gnn.plot.local_graphs import MOST_NEIGHBORS, Arrangement, draw_local_graphs, graphs_height
 from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
 from se_gnn.plot.node_pictures import draw_node_pictures

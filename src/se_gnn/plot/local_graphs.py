@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, Explanation
-from se_gnn.figures import percent
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.number_format import percent
 from se_gnn.optional import require
 from se_gnn.plot.edge_style import READING as LEADS
 from se_gnn.plot.edge_style import arrow_head, edge_style, head_number, kind_look, shown_kinds
@@ -84,7 +84,7 @@ def graphs_height(num_neighbors: int) -> float:
     return ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
 
 
-def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: AttributedGraph) -> None:
+def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Graph) -> None:
     """One local graph; ``points`` [P, 2] are the positions of ``view.nodes``."""
     axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
     axes.set_axis_off()
@@ -95,7 +95,7 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Attribu
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
-def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: AttributedGraph) -> None:
+def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: Graph) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors, dashes = [], [], [], []
     heads, head_colors = [], []
@@ -120,7 +120,7 @@ def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: Attribu
         axes.add_collection(collections.PolyCollection(heads, facecolors=head_colors, zorder=1.5, gid="arrows"))
 
 
-def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGraph) -> None:
+def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: Graph) -> None:
     labels = graph.labels[view.nodes]
     labeled = np.isin(view.nodes, graph.train)
     size = _node_size(len(view.nodes))
@@ -145,7 +145,7 @@ def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: AttributedGr
         axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
 
 
-def _names(view: LocalView, graph: AttributedGraph) -> list[str]:
+def _names(view: LocalView, graph: Graph) -> list[str]:
     """What is written at the nodes but the center; nothing where there are many."""
     if len(view.nodes) > MOST_NODES_WITH_NAMES:
         return []
@@ -175,13 +175,11 @@ def _caption(view: LocalView) -> str:
     return f"{shown} of {shown + view.hidden:,} edges drawn" if view.hidden else f"{shown} {noun}"
 
 
-def _class_name(label: int, graph: AttributedGraph) -> str:
+def _class_name(label: int, graph: Graph) -> str:
     return f"‘{show(graph.class_names[label], 20)}’" if label != UNKNOWN else "not known"
 
 
-def _legend(
-    figure: FigureBase, views: list[LocalView], graph: AttributedGraph, arrangement: Arrangement, height: float
-) -> None:
+def _legend(figure: FigureBase, views: list[LocalView], graph: Graph, arrangement: Arrangement, height: float) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
 
     def mark(color: str, marker: str, rim: str) -> Any:

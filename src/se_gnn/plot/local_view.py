@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, EdgeMatches, Explanation, Neighbor
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 MOST_EDGES = 30  # of one local graph; the others are counted
@@ -101,7 +101,7 @@ def plain_view(
     return _view(explanation, center, ranked, {}, dict(numbers), most_edges)
 
 
-def by_distance(graph: AttributedGraph, center: int, edge_ids: IntArray) -> list[int]:
+def by_distance(graph: Graph, center: int, edge_ids: IntArray) -> list[int]:
     """The edges of a local graph, those nearest to the center first; of equally near ones the lower id."""
     ends: Ends = {edge: (u, v) for edge, (u, v) in zip(edge_ids.tolist(), graph.edges[edge_ids].tolist())}
     toward = _edges_toward(center, ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from se_gnn.explain import Explanation, Neighbor
-from se_gnn.figures import effect
+from se_gnn.number_format import effect
 from se_gnn.plot.local_graphs import COLUMNS
 from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL
 from se_gnn.plot.text import show

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from se_gnn.explain import Explanation
-from se_gnn.figures import percent
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import FloatArray
+from se_gnn.number_format import percent
 from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL, class_style
 from se_gnn.plot.text import show
 
@@ -49,7 +49,7 @@ def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
         figure.text(0.985, 0.02, f"and {hidden} more", ha="right", va="bottom", fontsize=SMALL, color=FAINT)
 
 
-def _pixels(graph: AttributedGraph, node: int) -> FloatArray:
+def _pixels(graph: Graph, node: int) -> FloatArray:
     assert graph.image_shape is not None
     row = graph.features[[node]]
     dense: FloatArray = row if isinstance(row, np.ndarray) else row.toarray()

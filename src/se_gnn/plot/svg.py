@@ -17,8 +17,8 @@ import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
 from se_gnn.explain.edge_text import edge_text
-from se_gnn.figures import decimal
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.number_format import decimal
 from se_gnn.plot.edge_style import arrow_head, edge_style, head_number
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_neighbors, local_views
@@ -280,7 +280,7 @@ def _name(explanation: Explanation, node: int) -> str:
     return isolated(explanation.caption(node))
 
 
-def _class(graph: AttributedGraph, label: int) -> str:
+def _class(graph: Graph, label: int) -> str:
     return isolated(graph.class_names[label]) if label != UNKNOWN else "class not known"
 
 

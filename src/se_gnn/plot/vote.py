@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from se_gnn.explain import Explanation, Neighbor
-from se_gnn.figures import percent
+from se_gnn.number_format import percent
 from se_gnn.plot.palette import FAINT, INK, NODE_TERM_COLOR, NORMAL, SMALL, STRUCTURE_TERM_COLOR, class_style
 from se_gnn.plot.text import show
 from se_gnn.similarity import measure_named

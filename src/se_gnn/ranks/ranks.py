@@ -80,7 +80,7 @@ class Ranks:
         """Refuse to work with ranks that have other values; the error, on every rank, says which of them differ."""
         if not self.several:
             return
-        self.tell(f"values/{self.rank}", json.dumps(dict(values)).encode())
+        self.broadcast(f"values/{self.rank}", json.dumps(dict(values)).encode())
         given = [json.loads(self.receive(f"values/{rank}", [rank])) for rank in range(self.size)]
         for rank, theirs in enumerate(given):
             for name in [name for name in {**given[0], **theirs} if theirs.get(name) != given[0].get(name)]:
@@ -98,7 +98,7 @@ class Ranks:
         with _connected():
             return int(self.store.add(f"claim/{name}", 1)) - 1
 
-    def tell(self, name: str, content: bytes) -> None:
+    def broadcast(self, name: str, content: bytes) -> None:
         """Let the others know something, under a name that is used once; the store takes some megabytes at a time."""
         with _connected():
             for number, low in enumerate(range(0, len(content), PIECE)):
@@ -118,7 +118,7 @@ class Ranks:
         if not self.several or not tensor.numel():
             return [tensor] * self.size
         if self._gathering is None:
-            self.meet("gathering")  # so that connecting is quick
+            self.barrier("gathering")  # so that connecting is quick
             with _connected():
                 self._gathering = Gathering(self.store, self.rank, self.size, limit=self.patience + self.silence)
         self.check()
@@ -146,19 +146,19 @@ class Ranks:
             total = total + other
         return total
 
-    def got_on(self) -> None:
+    def heartbeat(self) -> None:
         """A sign that this rank's work goes on."""
         if self.several:
             with _connected():
                 self.store.add(f"{_DONE}/{self.rank}", 1)
 
-    def meet(self, name: str) -> None:
+    def barrier(self, name: str) -> None:
         """Wait until every rank has come to this place."""
         if not self.several:
             return
-        self.tell(f"meet/{name}/{self.rank}", b"here")
+        self.broadcast(f"barrier/{name}/{self.rank}", b"here")
         for rank in range(self.size):
-            self._wait(f"meet/{name}/{rank}", [rank])
+            self._wait(f"barrier/{name}/{rank}", [rank])
 
     def check(self) -> None:
         """Stop where another rank has stopped."""
@@ -202,7 +202,7 @@ class Ranks:
     def _leave(self) -> None:
         """The first rank goes last: where no `torchrun` keeps the store, it is the one that does."""
         if not self.first:
-            self.tell(f"left/{self.rank}", b"yes")
+            self.broadcast(f"left/{self.rank}", b"yes")
             return
         limit, others = time.monotonic() + FAREWELL, [f"left/{rank}" for rank in range(1, self.size)]
         with contextlib.suppress(Exception):  # the work is done

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from se_gnn.config import Config, EncoderConfig
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
@@ -113,12 +113,12 @@ def most_confused(confusion: IntArray) -> tuple[Confused, ...]:
     )
 
 
-def _part(graph: AttributedGraph, prediction: Prediction, part: str) -> PartFigures:
+def _part(graph: Graph, prediction: Prediction, part: str) -> PartFigures:
     nodes: IntArray = getattr(graph, part)
     return PartFigures(PARTS[part], len(nodes), int((prediction.classes[nodes] == graph.labels[nodes]).sum()))
 
 
-def _data(graph: AttributedGraph) -> list[Fact]:
+def _data(graph: Graph) -> list[Fact]:
     kind = "numbers, most of them 0" if not isinstance(graph.features, np.ndarray) else "numbers"
     alone = int((graph.degrees == 0).sum())
     unknown = int((graph.labels < 0).sum())
@@ -203,7 +203,7 @@ def _layer(encoder: EncoderConfig) -> str:
     }[encoder.aggregation]
 
 
-def _rests_on(prediction: Prediction, graph: AttributedGraph, config: Config) -> list[Fact]:
+def _rests_on(prediction: Prediction, graph: Graph, config: Config) -> list[Fact]:
     """How the votes on the measured nodes are spread."""
     if not len(prediction.nodes):
         return []

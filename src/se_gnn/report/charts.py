@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from se_gnn.figures import percent
 from se_gnn.model.metrics import Calibration
+from se_gnn.number_format import percent
 
 _SIZE, _LEFT, _BOTTOM = 200, 34, 30
 

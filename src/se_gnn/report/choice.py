@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import Prediction
 from se_gnn.report.predictions import certainty, unlabeled
@@ -12,7 +12,7 @@ from se_gnn.report.predictions import certainty, unlabeled
 CERTAIN, UNCERTAIN, MISTAKES = 2, 2, 4
 
 
-def choose_nodes(prediction: Prediction, graph: AttributedGraph) -> IntArray:
+def choose_nodes(prediction: Prediction, graph: Graph) -> IntArray:
     """The most certain of the correct predictions, the least certain ones, and the surest mistakes.
 
     Test nodes where there are any, validation nodes otherwise, or else all nodes that do not vote.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
-from se_gnn.memory import AuditRow, Finding, audit, certify
-from se_gnn.memory.unlike import unlike_of_all
+from se_gnn.labels import AuditRow, Finding, audit, certify
+from se_gnn.labels.novelty import novelty_of_all
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.report.certified_chart import certified_chart
 
@@ -90,10 +90,10 @@ def labeled_memory(trained: TrainedModel, prediction: Prediction) -> LabeledMemo
 
 
 def _strangers(trained: TrainedModel, prediction: Prediction) -> Strangers | None:
-    found = unlike_of_all(trained)
+    found = novelty_of_all(trained)
     if found is None:
         return None
-    far = np.flatnonzero(found.no_answer)
+    far = np.flatnonzero(found.abstains)
     order = far[np.argsort(-found.score[far], kind="stable")]
     first = tuple(
         Stranger(node, float(found.score[node]), int(prediction.neighbors[node, 0]), int(prediction.classes[node]))
@@ -102,7 +102,7 @@ def _strangers(trained: TrainedModel, prediction: Prediction) -> Strangers | Non
     return Strangers(first, len(far), found.threshold, found.false_alarms)
 
 
-def _looked_at(graph: AttributedGraph) -> IntArray:
+def _looked_at(graph: Graph) -> IntArray:
     """All nodes, or of a large graph as many as there is time for, evenly spread."""
     most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
     if graph.num_nodes <= most:

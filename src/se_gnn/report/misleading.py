@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import Prediction
 
 MOST_MISLEADING = 10
@@ -30,7 +30,7 @@ class Misleading:
         return self.wrong / self.given
 
 
-def find_misleading(prediction: Prediction, graph: AttributedGraph) -> list[Misleading]:
+def find_misleading(prediction: Prediction, graph: Graph) -> list[Misleading]:
     """Labeled nodes that voted for a wrong prediction on validation or test nodes, most weight first."""
     judged = np.concatenate([graph.val, graph.test])
     neighbors, weights = prediction.neighbors[judged], prediction.weights[judged].astype(np.float64)  # [T, K]

@@ -102,4 +102,4 @@ def _match(neighbor: Neighbor, edge: int, explanation: Explanation) -> Match | N
     matched, graph = int(matches.matched_ids[row]), explanation.graph
     text = edge_text(graph, matched) if matched >= 0 else None
     alike = agreeing_facts(graph, edge, matched) if matched >= 0 else ()
-    return Match(text, alike, float(matches.similarity[row]), bool(matches.well[row]), matched == edge)
+    return Match(text, alike, float(matches.similarity[row]), bool(matches.above_average[row]), matched == edge)

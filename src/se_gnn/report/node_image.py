@@ -9,14 +9,14 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 
 
 class NodeImages:
     """The pictures of a graph's nodes, all on one scale; None where nodes are no pictures."""
 
-    def __init__(self, graph: AttributedGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
         stored = graph.features if isinstance(graph.features, np.ndarray) else graph.features.data
         self.low, self.high = float(stored.min(initial=0)), float(stored.max(initial=0))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.plot.text import readable
@@ -43,7 +43,7 @@ class PredictionTable:
     first: tuple[Row, ...]
 
 
-def prediction_table(prediction: Prediction, graph: AttributedGraph, *, explained: IntArray) -> PredictionTable:
+def prediction_table(prediction: Prediction, graph: Graph, *, explained: IntArray) -> PredictionTable:
     """The predictions of all nodes of a graph, in the order of the nodes; the ``explained`` ones become links."""
     order = np.argsort(shares_in_units(certainty(prediction)), kind="stable")[:FIRST_ROWS]  # as the script sorts
     columns = {**_columns(prediction, graph), "explained": explained.tolist()}
@@ -58,7 +58,7 @@ def certainty(prediction: Prediction) -> FloatArray:
     return highest
 
 
-def unlabeled(graph: AttributedGraph) -> IntArray:
+def unlabeled(graph: Graph) -> IntArray:
     """Nodes that do not vote; all where every node does."""
     others = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
     return others if len(others) else np.arange(graph.num_nodes)
@@ -76,7 +76,7 @@ def shares_in_units(shares: FloatArray) -> list[int]:
     return np.where(between, np.clip(units, 1, UNITS - 1), units).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
-def _columns(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+def _columns(prediction: Prediction, graph: Graph) -> dict[str, Any]:
     names = [readable(name) for name in graph.node_names]
     return {
         "classes": [readable(name) for name in graph.class_names],
@@ -92,7 +92,7 @@ def _columns(prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
     }
 
 
-def parts_of(graph: AttributedGraph) -> IntArray:
+def parts_of(graph: Graph) -> IntArray:
     """The part of the split that each node is in, 0 for none, [N]."""
     parts = np.zeros(graph.num_nodes, dtype=np.int64)
     for number, part in enumerate(PARTS, start=1):
@@ -100,7 +100,7 @@ def parts_of(graph: AttributedGraph) -> IntArray:
     return parts
 
 
-def _row(node: int, prediction: Prediction, graph: AttributedGraph) -> Row:
+def _row(node: int, prediction: Prediction, graph: Graph) -> Row:
     predicted, closest = int(prediction.classes[node]), int(prediction.neighbors[node, 0])
     return Row(
         node=node,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from se_gnn.memory.sets import prediction_sets
+from se_gnn.labels.sets import prediction_sets
 from se_gnn.model import TrainedModel
 
 COVERAGES = (0.8, 0.9, 0.95)

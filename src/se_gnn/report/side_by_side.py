@@ -10,7 +10,7 @@ import numpy as np
 
 from se_gnn.display import node_values
 from se_gnn.explain.attributes import attributes_of, has_attribute_names
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.graph.columns import MISSING
 
@@ -36,7 +36,7 @@ class SideBySide:
     hidden: int
 
 
-def side_by_side(graph: AttributedGraph, node: int, others: Sequence[int]) -> SideBySide:
+def side_by_side(graph: Graph, node: int, others: Sequence[int]) -> SideBySide:
     """What the data says of a node and of others; nothing where attributes have no names, or nodes are pictures.
 
     Of a table all columns are there as it has them; of many words those that the node has. Where that is too much,
@@ -52,7 +52,7 @@ def side_by_side(graph: AttributedGraph, node: int, others: Sequence[int]) -> Si
     return SideBySide(tuple(rows), 0)
 
 
-def _of_table(graph: AttributedGraph, node: int, others: Sequence[int]) -> list[ValueRow]:
+def _of_table(graph: Graph, node: int, others: Sequence[int]) -> list[ValueRow]:
     shared = [_shared_names(graph, node, other) for other in others]
     measured = {column.name for column in graph.columns or ()}
     own, theirs = node_values(graph, node), [node_values(graph, other) for other in others]
@@ -70,7 +70,7 @@ def _of_table(graph: AttributedGraph, node: int, others: Sequence[int]) -> list[
     ]
 
 
-def _of_features(graph: AttributedGraph, node: int, others: Sequence[int]) -> list[ValueRow]:
+def _of_features(graph: Graph, node: int, others: Sequence[int]) -> list[ValueRow]:
     """Features by their names; of those that count something, the ones that the node has."""
     known = attributes_of(graph)
     own, theirs = _features(graph, node), [_features(graph, other) for other in others]  # [F] each
@@ -87,11 +87,11 @@ def _of_features(graph: AttributedGraph, node: int, others: Sequence[int]) -> li
     ]
 
 
-def _shared_names(graph: AttributedGraph, node: int, other: int) -> set[str]:
+def _shared_names(graph: Graph, node: int, other: int) -> set[str]:
     return {one.name for one in attributes_of(graph).shared(_features(graph, node), _features(graph, other))}
 
 
-def _features(graph: AttributedGraph, node: int) -> FloatArray:
+def _features(graph: Graph, node: int) -> FloatArray:
     stored: Any = graph.features[[node]]
     row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
     return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from se_gnn.figures import decimal, effect, percent, tenths
+from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
 from se_gnn.plot.edge_style import kind_mark
 from se_gnn.plot.svg import match_class

@@ -38,17 +38,17 @@ def write_shards(
         target = ShardFolder(folder, run)
         whole = target.prepare(overwrite=overwrite) if ranks.first else False
         if ranks.several and ranks.first:
-            ranks.tell("prepared", b"whole" if whole else b"begun")
+            ranks.broadcast("prepared", b"whole" if whole else b"begun")
         elif ranks.several:
             whole = ranks.receive("prepared", [0]) == b"whole"
         if not whole:
             if not ranks.first:
                 target.check_seen()
             _make_missing(ranks, target, make, progress=progress)
-            ranks.meet("written")
+            ranks.barrier("written")
             if ranks.first:
                 target.finish()
-            ranks.meet("finished")
+            ranks.barrier("finished")
         return read_manifest(folder)
 
 
@@ -58,5 +58,5 @@ def _make_missing(ranks: Ranks, target: ShardFolder, make: Callable[[slice], byt
         while (shard := ranks.claim("shard")) < count:
             if not target.is_done(shard):
                 target.write(shard, make(target.run.rows(shard)))
-            ranks.got_on()
+            ranks.heartbeat()
             shown.update(shard + 1 - shown.n)

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from torch import Tensor
 
-from se_gnn.fixed_order import rows
+from se_gnn.deterministic import rows
 from se_gnn.graph.attributed import FloatArray, IntArray
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from se_gnn.fixed_order import rows
+from se_gnn.deterministic import rows
 from se_gnn.similarity.kernels import EdgeMatching, structure_similarity, structure_with_matches
 from se_gnn.similarity.memory import items_within, memory_budget
 from se_gnn.similarity.plan import ComparisonPlan

@@ -12,8 +12,8 @@ from torch import Tensor
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.local import LocalGraphs
-from se_gnn.similarity.carried import CarriedByEdges
 from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.edge_data import EdgeData
 from se_gnn.similarity.kernels.in_parts import PartedWay
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.measure import Measure, measure_named
@@ -31,7 +31,7 @@ class OwnVectors:
 
     ids: IntArray
     ends: IntArray
-    carried: CarriedByEdges
+    carried: EdgeData
 
     def vectors(self, points: Tensor) -> Tensor:
         """The vector of each edge, [U, D], with gradients to the points of the nodes, [N, D], and to W."""
@@ -76,7 +76,7 @@ class ComparisonPlan:
         targets: LocalGraphs,
         labeled: LocalGraphs,
         config: SimilarityConfig,
-        carried: CarriedByEdges | None = None,
+        carried: EdgeData | None = None,
     ) -> ComparisonPlan:
         """Plan the comparison of ``targets`` with ``labeled``; ``carried``: what edges carry besides their ends."""
         own, ends, weights = _represented(edges, carried, targets, labeled)
@@ -101,7 +101,7 @@ class ComparisonPlan:
         edges: IntArray,
         labeled: LocalGraphs,
         config: SimilarityConfig,
-        carried: CarriedByEdges | None = None,
+        carried: EdgeData | None = None,
         *,
         sample: LocalGraphs | None = None,
     ) -> ComparisonPlan:
@@ -155,7 +155,7 @@ class ComparisonPlan:
 
 
 def _represented(
-    edges: IntArray, carried: CarriedByEdges | None, *local: LocalGraphs
+    edges: IntArray, carried: EdgeData | None, *local: LocalGraphs
 ) -> tuple[OwnVectors | None, IntArray, FloatArray | None]:
     """What the edges are made of: their own vectors, if they have any, rows of these or node ids [E, 2], weights."""
     if carried is None:

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.fixed_order.llvm import WIDTH
+from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
 from se_gnn.similarity.measure import EPS

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import TrainingConfig
-from se_gnn.fixed_order import linear
+from se_gnn.deterministic import linear
 
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 NOBODY = -1e9  # a logit that has no weight, and no NaN where a whole row has it

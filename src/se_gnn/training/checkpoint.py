@@ -22,11 +22,11 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.figures import known
 from se_gnn.files import read_file, replace_file
 from se_gnn.files.json_text import parse_json_value
 from se_gnn.files.tensors import load_sealed, sealed_tensors
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
+from se_gnn.number_format import known
 
 NAME = "checkpoint.safetensors"
 VERSION = "2"
@@ -45,7 +45,7 @@ class TrainingState:
     history: list[dict[str, Any]] = field(default_factory=list)  # a record per epoch
 
 
-def fingerprint(graph: AttributedGraph, config: Config, seed: int) -> str:
+def fingerprint(graph: Graph, config: Config, seed: int) -> str:
     """A digest of all that a training run depends on."""
     digest = hashlib.sha256(json.dumps([config.to_dict(), seed, graph.class_names], sort_keys=True).encode())
     matrix: Any = graph.features

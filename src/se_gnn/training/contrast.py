@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.deterministic import rows
 from se_gnn.encoder import EncoderInputs, propagation
-from se_gnn.fixed_order import rows
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix

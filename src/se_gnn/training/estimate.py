@@ -63,8 +63,8 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
 
     Args:
         run: the first of them.
-        runs: how many there are, of recipes and of members of the committee.
-        members: of the committee, the first of which is a run of a recipe.
+        runs: how many there are, of recipes and of members of the ensemble.
+        members: of the ensemble, the first of which is a run of a recipe.
     """
     objective, encoder = run.objective, run.config.encoder
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
@@ -93,7 +93,7 @@ def _what_takes_less(run: TrainingRun, runs: int, members: int) -> str:
     if runs > members:
         found.append("--set training.portfolio=false (the first recipe alone)")
     if members > 1:
-        found.append("--set encoder.members=1 (no committee)")
+        found.append("--set encoder.members=1 (no ensemble)")
     return ", ".join([*found, "fewer epochs (--set training.epochs=100)", "or fewer labeled nodes"])
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.encoder import step_weights
-from se_gnn.graph import AttributedGraph, LocalGraphs
+from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import ComparisonPlan, combine, compare
 from se_gnn.training.classification import classification_loss
@@ -27,9 +27,7 @@ class PaperObjective:
 
     names: tuple[str, ...] = ("loss", "class_loss", "node_loss", "edge_loss")
 
-    def __init__(
-        self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int, share: Share | None = None
-    ) -> None:
+    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int, share: Share | None = None) -> None:
         self.share = share or Share()
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
         self.inputs, self.step_weights = model.inputs(graph), step_weights(graph, model.config.encoder)

@@ -1,4 +1,4 @@
-"""Between which recipes validation nodes choose, how many members the committee has, and why, in sentences."""
+"""Between which recipes validation nodes choose, how many members the ensemble has, and why, in sentences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.recipes import RECIPES, Settings
 
-LARGE = 100_000_000  # products of an epoch's forward pass above which a committee has fewer members
+LARGE = 100_000_000  # products of an epoch's forward pass above which a ensemble has fewer members
 MEMBERS_OF_LARGE = 3
 
 
@@ -86,7 +86,7 @@ def member_seed(seed: int, member: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
 
 
-def num_members(graph: AttributedGraph, config: Config) -> int:
+def num_members(graph: Graph, config: Config) -> int:
     """As many as the settings ask for; under a portfolio fewer where an epoch is long."""
     wanted = config.encoder.members
     if config.training.portfolio and _products(graph, config) > LARGE:
@@ -94,7 +94,7 @@ def num_members(graph: AttributedGraph, config: Config) -> int:
     return wanted
 
 
-def _products(graph: AttributedGraph, config: Config) -> int:
+def _products(graph: Graph, config: Config) -> int:
     """Products of numbers in one forward pass of the encoder."""
     features: Any = graph.features
     stored = features.size if isinstance(features, np.ndarray) else features.nnz
@@ -121,7 +121,7 @@ def _figure(run: Run, by: str) -> str:
     return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
 
 
-def why_members(graph: AttributedGraph, config: Config, members: int) -> str:
+def why_members(graph: Graph, config: Config, members: int) -> str:
     """Why so many."""
     if members == config.encoder.members:
         return f"{members} {'member' if members == 1 else 'members'}: as set"

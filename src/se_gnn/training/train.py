@@ -1,7 +1,7 @@
 """Training from settings to a model: one run, or several between which validation nodes choose.
 
 1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
-2. The best on validation nodes is trained again from other seeds: the members of a committee, whose embeddings stand
+2. The best on validation nodes is trained again from other seeds: the members of a ensemble, whose embeddings stand
    side by side. The attributes themselves stand beside them, unless validation nodes are better off without.
 3. K, lambda and tau are chosen on validation nodes: the vote is cheap, nothing is trained again.
 
@@ -24,13 +24,13 @@ from torch import Tensor
 from se_gnn.config import Config
 from se_gnn.device import resolve_device
 from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
-from se_gnn.figures import known
 from se_gnn.files import json_line, locked, replace_file
 from se_gnn.files.tensors import load_sealed, sealed_tensors
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.model import SEGNN, TrainedModel, Voter, check_model_size
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.progress import bar, compilation_said, phase, tell
+from se_gnn.number_format import known
+from se_gnn.progress import announce_compilation, bar, phase, tell
 from se_gnn.ranks import Ranks, alone
 from se_gnn.training.estimate import estimate
 from se_gnn.training.offered import offered_recipes, why_columns
@@ -51,7 +51,7 @@ MOST_IN_RANKING = 2000  # labeled nodes that vote at most, where such a figure i
 
 
 def train(
-    graph: AttributedGraph,
+    graph: Graph,
     config: Config,
     *,
     seed: int = 0,
@@ -72,7 +72,7 @@ def train(
         max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         folder: where to write ``metrics.jsonl`` and checkpoints; a run that was interrupted there goes on. One run
             at a time may write to it.
-        ranks: processes that share the runs of a portfolio and its committee, each a whole run at a time: the same bits
+        ranks: processes that share the runs of a portfolio and its ensemble, each a whole run at a time: the same bits
             as one process. A single run of `paper` or `authors` they train together: the result of one process up to
             rounding. All call this with the same arguments, and each gets the model; None: one process.
 
@@ -91,7 +91,7 @@ def train(
     together = alone() if ranks is None else ranks
     with (
         locked(folder) if folder is not None and together.first else contextlib.nullcontext(),
-        compilation_said(shown=progress),
+        announce_compilation(shown=progress),
         phase("comparing", shown=progress),
     ):
         return _Training(graph, config, seed, where, folder, max_memory, progress, together).run()
@@ -136,7 +136,7 @@ class _Finished:
 class _Training:
     def __init__(
         self,
-        graph: AttributedGraph,
+        graph: Graph,
         config: Config,
         seed: int,
         device: torch.device,
@@ -152,7 +152,7 @@ class _Training:
         self.finished: list[_Finished] = []
         self.ranks = ranks
 
-    def _with_fitting_vote(self, graph: AttributedGraph, config: Config) -> Config:
+    def _with_fitting_vote(self, graph: Graph, config: Config) -> Config:
         """Where K is chosen anyway, it is never more than the labeled nodes there are; for a ranking it begins as all.
 
         A figure of ranks asks for the order of all nodes, and those among whose K nearest nobody is of the class in
@@ -225,7 +225,7 @@ class _Training:
         while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
             own[number] = self._train(plans[number], place + number)
             if self.ranks.several:
-                self.ranks.tell(f"run/{plans[number].name}", own[number].to_bytes())
+                self.ranks.broadcast(f"run/{plans[number].name}", own[number].to_bytes())
         found = [
             own[number] if number in own else _Finished.from_bytes(self.ranks.receive(f"run/{plan.name}"), plan)
             for number, plan in enumerate(plans)
@@ -269,7 +269,7 @@ class _Training:
         replace_file(folder / EPOCHS, b"".join(lines))
 
     def _assembled(self, chosen: list[_Finished], attribute_share: float, why: tuple[str, ...]) -> SEGNN:
-        """The members of the committee as one model, its settings as they were decided."""
+        """The members of the ensemble as one model, its settings as they were decided."""
         decided = chosen[0].config
         config = dataclasses.replace(
             decided,
@@ -332,7 +332,7 @@ def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -
     ):
         while not run.finished:
             record = run.step()
-            ranks.got_on()
+            ranks.heartbeat()
             ranks.check()
             shown.update()
             shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import Config
+from se_gnn.deterministic import one_thread
 from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError, shortened
-from se_gnn.figures import known
 from se_gnn.files import append_line, json_line, replace_file
-from se_gnn.fixed_order import one_thread
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, Voter, check_num_nearest
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
+from se_gnn.number_format import known
 from se_gnn.ranks import Ranks
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
@@ -57,7 +57,7 @@ class TrainingRun:
 
     def __init__(
         self,
-        graph: AttributedGraph,
+        graph: Graph,
         config: Config,
         *,
         seed: int,
@@ -192,7 +192,7 @@ class TrainingRun:
             state = checkpoint.load_checkpoint(folder, self.digest, like=self.model, optimizer=self.optimizer)
         if not self.share.whole:
             if ranks.first:
-                ranks.tell("state", b"" if state is None else checkpoint.state_bytes(state, self.digest))
+                ranks.broadcast("state", b"" if state is None else checkpoint.state_bytes(state, self.digest))
             elif content := ranks.receive("state", [0]):
                 state = checkpoint.state_from_bytes(
                     content, self.digest, like=self.model, optimizer=self.optimizer, path=Path("state of rank 0")
@@ -215,7 +215,7 @@ def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]
     return [group for group in groups if group["params"]]
 
 
-def warn_of_single_nodes(graph: AttributedGraph) -> None:
+def warn_of_single_nodes(graph: Graph) -> None:
     """Once per training, however many runs it has."""
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     alone = [graph.class_names[c] for c in np.flatnonzero(counts == 1)]

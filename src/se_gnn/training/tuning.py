@@ -29,7 +29,7 @@ from se_gnn.files import (
     read_json_lines,
     replace_file,
 )
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.optional import require
 from se_gnn.training.checkpoint import fingerprint
 from se_gnn.training.offered import offered_recipes
@@ -92,7 +92,7 @@ def parse_budget(text: str) -> float:
 class Tuning:
     """A search in a folder."""
 
-    def __init__(self, graph: AttributedGraph, base: Config, folder: Path, *, seed: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, base: Config, folder: Path, *, seed: int, device: torch.device) -> None:
         graph.check_trainable()
         if not len(graph.val):
             raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
@@ -131,7 +131,7 @@ class Tuning:
         return sorted(self.trials, key=lambda trial: (trial is not best, -trial.value, trial.number))
 
     def best_config(self) -> Config:
-        """The settings of the best trial as a preset of their own: no portfolio, the committee and vote of `best`."""
+        """The settings of the best trial as a preset of their own: no portfolio, the ensemble and vote of `best`."""
         best = self.best()
         found = self._config(best.settings).with_settings(choose_vote=True)
         figure = self.base.training.best_by.replace("_", " ")

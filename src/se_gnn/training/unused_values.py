@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 
-def unused_values(graph: AttributedGraph, config: Config) -> str | None:
+def unused_values(graph: Graph, config: Config) -> str | None:
     """One sentence that names what is not used, and the settings that would use it; None where all is."""
     if graph.edge_values is None:
         return None
@@ -14,13 +14,13 @@ def unused_values(graph: AttributedGraph, config: Config) -> str | None:
     used = {
         "direction": reads or similarity.match_direction,
         "weight": reads or similarity.weighted_mean or config.encoder.weighted_steps,
-        "kind": reads or similarity.match_kinds != "any",
+        "kind": reads or similarity.match_types != "any",
         "attributes": reads or similarity.match_attributes,
     }
     settings = {
         "direction": "match_direction",
         "weight": "weighted_mean, weighted_steps",
-        "kind": "match_kinds",
+        "kind": "match_types",
         "attributes": "match_attributes",
     }
     left = {part: words for part, words in graph.edge_values.carried_words.items() if not used.get(part, False)}

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.deterministic import linear, rows
 from se_gnn.encoder import Dropout
-from se_gnn.fixed_order import linear, rows
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import BoolArray, IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import ComparisonPlan, compare, measure_named, nearest_labeled, vote, vote_weights
@@ -48,7 +48,7 @@ class ViewsObjective:
 
     names: tuple[str, ...] = ("loss", "class_loss", "consistency_loss")
 
-    def __init__(self, model: SEGNN, graph: AttributedGraph, voter: Voter, seed: int) -> None:
+    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int) -> None:
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
         self.inputs, self.recordable = model.inputs(graph), False
         self.labeled, self.val = (torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.val))
@@ -120,7 +120,7 @@ class ViewsObjective:
         return held
 
 
-def _voting(graph: AttributedGraph, share: float, generator: np.random.Generator) -> BoolArray:
+def _voting(graph: Graph, share: float, generator: np.random.Generator) -> BoolArray:
     """Which labeled nodes vote, [L]; of each class at least one does."""
     kept: BoolArray = generator.random(len(graph.train)) >= share
     labels = graph.labels[graph.train]

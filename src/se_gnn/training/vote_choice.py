@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from se_gnn.config import Config
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
@@ -57,7 +57,7 @@ class _Trial:
 
 
 @torch.no_grad()
-def choose_vote(model: SEGNN, graph: AttributedGraph, voter: Voter, fixed: frozenset[str] = frozenset()) -> VoteChoice:
+def choose_vote(model: SEGNN, graph: Graph, voter: Voter, fixed: frozenset[str] = frozenset()) -> VoteChoice:
     """Choose K and lambda by the number of right validation nodes, tau by their log loss.
 
     Of all combinations those are left that are right on at most one node in a hundred fewer than the best; of them the

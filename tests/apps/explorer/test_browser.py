@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from se_gnn.explain import Explainer, WhatIf
-from se_gnn.figures import percent
+from se_gnn.number_format import percent
 from se_gnn.plot.text import readable
 from strategies import HUB, ISOLATED, UNLABELED
 

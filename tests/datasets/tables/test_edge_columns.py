@@ -40,7 +40,7 @@ def test_direction_weight_type_time_and_attributes_are_read_from_columns(load):
     assert graph.edges.tolist() == [[0, 1], [0, 1], [2, 3], [2, 3], [3, 4]]
     assert values.direction.tolist() == [1, -1, 1, 1, -1]  # A-4 pays A-3
     assert values.weight.tolist() == [5, 7, 1, 3, 2]
-    assert [values.kind_names[kind] for kind in values.kind] == ["pays", "pays", "owns", "pays", "pays"]
+    assert [values.type_names[kind] for kind in values.kind] == ["pays", "pays", "owns", "pays", "pays"]
     assert values.time.tolist() == [day("2020-01-31"), day("2020-02-01"), day("2020-03-01"), NO_TIME, day("2021-01-01")]
     assert {column.name: column.kind for column in values.columns} == {"currency": "category", "fee": "number"}
     assert values.attribute_names == ("currency = EUR", "currency = USD", "fee")
@@ -158,9 +158,9 @@ def test_new_rows_are_read_as_those_before(load):
         pa.BufferReader(PAYMENTS.encode()), convert_options=pa_csv.ConvertOptions(column_types={"eur": pa.string()})
     ).slice(0, 2)
     found = import_tables(nodes, edges, settings, like=later).graph.edge_values
-    assert (found.carried, found.kind_names, found.columns) == (
+    assert (found.carried, found.type_names, found.columns) == (
         graph.edge_values.carried,
-        graph.edge_values.kind_names,
+        graph.edge_values.type_names,
         graph.edge_values.columns,
     )
     assert np.array_equal(found.attributes, graph.edge_values.attributes[:2])

@@ -42,11 +42,11 @@ def load(tmp_path):
 def test_tables_of_several_kinds_become_one_graph(load):
     imported = load()
     graph, values = imported.graph, imported.graph.edge_values
-    assert graph.node_kind_names == ("paper", "author", "subject")
-    assert np.bincount(graph.node_kinds).tolist() == [9, 3, 2]
+    assert graph.node_type_names == ("paper", "author", "subject")
+    assert np.bincount(graph.node_types).tolist() == [9, 3, 2]
     assert (graph.labels[9:] == -1).all()  # papers are labeled
     assert graph.class_names == ("db", "ml")
-    assert values.kind_names == ("writes", "about")
+    assert values.type_names == ("writes", "about")
     assert np.bincount(values.kind).tolist() == [9, 9]
     assert [column.name for column in graph.columns] == [
         "paper", "paper: year", "paper: venue",
@@ -54,11 +54,11 @@ def test_tables_of_several_kinds_become_one_graph(load):
     ]  # fmt: skip
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     marks = [column.first for column in graph.columns if ":" not in column.name]
-    assert np.array_equal(dense[:, marks] > 0, np.eye(3, dtype=bool)[graph.node_kinds])
+    assert np.array_equal(dense[:, marks] > 0, np.eye(3, dtype=bool)[graph.node_types])
     for kind in range(3):  # a mark is as large as the attributes of its kind are long
-        block = np.delete(dense[graph.node_kinds == kind], marks, axis=1)
+        block = np.delete(dense[graph.node_types == kind], marks, axis=1)
         length = np.sqrt(np.square(block, dtype="f8").sum() / len(block))
-        assert np.allclose(dense[graph.node_kinds == kind, marks[kind]], length)
+        assert np.allclose(dense[graph.node_types == kind, marks[kind]], length)
     assert not dense[9:, : marks[1]].any()  # zeros where a node is of another kind
     assert [column.name for column in values.columns] == ["writes: position", "writes: day"]
     assert not values.attributes[values.kind == 1].any()
@@ -76,9 +76,9 @@ def test_direction_and_time_are_kept_for_the_types_that_have_them(load):
     graph = load(directed=True, edge_time="day", until="2020-01-04").graph
     values = graph.edge_values
     assert np.bincount(values.kind).tolist() == [4, 9]
-    kinds = np.array(graph.node_kind_names)[graph.node_kinds]
+    kinds = np.array(graph.node_type_names)[graph.node_types]
     start = np.where(values.direction == 1, graph.edges[:, 0], graph.edges[:, 1])
-    assert {(kinds[u], values.kind_names[k]) for u, k in zip(start, values.kind)} == {
+    assert {(kinds[u], values.type_names[k]) for u, k in zip(start, values.kind)} == {
         ("author", "writes"),
         ("paper", "about"),
     }
@@ -92,7 +92,7 @@ def test_ids_that_two_kinds_share_need_a_declaration(load):
     graph = load(**same, writes=writes, kinds={"writes": ("author", "paper")}).graph
     assert graph.node_names[9] == "author p0"
     joined = graph.edges[graph.edge_values.kind == 0]
-    assert set(graph.node_kinds[joined].sum(axis=1).tolist()) == {1}  # a paper and an author
+    assert set(graph.node_types[joined].sum(axis=1).tolist()) == {1}  # a paper and an author
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_kinds_on_the_command_line(load, tmp_path):
     out = tmp_path / "graph"
     result = run.invoke(app, ["import", *nodes, *edges, "--id=id", "--label=topic", f"--out={out}"])
     assert result.exit_code == 0, result.output
-    assert load_graph(out).node_kind_names == ("paper", "author", "subject")
+    assert load_graph(out).node_type_names == ("paper", "author", "subject")
     again = run.invoke(app, ["import", *nodes, *edges, "--id=id", "--label=topic", f"--out={out}", "--overwrite"])
     assert again.exit_code == 0, again.output
     columns = "--id=paper=id,author=id,subject=id"

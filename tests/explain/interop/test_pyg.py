@@ -60,14 +60,14 @@ def test_a_mask_of_zeros_and_ones_is_the_model_on_the_graph_without_those_edges(
 
 RICH = {
     "encoder": {"read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2},
-    "similarity": {"match_direction": True, "match_kinds": "own", "match_attributes": True, "weighted_mean": True},
+    "similarity": {"match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True},
 }
 
 
 @settings(max_examples=20)
 @given(seed=seeds, directions=st.sampled_from(["one", "both"]), kinds=st.sampled_from(["any", "own", "learned"]))
 def test_the_module_carries_what_edges_carry(seed, directions, kinds):
-    changes = {**RICH, "similarity": {**RICH["similarity"], "directions": directions, "match_kinds": kinds}}
+    changes = {**RICH, "similarity": {**RICH["similarity"], "directions": directions, "match_types": kinds}}
     trained = untrained(rich_graph(seed), small_config(**changes))
     found = SEGNNModule(trained)(*inputs(trained.graph)).detach().numpy()
     np.testing.assert_allclose(found, trained.predict().probabilities, atol=1e-4)

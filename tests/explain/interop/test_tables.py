@@ -44,7 +44,7 @@ def test_the_table_of_matched_edges_has_the_matches_by_edge_ids(explainer):
             continue
         assert rows["edge"].tolist() == neighbor.matches.edge_ids.tolist()
         assert rows["matched"].tolist() == neighbor.matches.matched_ids.tolist()
-        assert rows["well"].tolist() == neighbor.matches.well.tolist()
+        assert rows["above_average"].tolist() == neighbor.matches.above_average.tolist()
     assert set(table["edge"]) == set(explanation.edge_ids.tolist())
 
 

@@ -20,17 +20,15 @@ from se_gnn.explain.metrics import (
     pyg_three_hop_auc,
     se_gnn_one_hop_auc,
 )
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 
 EDGES = [[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [4, 5], [4, 8], [5, 6], [5, 7], [6, 7]]
 MOTIF = np.array([1, 1, 1, 0, 0, 0, 0, 1, 1, 1], dtype=bool)
 
 
 @pytest.fixture(scope="module")
-def graph() -> AttributedGraph:
-    return AttributedGraph.build(
-        features=np.ones((9, 1)), edges=EDGES, labels=[1, 1, 1, 0, 0, 1, 1, 1, 0], motif_edges=MOTIF
-    )
+def graph() -> Graph:
+    return Graph.build(features=np.ones((9, 1)), edges=EDGES, labels=[1, 1, 1, 0, 0, 1, 1, 1, 0], motif_edges=MOTIF)
 
 
 def of(graph, ids, importance):
@@ -69,7 +67,7 @@ def test_only_the_own_house_is_positive(graph):
 def test_own_house_counts_the_edges_of_another_as_wrong():
     # the houses share a hop: 0-1-2 and 3-4-5 joined by 2-3
     edges = [[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5]]
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         features=np.ones((6, 1)), edges=edges, labels=[0, 0, 0, 1, 1, 1], motif_edges=[1, 1, 1, 0, 1, 1, 1]
     )
     explained = {2: (graph.edges, np.array([0.9, 0.8, 0.3, 0.1, 0.5, 0.4, 0.2]))}

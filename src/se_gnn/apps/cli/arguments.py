@@ -15,7 +15,7 @@ import typer
 from se_gnn.errors import InputError, shortened
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
     from se_gnn.graph.attributed import IntArray
 
 
@@ -74,7 +74,7 @@ def check_file(out: Path, *, overwrite: bool) -> None:
         raise InputError(f"--out {out} cannot be written: {error.strerror or error}") from error
 
 
-def node_id(graph: AttributedGraph, text: str) -> int:
+def node_id(graph: Graph, text: str) -> int:
     """The node that a text on the command line means: a name, or ``#17``, the node at position 17.
 
     A name that begins with ``#`` itself is written with one more: ``##17`` is the node called ``#17``.
@@ -104,13 +104,13 @@ def column_names(texts: list[str] | None) -> list[str]:
     return [name.strip() for row in rows for name in row if name.strip()]
 
 
-def node_text(graph: AttributedGraph, node: int) -> str:
+def node_text(graph: Graph, node: int) -> str:
     """A node as :func:`node_id` reads it."""
     name = graph.node_names[node]
     return f"#{name}" if name.startswith("#") else name
 
 
-def node_ids(graph: AttributedGraph, texts: list[str] | None) -> IntArray | None:
+def node_ids(graph: Graph, texts: list[str] | None) -> IntArray | None:
     """Ids of the nodes asked for, in that order, each once; a name that holds a comma is taken whole."""
     import numpy as np
 

@@ -15,7 +15,7 @@ from se_gnn.apps.cli.train import dataset_name
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
     from se_gnn.graph.attributed import IntArray
 
 
@@ -97,7 +97,7 @@ def attack(
         typer.echo(f"\nSaved to {out}. Now see what it does to a model:\n  se-gnn train {out} --out model")
 
 
-def _random(graph: AttributedGraph, rate: float, seed: int) -> IntArray:
+def _random(graph: Graph, rate: float, seed: int) -> IntArray:
     import numpy as np
 
     from se_gnn.graph import add_random_edges
@@ -106,7 +106,7 @@ def _random(graph: AttributedGraph, rate: float, seed: int) -> IntArray:
 
 
 def _metattack(
-    graph: AttributedGraph,
+    graph: Graph,
     rate: float,
     out: Path,
     *,
@@ -117,7 +117,7 @@ def _metattack(
     seed: int,
     device: str,
     progress: bool,
-) -> AttributedGraph:
+) -> Graph:
     """Attack with the journal in a folder inside ``out``; what ``out`` holds is replaced when the attack is whole."""
     from se_gnn.apps.cli.output_folder import ATTACK, output_folder
     from se_gnn.attack import MetattackConfig, metattack
@@ -143,7 +143,7 @@ def _metattack(
     return changed
 
 
-def _report(before: AttributedGraph, after: AttributedGraph) -> str:
+def _report(before: Graph, after: Graph) -> str:
     """What changed, and how much more often edges now join different classes."""
     old, new = (set(map(tuple, graph.edges.tolist())) for graph in (before, after))
     return "\n".join(
@@ -155,7 +155,7 @@ def _report(before: AttributedGraph, after: AttributedGraph) -> str:
     )
 
 
-def _within_class(graph: AttributedGraph) -> float | None:
+def _within_class(graph: Graph) -> float | None:
     """Share of the edges between nodes of known class that join one class; None where there are none."""
     labels = graph.labels[graph.edges]
     known = labels[(labels >= 0).all(axis=1)]

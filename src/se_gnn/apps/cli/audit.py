@@ -11,11 +11,11 @@ from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Pr
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count, percent, table
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
-    from se_gnn.memory import Audit, AuditRow
+    from se_gnn.graph import Graph
+    from se_gnn.labels import Audit, AuditRow
 
 
 def audit(
@@ -41,11 +41,11 @@ def audit(
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
-    from se_gnn.memory import audit as judge
+    from se_gnn.labels import audit as judge
     from se_gnn.model.folder import load_model_on
 
     trained, shown = load_model_on(folder, graph), shows_progress(progress, quiet)
-    with compilation_said(shown=shown), phase("audit", shown=shown):
+    with announce_compilation(shown=shown), phase("audit", shown=shown):
         found = judge(trained, num_orders=orders)
     if out is not None:
         write_records([_record(row, trained.graph) for row in found], out)
@@ -55,7 +55,7 @@ def audit(
             say(f"\nWrote {count(len(found), 'labeled node')} to {out}.")
 
 
-def _record(row: AuditRow, graph: AttributedGraph) -> Record:
+def _record(row: AuditRow, graph: Graph) -> Record:
     names = graph.class_names
     return {
         "node": row.name,
@@ -79,7 +79,7 @@ def _record(row: AuditRow, graph: AttributedGraph) -> Record:
 
 
 def _show(found: Audit, top: int) -> str:
-    from se_gnn.memory import Finding
+    from se_gnn.labels import Finding
 
     counts = [[str(one), f"{len(found.found(one)):,}", percent(len(found.found(one)) / len(found))] for one in Finding]
     names = found.graph.class_names

@@ -20,10 +20,10 @@ from se_gnn.apps.cli.arguments import (
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count, percent, table
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
-    from se_gnn.memory import Certificates, SmallestSets
+    from se_gnn.labels import Certificates, SmallestSets
 
 
 def certify(
@@ -45,12 +45,12 @@ def certify(
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
-    from se_gnn.memory import certify as search
+    from se_gnn.labels import certify as search
     from se_gnn.model.folder import load_model_on
 
     trained, shown = load_model_on(folder, graph), shows_progress(progress, quiet)
     wanted = node_ids(trained.graph, nodes)
-    with compilation_said(shown=shown), phase("certificates", shown=shown):
+    with announce_compilation(shown=shown), phase("certificates", shown=shown):
         found = search(trained, wanted)
     if out is not None:
         write_records([_record(found, i) for i in range(len(found))], out)

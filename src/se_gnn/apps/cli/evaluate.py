@@ -9,8 +9,8 @@ import typer
 from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import percent, table
-from se_gnn.figures import number
-from se_gnn.progress import compilation_said, phase
+from se_gnn.number_format import number
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.model import TrainedModel
@@ -31,7 +31,7 @@ def evaluate(
     from se_gnn.model.folder import load_model_on
 
     trained, shown = load_model_on(folder, graph), shows_progress(progress)
-    with compilation_said(shown=shown), phase("scoring", shown=shown):
+    with announce_compilation(shown=shown), phase("scoring", shown=shown):
         figures = measure(trained)
     if as_json:
         import json

@@ -26,8 +26,8 @@ from se_gnn.apps.cli.tables import SHORTEST, WIDTH, count, percent, table
 from se_gnn.display.short_names import cut, shorten_pair, width
 from se_gnn.display.terminal import printable_name
 from se_gnn.errors import InputError
-from se_gnn.figures import number
-from se_gnn.progress import compilation_said
+from se_gnn.number_format import number
+from se_gnn.progress import announce_compilation
 
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
@@ -88,7 +88,7 @@ def explain(
     if out is not None:
         raise InputError("--out belongs to --all; one node is printed")
     trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
-    with compilation_said(shown=shows_progress(progress)):
+    with announce_compilation(shown=shows_progress(progress)):
         explanation = Explainer(trained).explain(node_id(trained.graph, node), k)
     say(explanation.to_json() if as_json else _show(explanation, k, edges))
 

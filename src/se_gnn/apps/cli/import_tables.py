@@ -13,7 +13,7 @@ from se_gnn.apps.cli.output import say
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
 
 
 def import_tables(
@@ -202,7 +202,7 @@ def _next_command(out: Path, like: Path | None) -> list[str]:
     return ["se-gnn", "predict", model, "--graph", str(out), "--out", "predictions.csv"]
 
 
-def _graph_of(folder: Path) -> AttributedGraph:
+def _graph_of(folder: Path) -> Graph:
     from se_gnn.graph.store import holds_graph, load_graph
 
     if not holds_graph(folder):

@@ -15,7 +15,7 @@ from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
-    from se_gnn.memory import Memory, Preview
+    from se_gnn.labels import Memory, Preview
 
 MOST_SHOWN = 10  # predictions that change
 
@@ -110,7 +110,7 @@ def restore(
 @memory.command()
 def history(context: typer.Context) -> None:
     """List all edits, oldest first."""
-    from se_gnn.memory import Memory
+    from se_gnn.labels import Memory
     from se_gnn.model.folder import load_model
 
     entries = Memory(load_model(context.obj)).history
@@ -127,7 +127,7 @@ def history(context: typer.Context) -> None:
 
 
 def _edit(folder: Path, edit: Callable[[Memory], Preview], dry_run: bool, out: Path | None, quiet: bool) -> None:
-    from se_gnn.memory import Memory
+    from se_gnn.labels import Memory
     from se_gnn.model.folder import load_model, read_epochs, save_model
 
     if out is not None and out.exists():

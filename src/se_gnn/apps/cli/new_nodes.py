@@ -9,7 +9,7 @@ from se_gnn.apps.cli.arguments import check_file, column_names
 from se_gnn.apps.cli.record_files import ENDINGS, Record, write_records
 from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
-from se_gnn.memory.extension import ChangedAnswer, Extension, extend
+from se_gnn.labels.extension import ChangedAnswer, Extension, extend
 from se_gnn.model import TrainedModel
 
 LISTED = 10  # changed answers that are printed

@@ -38,20 +38,20 @@ from se_gnn.apps.cli.shard_options import (
 from se_gnn.apps.cli.sharded import predict_in_shards
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.apps.cli.prediction_extras import Extra
-    from se_gnn.graph import AttributedGraph
-    from se_gnn.memory.sets import PredictionSets
-    from se_gnn.memory.unlike import Unlike
+    from se_gnn.graph import Graph
+    from se_gnn.labels.novelty import Novelty
+    from se_gnn.labels.sets import PredictionSets
     from se_gnn.model import Prediction
 
-    Writer = Callable[[Prediction, AttributedGraph, Sequence[Extra]], bytes]
+    Writer = Callable[[Prediction, Graph, Sequence[Extra]], bytes]
 
 
 class Sets(StrEnum):
-    """Methods of `se_gnn.memory.sets`."""
+    """Methods of `se_gnn.labels.sets`."""
 
     lac = "lac"
     aps = "aps"
@@ -139,8 +139,8 @@ def predict(
     from se_gnn.apps.cli.prediction_extras import AnswerCells, SetCells
     from se_gnn.device import resolve_device
     from se_gnn.files import replace_file, writing_to
-    from se_gnn.memory.sets import prediction_sets
-    from se_gnn.memory.unlike import unlike
+    from se_gnn.labels.novelty import novelty
+    from se_gnn.labels.sets import prediction_sets
     from se_gnn.model.folder import load_model_on
 
     if is_shard_folder(out):
@@ -165,11 +165,11 @@ def predict(
     trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
     extension = None
     if arriving is not None:
-        with compilation_said(shown=shows_progress(progress, quiet)):
+        with announce_compilation(shown=shows_progress(progress, quiet)):
             extension = arriving.extend(trained)
         trained = extension.trained
     wanted, shown = node_ids(trained.graph, nodes), shows_progress(progress, quiet)
-    with compilation_said(shown=shown), phase("scoring", shown=shown):
+    with announce_compilation(shown=shown), phase("scoring", shown=shown):
         prediction = extension.prediction if extension is not None and wanted is None else trained.predict(wanted)
         extras: list[Extra] = []
         said: list[str] = [] if arriving is None or extension is None else arriving.about(extension)
@@ -187,7 +187,7 @@ def predict(
             said.append(_about_sets(found))
         if abstain:
             seed = int(trained.metrics.get("seed", 0))
-            scored = unlike(trained, prediction.nodes, false_alarms=false_alarms, seed=seed)
+            scored = novelty(trained, prediction.nodes, false_alarms=false_alarms, seed=seed)
             extras.append(AnswerCells(scored, prediction, trained.graph))
             said.append(_about_answers(scored))
     content = writer(prediction, trained.graph, extras)
@@ -212,10 +212,10 @@ def _about_sets(found: PredictionSets) -> str:
     )
 
 
-def _about_answers(scored: Unlike) -> str:
+def _about_answers(scored: Novelty) -> str:
     """How many nodes have no answer, and what the threshold promises."""
     return (
-        f"No answer for {count(int(scored.no_answer.sum()), 'node')}, unlike anything known; of nodes like the "
+        f"No answer for {count(int(scored.abstains.sum()), 'node')}, unlike anything known; of nodes like the "
         f"{scored.judged:,} that the threshold was taken from, {scored.false_alarms:.1%} would be among them."
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from se_gnn.graph import AttributedGraph
-from se_gnn.memory.cases import NO_CASE
-from se_gnn.memory.sets import PredictionSets
-from se_gnn.memory.unlike import Unlike
+from se_gnn.graph import Graph
+from se_gnn.labels.cases import NO_CASE
+from se_gnn.labels.novelty import Novelty
+from se_gnn.labels.sets import PredictionSets
 from se_gnn.model import Prediction
 
 FAR = "closest known case, but far"
@@ -36,7 +36,7 @@ class SetCells:
     """The set of a node: its size, which classes it holds, and the nearest labeled node of each of them."""
 
     sets: PredictionSets
-    graph: AttributedGraph
+    graph: Graph
 
     @property
     def header(self) -> list[str]:
@@ -76,9 +76,9 @@ class SetCells:
 class AnswerCells:
     """Whether a node has an answer, how unlike everything known it is, and the closest known case."""
 
-    scored: Unlike
+    scored: Novelty
     prediction: Prediction
-    graph: AttributedGraph
+    graph: Graph
 
     @property
     def header(self) -> list[str]:
@@ -91,7 +91,7 @@ class AnswerCells:
 
     def values(self, i: int) -> dict[str, Any]:
         """The i-th node as JSON has it."""
-        none = bool(self.scored.no_answer[i])
+        none = bool(self.scored.abstains[i])
         return {
             "answer": None if none else self.graph.class_names[self.prediction.classes[i]],
             "unlike": float(self.scored.score[i]),

@@ -12,7 +12,7 @@ import numpy as np
 
 from se_gnn.apps.cli.prediction_extras import Extra
 from se_gnn.display import to_csv_cell
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction
 from se_gnn.optional import require
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     nearest: list[Vote]  # [K], nearest first; fewer where fewer can vote
 
 
-def as_csv(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
+def as_csv(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = ()) -> bytes:
     """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on; then extras.
 
     `caption` comes after `node` where nodes have captions. A text that a spreadsheet would run as a formula is written
@@ -59,7 +59,7 @@ def as_csv(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extr
     return text.getvalue().encode()
 
 
-def as_json_lines(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
+def as_json_lines(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = ()) -> bytes:
     """One object per line: `node`, `caption` where there is one, `class`, `probabilities` by class, `nearest`."""
     lines = (
         json.dumps(
@@ -78,7 +78,7 @@ def as_json_lines(prediction: Prediction, graph: AttributedGraph, extras: Sequen
     return "".join(line + "\n" for line in lines).encode()
 
 
-def as_parquet(prediction: Prediction, graph: AttributedGraph, extras: Sequence[Extra] = ()) -> bytes:
+def as_parquet(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = ()) -> bytes:
     """Columns `node`, `caption` where there is one, `class`, `probability_<class>`; `nearest`, a list of structs."""
     pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
     columns = prediction_columns(pa, prediction, graph)
@@ -98,7 +98,7 @@ def parquet_bytes(pa: Any, columns: dict[str, Any]) -> bytes:
     return sink.getvalue()
 
 
-def prediction_columns(pa: Any, prediction: Prediction, graph: AttributedGraph) -> dict[str, Any]:
+def prediction_columns(pa: Any, prediction: Prediction, graph: Graph) -> dict[str, Any]:
     """`node`, `caption` where there is one, `class` and `probability_<class>` of each node, as columns of Arrow."""
     columns = {"node": pa.array([graph.node_names[node] for node in prediction.nodes], pa.string())}
     if graph.captions:
@@ -109,7 +109,7 @@ def prediction_columns(pa: Any, prediction: Prediction, graph: AttributedGraph) 
     return columns
 
 
-def votes_column(pa: Any, prediction: Prediction, graph: AttributedGraph, figures: dict[str, FloatArray]) -> Any:
+def votes_column(pa: Any, prediction: Prediction, graph: Graph, figures: dict[str, FloatArray]) -> Any:
     """The nearest labeled nodes of each node, nearest first: a list of structs with `node`, `label` and ``figures``.
 
     Args:
@@ -150,11 +150,11 @@ def _cell(value: str | float) -> str | float:
     return to_csv_cell(value) if isinstance(value, str) else value
 
 
-def _probability_columns(graph: AttributedGraph) -> list[str]:
+def _probability_columns(graph: Graph) -> list[str]:
     return [f"probability_{name}" for name in graph.class_names]
 
 
-def _rows(prediction: Prediction, graph: AttributedGraph) -> Iterator[Row]:
+def _rows(prediction: Prediction, graph: Graph) -> Iterator[Row]:
     votes = prediction.voting
     probabilities, weights = _shortest(_at_most_one(prediction)), _shortest(prediction.weights)
     for i, node in enumerate(prediction.nodes):

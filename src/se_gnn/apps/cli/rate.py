@@ -11,7 +11,7 @@ from se_gnn.apps.cli.arguments import LARGEST_SEED, Progress, Quiet, shows_progr
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
-from se_gnn.progress import compilation_said
+from se_gnn.progress import announce_compilation
 
 if TYPE_CHECKING:
     from se_gnn.apps.rating.plan import RatingPlan
@@ -107,7 +107,7 @@ def _prepare(models: list[ModelToRate], plan: RatingPlan, out: Path, *, shown: b
             say(text)
 
     check_can_prepare(models, plan)
-    with compilation_said(shown=shown):
+    with announce_compilation(shown=shown):
         pairs = list(prepare_pairs(models, plan, say=tell, shown=shown))
     write_pairs(out, plan, pairs)
     tell(f"Prepared {count(len(pairs), 'pair')} in {out}.")

@@ -18,7 +18,7 @@ from se_gnn.apps.cli.arguments import (
     shows_progress,
 )
 from se_gnn.errors import InputError
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 
 ENDINGS = (".html", ".htm")
 
@@ -61,7 +61,7 @@ def report(
     trained = load_model_on(folder, graph)
     wanted = node_ids(trained.graph, nodes)
     shown = shows_progress(progress, quiet)
-    with compilation_said(shown=shown), phase("scoring", shown=shown):
+    with announce_compilation(shown=shown), phase("scoring", shown=shown):
         page = report_html(trained, wanted, k=k, title=title, progress=shown).encode()
     with writing_to(out.parent):
         replace_file(out, page)

@@ -9,7 +9,7 @@ import typer
 
 from se_gnn.apps.cli.arguments import ModelFolder, Quiet
 from se_gnn.apps.cli.output import say
-from se_gnn.progress import compilation_said
+from se_gnn.progress import announce_compilation
 
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; beyond 127.0.0.1 a token is needed.")]
 TokenFile = Annotated[
@@ -56,7 +56,7 @@ def serve(
         host, token_file=token_file, allow_hosts=tuple(allow_host or ()), workers=workers, seconds=seconds,
         per_second=rate, burst=max(1, round(2 * rate)),
     )  # fmt: skip
-    with compilation_said(shown=not quiet):
+    with announce_compilation(shown=not quiet):
         store = Store.of_folder(folder)
     app = create_app(store, settings)
     run_server(

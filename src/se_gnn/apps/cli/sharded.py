@@ -17,12 +17,12 @@ from se_gnn.apps.cli.arguments import node_ids, shows_progress
 from se_gnn.apps.cli.shard_options import SHARD_MEMORY, ShardOptions
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
-from se_gnn.progress import compilation_said
+from se_gnn.progress import announce_compilation
 
 if TYPE_CHECKING:
     import torch
 
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
     from se_gnn.graph.attributed import IntArray
     from se_gnn.model import TrainedModel
 
@@ -70,7 +70,7 @@ def explain_in_shards(folder: Path, graph: Path | None, k: int, options: ShardOp
     )
 
 
-def _sample(graph: AttributedGraph, size: int, seed: int) -> IntArray:
+def _sample(graph: Graph, size: int, seed: int) -> IntArray:
     import numpy as np
 
     if size > graph.num_nodes:
@@ -83,7 +83,7 @@ def _write(
     folder: Path,
     graph: Path | None,
     options: ShardOptions,
-    choose: Callable[[AttributedGraph], IntArray | None],
+    choose: Callable[[Graph], IntArray | None],
     make: Make,
     **settings: str,
 ) -> None:
@@ -100,7 +100,7 @@ def _write(
 
     require("pyarrow.parquet", extra="tables", feature="Parquet files")
     shown = shows_progress(options.progress, options.quiet)
-    with joined(patience=options.wait) as ranks, compilation_said(shown=shown and ranks.first):
+    with joined(patience=options.wait) as ranks, announce_compilation(shown=shown and ranks.first):
         divided_threads(ranks.local_size)
         budget = memory_budget(options.max_memory or SHARD_MEMORY)
         device = rank_device(options.device.value)

@@ -21,10 +21,10 @@ from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count as counted
 from se_gnn.apps.cli.tables import percent, table
-from se_gnn.progress import compilation_said, phase
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
-    from se_gnn.memory.suggest import Suggestion
+    from se_gnn.labels.suggest import Suggestion
 
 
 def suggest(
@@ -47,12 +47,12 @@ def suggest(
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
-    from se_gnn.memory.suggest import suggest as choose
+    from se_gnn.labels.suggest import suggest as choose
     from se_gnn.model.folder import load_model_on
 
     trained, shown = load_model_on(folder, graph), shows_progress(progress, quiet)
     pool = node_ids(trained.graph, nodes)
-    with compilation_said(shown=shown), phase("scoring", shown=shown):
+    with announce_compilation(shown=shown), phase("scoring", shown=shown):
         found = choose(trained, count, candidates=pool, seed=int(trained.metrics.get("seed", 0)))
     if out is not None:
         write_records([_record(one) for one in found], out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from se_gnn.display.short_names import pad, shorten, width
-from se_gnn.figures import tenths
+from se_gnn.number_format import tenths
 
 WIDTH = 80
 SHORTEST = 8  # no column of names is cut below this

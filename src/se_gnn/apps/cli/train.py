@@ -21,7 +21,7 @@ from se_gnn.progress import phase
 
 if TYPE_CHECKING:
     from se_gnn.config import Config
-    from se_gnn.graph import AttributedGraph
+    from se_gnn.graph import Graph
     from se_gnn.model import TrainedModel
     from se_gnn.ranks import Ranks
 
@@ -85,7 +85,7 @@ def train(
     from se_gnn.apps.cli.sharded import rank_device, versions
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
-    from se_gnn.memory.calibration import with_calibration
+    from se_gnn.labels.calibration import with_calibration
     from se_gnn.model import check_model_size, check_num_nearest
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.similarity.memory import memory_budget
@@ -128,7 +128,7 @@ def train(
         say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_text(graph, _example(graph))]))
 
 
-def _agreed(graph: AttributedGraph, config: Config, seed: int) -> dict[str, str]:
+def _agreed(graph: Graph, config: Config, seed: int) -> dict[str, str]:
     """What all ranks must have alike: the seed and each setting by its name, then all of it with the data."""
     from se_gnn.training.checkpoint import fingerprint
 
@@ -171,7 +171,7 @@ def _configure(preset: Preset | None, file: Path | None, settings: list[str] | N
 
 
 def _train_and_save(
-    graph: AttributedGraph, config: Config, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
+    graph: Graph, config: Config, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
 ) -> TrainedModel:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
@@ -188,7 +188,7 @@ def _train_and_save(
                 with phase("scoring", shown=progress):
                     trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
                 save_model(trained, out, epochs=read_file(work / EPOCHS))
-            ranks.meet("saved")
+            ranks.barrier("saved")
     except KeyboardInterrupt as interrupt:
         kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
         hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
@@ -208,15 +208,15 @@ def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
 
     if ranks.first:
         with output_folder(out, TRAINING, resume=resume) as work:
-            ranks.meet("folder")
+            ranks.barrier("folder")
             yield work
         return
-    ranks.meet("folder")
+    ranks.barrier("folder")
     with writing_to(out / TRAINING) as work:
         yield work
 
 
-def _describe(graph: AttributedGraph, config: Config, seed: int, device: str, ranks: int) -> str:
+def _describe(graph: Graph, config: Config, seed: int, device: str, ranks: int) -> str:
     """What was understood, before the work begins."""
     kind = "dense" if not hasattr(graph.features, "indptr") else "sparse"
     alone = int((graph.degrees == 0).sum())
@@ -261,7 +261,7 @@ def _divided(config: Config) -> str:
     return "one of which trains: a single run with references = all is not split"
 
 
-def _taken(config: Config, graph: AttributedGraph) -> str:
+def _taken(config: Config, graph: Graph) -> str:
     """Which preset was taken, and whether with settings that it has for this data set alone."""
     from se_gnn.config import PRESETS, settings_of
 
@@ -308,5 +308,5 @@ def unlike_classes(test: dict[str, Any], out: Path) -> list[str]:
     return ["", *textwrap.wrap(told, WIDTH, break_on_hyphens=False)]
 
 
-def _example(graph: AttributedGraph) -> int:
+def _example(graph: Graph) -> int:
     return int(graph.test[0]) if len(graph.test) else 0

@@ -15,7 +15,7 @@ from se_gnn.display import printable_name
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.files import SMALL, read_current, sha256
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import MANIFEST, load_model
@@ -121,5 +121,5 @@ def _pair(explanation: Explanation, method: Method, *, item: int, place: int, mo
     )
 
 
-def _class_name(graph: AttributedGraph, label: int) -> str:
+def _class_name(graph: Graph, label: int) -> str:
     return "class not known" if label == UNKNOWN else printable_name(graph.class_names[label])

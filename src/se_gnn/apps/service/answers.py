@@ -21,7 +21,7 @@ from se_gnn.graph.attributed import IntArray
 from se_gnn.plot.palette import class_style
 from se_gnn.report.predictions import PARTS
 from se_gnn.similarity import ComparisonPlan, compare_with_matches, vote_weights
-from se_gnn.similarity.carried import compared_graphs
+from se_gnn.similarity.edge_data import compared_graphs
 
 MOST_MATCHES = 200
 
@@ -251,7 +251,7 @@ def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
     return models.EdgeValue(
         start=text.start if directed else None,
         end=text.end if directed else None,
-        kind=None if values.kind is None else _text(values.kind_names[values.kind[edge]]),
+        kind=None if values.kind is None else _text(values.type_names[values.kind[edge]]),
         weight=None if values.weight is None else float(values.weight[edge]),
         facts={_text(fact.name): _text(fact.value) for fact in text.facts},
     )

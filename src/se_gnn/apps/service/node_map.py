@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.plot.projection import project
@@ -16,7 +16,7 @@ STEPS = 65_535  # whole numbers are short
 class NodeMap:
     """Where each node is, from 0 to 1 along both axes, and which nodes are drawn."""
 
-    def __init__(self, embeddings: FloatArray, graph: AttributedGraph, prediction: Prediction) -> None:
+    def __init__(self, embeddings: FloatArray, graph: Graph, prediction: Prediction) -> None:
         points = np.clip((project(embeddings, "pca") + 1) / 2, 0, 1)
         low, high = points.min(axis=0), points.max(axis=0)
         span = np.where(high > low, high - low, 1)
@@ -32,7 +32,7 @@ class NodeMap:
         }
 
 
-def _drawn(graph: AttributedGraph) -> IntArray:
+def _drawn(graph: Graph) -> IntArray:
     """All nodes, or the labeled ones and others at random; the labeled last, so that they are on top."""
     others = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
     room = max(0, MOST_POINTS - len(graph.train))

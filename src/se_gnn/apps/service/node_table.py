@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from se_gnn.apps.service.node_text import NodeText
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.report.predictions import PARTS, certainty, parts_of
@@ -88,7 +88,7 @@ class NodeQuery:
 class NodeTable:
     """The columns of all nodes, each [N]."""
 
-    def __init__(self, graph: AttributedGraph, prediction: Prediction) -> None:
+    def __init__(self, graph: Graph, prediction: Prediction) -> None:
         self.graph = graph
         self.predicted: IntArray = prediction.classes
         self.probability: FloatArray = certainty(prediction)
@@ -110,10 +110,10 @@ class NodeTable:
         """Say where the nodes are on the map, [N, 2] from 0 to 1: regions are asked for by it."""
         self._points = points
 
-    def judge(self, no_answer: BoolArray) -> None:
+    def judge(self, abstains: BoolArray) -> None:
         """Say which nodes are too unlike anything known for an answer, [N]."""
         with self._lock:
-            self.answered = ~no_answer
+            self.answered = ~abstains
             self._views.clear()
 
     def find(self, query: NodeQuery) -> IntArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import BoolArray, IntArray
 
 BETWEEN = b"\xff"  # no byte of any text in UTF-8
@@ -18,7 +18,7 @@ MOST_WORDS = 8
 class NodeText:
     """Finds the nodes whose name or caption holds some words, in any case."""
 
-    def __init__(self, graph: AttributedGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         names = (_bytes(name) for name in graph.node_names)
         if graph.captions is not None:
             names = (name + BETWEEN + _bytes(caption) for name, caption in zip(names, graph.captions))

@@ -21,8 +21,8 @@ from se_gnn.apps.service.turns import turn
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.files import SMALL, read_current, sha256
-from se_gnn.graph import AttributedGraph
-from se_gnn.memory.unlike import unlike_of_all
+from se_gnn.graph import Graph
+from se_gnn.labels.novelty import novelty_of_all
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.folder import MANIFEST, load_model
 
@@ -46,7 +46,7 @@ class Snapshot:
             trained.embeddings, trained.voter  # noqa: B018 - computed once, before any request
 
     @property
-    def graph(self) -> AttributedGraph:
+    def graph(self) -> Graph:
         """The graph of the model."""
         return self.trained.graph
 
@@ -70,9 +70,9 @@ class Snapshot:
         table = NodeTable(self.graph, self.prediction)
         table.place(placed.points)
         self.table, self.map = table, placed
-        judged = unlike_of_all(self.trained)
+        judged = novelty_of_all(self.trained)
         if judged is not None:
-            table.judge(judged.no_answer)
+            table.judge(judged.abstains)
 
 
 class Store:

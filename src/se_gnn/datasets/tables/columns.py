@@ -17,7 +17,7 @@ from se_gnn.datasets.tables.settings import ImportSettings
 from se_gnn.datasets.tables.summary import ColumnSummary
 from se_gnn.datasets.tables.values import Parsed, Reading, check_kinds, parse_column
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import BoolArray, Features, FloatArray, IntArray
 from se_gnn.graph.columns import CategoryColumn, Column, DateColumn, NumberColumn, StructureColumn
 
@@ -108,9 +108,7 @@ def _fit_structure(table: Table, edges: IntArray) -> tuple[tuple[Column, ...], F
     return tuple(fitted), np.stack(blocks, axis=1)
 
 
-def encode_like(
-    table: Table, names: Sequence[str], reading: Reading, like: AttributedGraph, edges: IntArray
-) -> NodeColumns:
+def encode_like(table: Table, names: Sequence[str], reading: Reading, like: Graph, edges: IntArray) -> NodeColumns:
     """Encode the rows of a new table as those of ``like`` were; nothing is fitted."""
     if like.columns is None:
         raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")

@@ -24,7 +24,7 @@ from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, Column, DateColumn
-from se_gnn.graph.edge_values import NO_TIME, encoded_kinds
+from se_gnn.graph.edge_values import NO_TIME, encoded_types
 
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
 
@@ -120,7 +120,7 @@ def encode_edge_values(
     """
     settings = settings.as_before(like)
     taken = np.arange(len(table)) if rows is None else rows
-    parts = _parts(table, settings, taken, like.kind_names or None)
+    parts = _parts(table, settings, taken, like.type_names or None)
     summaries = list(_role_summaries(table, settings, parts))
     if like.attributes is not None:
         blocks = []
@@ -148,7 +148,7 @@ def encode_edge_values(
     whole = Table(table.name, data, tuple(data.column_names))
     values = _values(whole, settings, parts, shown_before(like), taken)
     if values is not None:
-        values = dataclasses.replace(values, kind_verbs=like.kind_verbs)
+        values = dataclasses.replace(values, type_verbs=like.type_verbs)
     return EdgeColumns(values, tuple(summaries), tuple(_undated(table, parts)))
 
 
@@ -199,7 +199,7 @@ def _parts(
         parts["weight"] = _weights(table, settings.weight, settings.reading)[rows]
     if settings.type is not None:
         kinds, names = _kinds(table, settings.type, settings.reading, rows, known_kinds)
-        parts |= {"kind": kinds, "kind_names": names}
+        parts |= {"kind": kinds, "type_names": names}
     if settings.time is not None:
         parts["time"] = read_times(table, settings.time, settings.reading)[rows]
     return parts
@@ -227,7 +227,7 @@ def _kinds(
 ) -> tuple[Any, tuple[str, ...]]:
     texts = as_names(table, name, reading)
     if known is None:
-        return encoded_kinds(texts.take(pa.array(rows)).to_pylist())
+        return encoded_types(texts.take(pa.array(rows)).to_pylist())
     named = pc.fill_null(texts, MISSING)
     places = pc.fill_null(pc.index_in(named, value_set=pa.array(known, pa.string())), -1)
     kinds = places.to_numpy(zero_copy_only=False).astype(np.int32)
@@ -265,8 +265,8 @@ def _role_summaries(table: Table, settings: EdgeSettings, parts: dict[str, Any])
     if "weight" in parts and len(parts["weight"]):
         notes["weight"] = f"from {parts['weight'].min():g} to {parts['weight'].max():g}"
     if "kind" in parts:
-        counts = np.bincount(parts["kind"], minlength=len(parts["kind_names"]))
-        notes["kind"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["kind_names"], counts.tolist()))
+        counts = np.bincount(parts["kind"], minlength=len(parts["type_names"]))
+        notes["kind"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["type_names"], counts.tolist()))
     if "time" in parts and (parts["time"] != NO_TIME).any():
         dated = parts["time"][parts["time"] != NO_TIME]
         low, high = (str(np.datetime64(int(time), "s").astype("datetime64[D]")) for time in (dated.min(), dated.max()))

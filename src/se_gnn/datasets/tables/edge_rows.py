@@ -17,7 +17,7 @@ from se_gnn.datasets.tables.edges import Edges
 from se_gnn.datasets.tables.raw import raw_table
 from se_gnn.datasets.tables.read import Table
 from se_gnn.errors import InputError
-from se_gnn.graph import AttributedGraph, EdgeValues
+from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.edge_list import EdgeReport
 from se_gnn.graph.parallel_edges import canonical_valued_edges
 from se_gnn.graph.times import as_seconds
@@ -35,7 +35,7 @@ def until_date(table: Table, found: Edges, settings: EdgeSettings, until: str | 
 
 
 def distinct_edges(
-    table: Table, found: Edges, settings: EdgeSettings, ends: tuple[str, str], like: AttributedGraph | None, count: int
+    table: Table, found: Edges, settings: EdgeSettings, ends: tuple[str, str], like: Graph | None, count: int
 ) -> tuple[Edges, EdgeReport | None]:
     """The rows that become edges, in the order of the graph, and what was merged; no report where edges carry nothing.
 
@@ -58,7 +58,7 @@ def distinct_edges(
 
 
 def edge_values(
-    table: Table, found: Edges, settings: EdgeSettings, ends: tuple[str, str], like: AttributedGraph | None
+    table: Table, found: Edges, settings: EdgeSettings, ends: tuple[str, str], like: Graph | None
 ) -> EdgeColumns:
     """What the edges carry; as the graph before has it, where there is one."""
     if like is None:

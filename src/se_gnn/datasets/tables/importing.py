@@ -24,7 +24,7 @@ from se_gnn.datasets.tables.settings import ImportSettings, Roles
 from se_gnn.datasets.tables.summary import ColumnSummary, Summary, homophily
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.columns import StructureColumn
 from se_gnn.graph.edge_values import NO_TIME
@@ -42,7 +42,7 @@ MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
 class Imported:
     """A graph, what was understood of its tables, and the node table itself, as it was given."""
 
-    graph: AttributedGraph
+    graph: Graph
     summary: Summary
     nodes: pa.Table
     roles: Roles
@@ -118,7 +118,7 @@ def load_import(folder: str | Path) -> Imported:
 
 
 def import_tables(
-    nodes: Any, edges: Any, settings: ImportSettings, *, like: AttributedGraph | None = None, strict: bool = False
+    nodes: Any, edges: Any, settings: ImportSettings, *, like: Graph | None = None, strict: bool = False
 ) -> Imported:
     """Make a graph of a node table and an edge table.
 
@@ -160,7 +160,7 @@ def import_tables(
     else:
         fitted = encode_like(node_table, attributes, given.reading, like, found.pairs)
         leaks = []
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         name=given.name or Path(node_table.name).stem,
         features=fitted.features,
         feature_names=[feature for column in fitted.columns for feature in column.feature_names],
@@ -199,7 +199,7 @@ def _split(
     table: Table,
     settings: ImportSettings,
     labels: IntArray,
-    like: AttributedGraph | None,
+    like: Graph | None,
     names: list[str],
     edges: tuple[Table, Edges],
 ) -> Split:
@@ -239,13 +239,13 @@ def _node_times(table: Table, settings: ImportSettings, edges: tuple[Table, Edge
     return first_times(found.pairs, times, num_nodes)
 
 
-def _known_before(like: AttributedGraph, part: str, nodes: IntArray, names: list[str]) -> IntArray:
+def _known_before(like: Graph, part: str, nodes: IntArray, names: list[str]) -> IntArray:
     """Those of some nodes that are in a part of the split of the graph before, by their names."""
     then = {like.node_names[node] for node in getattr(like, part)}
     return np.array([node for node in nodes if names[node] in then], dtype=np.int64)
 
 
-def _with_calibration_of(like: AttributedGraph | None, graph: AttributedGraph) -> AttributedGraph:
+def _with_calibration_of(like: Graph | None, graph: Graph) -> Graph:
     """The graph with the calibration nodes of the one before, as far as they are in no other part."""
     if like is None or not len(like.calibration):
         return graph
@@ -255,7 +255,7 @@ def _with_calibration_of(like: AttributedGraph | None, graph: AttributedGraph) -
     return dataclasses.replace(graph, calibration=held)
 
 
-def _how_split(settings: ImportSettings, like: AttributedGraph | None) -> str:
+def _how_split(settings: ImportSettings, like: Graph | None) -> str:
     if settings.split is not None:
         return f"column {settings.split!r}"
     if like is not None:
@@ -268,7 +268,7 @@ def _how_split(settings: ImportSettings, like: AttributedGraph | None) -> str:
     return f"drawn by class with seed {settings.seed}{most}"
 
 
-def label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list[str]:
+def label_warnings(graph: Graph, like: Graph | None) -> list[str]:
     """Classes with so few labeled nodes that a vote for them rests on chance."""
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
     if like is not None and not len(graph.train):
@@ -288,7 +288,7 @@ def label_warnings(graph: AttributedGraph, like: AttributedGraph | None) -> list
 
 
 def _summary(
-    graph: AttributedGraph,
+    graph: Graph,
     nodes: Table,
     edges: Table,
     settings: ImportSettings,
@@ -316,7 +316,7 @@ def _summary(
     )
 
 
-def graph_summary(graph: AttributedGraph, **known: Any) -> Summary:
+def graph_summary(graph: Graph, **known: Any) -> Summary:
     """What can be counted in a graph, besides what is known of its tables."""
     counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
     share, chance = homophily(graph)
@@ -343,7 +343,7 @@ def graph_summary(graph: AttributedGraph, **known: Any) -> Summary:
     )
 
 
-def _unused(graph: AttributedGraph, edges: Table, settings: ImportSettings) -> tuple[str, ...]:
+def _unused(graph: Graph, edges: Table, settings: ImportSettings) -> tuple[str, ...]:
     """Columns of the edge table that the graph does not carry."""
     carried = () if graph.edge_values is None or graph.edge_values.raw is None else graph.edge_values.raw.columns
     return tuple(name for name in edges.columns if name not in (settings.source, settings.target, *carried))

@@ -48,7 +48,7 @@ def join_values(given: Sequence[TypedEdges], *, directed: bool) -> JoinedValues:
     sizes = [len(one.edges.rows) for one in given]
     parts: dict[str, Any] = {
         "kind": np.repeat(np.arange(len(given)), sizes).astype(np.int32),
-        "kind_names": tuple(one.type for one in given),
+        "type_names": tuple(one.type for one in given),
     }
     if directed:
         parts["direction"] = np.ones(sum(sizes), np.int8)

@@ -31,7 +31,7 @@ from se_gnn.datasets.tables.summary import ColumnSummary, Summary
 from se_gnn.datasets.tables.typed_edges import EdgesOfType, read_typed_edges
 from se_gnn.errors import InputError
 from se_gnn.files import commit_files, writing_to
-from se_gnn.graph import UNKNOWN, AttributedGraph, RawTable
+from se_gnn.graph import UNKNOWN, Graph, RawTable
 from se_gnn.graph.edge_list import EdgeReport
 from se_gnn.graph.store import graph_files
 
@@ -42,7 +42,7 @@ __all__ = ["EdgesOfType", "ImportedKinds", "import_kinds"]
 class ImportedKinds:
     """A graph of several kinds of nodes, what was understood of its tables, and the tables."""
 
-    graph: AttributedGraph
+    graph: Graph
     summary: Summary
     nodes: Mapping[str, pa.Table]  # by kind
     edges: Mapping[str, pa.Table]  # by type, the rows that became edges
@@ -101,7 +101,7 @@ def import_kinds(
     place = joined.first[labeled]
     classes = np.full(len(joined.names), UNKNOWN, np.int64)
     classes[place : place + len(labels.classes)] = labels.classes
-    graph = AttributedGraph.build(
+    graph = Graph.build(
         name=settings.name or Path(tables[labeled].name).stem,
         features=joined.features,
         feature_names=joined.feature_names,
@@ -111,8 +111,8 @@ def import_kinds(
         labels=classes,
         class_names=labels.names,
         node_names=joined.names,
-        node_kinds=joined.kinds,
-        node_kind_names=joined.kind_names,
+        node_types=joined.kinds,
+        node_type_names=joined.type_names,
         captions=_captions(tables, settings.caption),
         raw=_raw({kind: (tables[kind], shown) for kind, (_, shown) in fitted.items()}),
         train=split.train + place,
@@ -140,7 +140,7 @@ def import_kinds(
         warnings=tuple(warnings),
     )
     counts = {kind: len(table) for kind, table in tables.items()}
-    summary = dataclasses.replace(summary, edge_columns=whole.summaries, edges_later=later, node_kinds=counts)
+    summary = dataclasses.replace(summary, edge_columns=whole.summaries, edges_later=later, node_types=counts)
     if strict:
         check_no_warnings(summary)
     kept = {one.type: one.table.data.take(pa.array(one.edges.rows)) for one in read}

@@ -17,7 +17,7 @@ from se_gnn.datasets.tables.raw import raw_table
 from se_gnn.datasets.tables.read import Table, read_table
 from se_gnn.datasets.tables.values import Reading
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.graph import AttributedGraph, RawTable
+from se_gnn.graph import Graph, RawTable
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.columns import Column, StructureColumn
 from se_gnn.graph.extended import NewNodes
@@ -26,7 +26,7 @@ NO_EDGES = np.empty((0, 2), np.int64)
 
 
 def read_new_nodes(
-    graph: AttributedGraph,
+    graph: Graph,
     nodes: Any,
     edges: Any = None,
     *,
@@ -54,10 +54,10 @@ def read_new_nodes(
         missing: words that mean "no value".
         separator: between the columns of a CSV file; None: found out.
     """
-    if graph.node_kinds is not None:
+    if graph.node_types is not None:
         raise InputError(
-            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_kind_names)}): give new nodes as arrays, "
-            "SEGNNClassifier.extend(features, edges, node_kinds=...) in Python"
+            f"{graph.name} has several kinds of nodes ({', '.join(graph.node_type_names)}): give new nodes as arrays, "
+            "SEGNNClassifier.extend(features, edges, node_types=...) in Python"
         )
     if graph.columns is None:
         raise InputError(
@@ -116,7 +116,7 @@ def _check_columns(table: Table, known: Sequence[str]) -> None:
         )
 
 
-def _check_new(table: Table, id: str, names: list[str], graph: AttributedGraph) -> None:
+def _check_new(table: Table, id: str, names: list[str], graph: Graph) -> None:
     known = set(graph.node_names)
     row = next((row for row, name in enumerate(names) if name in known), None)
     if row is not None:

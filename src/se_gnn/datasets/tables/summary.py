@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from se_gnn.display.short_names import pad, shorten, width
-from se_gnn.graph import UNKNOWN, AttributedGraph
+from se_gnn.graph import UNKNOWN, Graph
 
 WIDTH = 80
 MOST_CLASSES = 12  # listed
@@ -65,7 +65,7 @@ class Summary:
     edge_columns: tuple[ColumnSummary, ...] = ()
     parallel: int = 0  # edges that have the same ends as one before them
     edges_later: int = 0  # left out: after the last date
-    node_kinds: dict[str, int] | None = None  # where there are several
+    node_types: dict[str, int] | None = None  # where there are several
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -78,8 +78,8 @@ class Summary:
     def __str__(self) -> str:
         lines = [f"{self.nodes_table}: {self.num_nodes:,} nodes, {self.num_features:,} features from these columns:"]
         lines += _column_lines(self.columns)
-        if self.node_kinds is not None:
-            lines += _item("kinds", ", ".join(f"{kind}: {count:,}" for kind, count in self.node_kinds.items()))
+        if self.node_types is not None:
+            lines += _item("kinds", ", ".join(f"{kind}: {count:,}" for kind, count in self.node_types.items()))
         labeled = sum(self.classes.values())
         lines += _item("classes", _classes(self.classes, labeled))
         if self.unlabeled:
@@ -119,7 +119,7 @@ class Summary:
         return "\n".join(lines)
 
 
-def homophily(graph: AttributedGraph) -> tuple[float, float] | tuple[None, None]:
+def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:
     """Share of the edges between labeled nodes that join one class, and that share if the ends were shuffled."""
     labels = graph.labels[graph.edges]  # [E, 2]
     known = labels[(labels != UNKNOWN).all(axis=1)]

@@ -54,6 +54,6 @@ def _carried(explanation: Explanation, values: EdgeValues, edge: int) -> dict[st
     return {
         "start": text.start if directed else None,
         "end": text.end if directed else None,
-        "kind": None if values.kind is None else values.kind_names[values.kind[edge]],
+        "kind": None if values.kind is None else values.type_names[values.kind[edge]],
         "text": text.joined(explanation.caption(text.start), explanation.caption(text.end)),
     }

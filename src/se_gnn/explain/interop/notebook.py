@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from se_gnn.explain.edge_text import edge_text
-from se_gnn.figures import number, tenths
+from se_gnn.number_format import number, tenths
 
 if TYPE_CHECKING:
     from se_gnn.explain.evidence import Neighbor

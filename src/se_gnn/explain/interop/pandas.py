@@ -16,7 +16,7 @@ COLUMNS = (
     "node", "rank", "neighbor", "label", "weight", "similarity", "node_similarity", "structure_similarity",
     "node_term", "structure_term",
 )  # fmt: skip
-MATCH_COLUMNS = ("node", "rank", "neighbor", "edge", "matched", "similarity", "well")
+MATCH_COLUMNS = ("node", "rank", "neighbor", "edge", "matched", "similarity", "above_average")
 
 
 def to_pandas(explanation: Explanation) -> Any:
@@ -44,7 +44,7 @@ def matches_to_pandas(explanation: Explanation) -> Any:
     """A ``pandas.DataFrame`` with a row for each edge of the node and each neighbor that comes with matches.
 
     ``edge`` and ``matched`` are edge ids, rows of ``graph.edges``; ``matched`` is -1 where the neighbor has no edge of
-    that direction and type. ``well``: at least as close as average.
+    that direction and type. ``above_average``: at least as close as average.
     """
     pandas: Any = require("pandas", extra="interop", feature="tables")
     rows = [
@@ -52,7 +52,10 @@ def matches_to_pandas(explanation: Explanation) -> Any:
         for rank, one in enumerate(explanation.neighbors, start=1)
         if one.matches is not None
         for edge, matched, similarity, well in zip(
-            one.matches.edge_ids, one.matches.matched_ids, one.matches.similarity.astype(np.float64), one.matches.well
+            one.matches.edge_ids,
+            one.matches.matched_ids,
+            one.matches.similarity.astype(np.float64),
+            one.matches.above_average,
         )
     ]
     return pandas.DataFrame(rows, columns=list(MATCH_COLUMNS))

@@ -17,12 +17,12 @@ from se_gnn.encoder.own_edges import own_edges
 from se_gnn.errors import InputError
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.interop.pyg_explanation import edge_ids, mask_of_importance, node_mask
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.carried import CarriedByEdges, compared_graphs
+from se_gnn.similarity.edge_data import EdgeData, compared_graphs
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
 _config: Any = require("torch_geometric.explain.config", extra="data", feature="PyG explainers")
@@ -63,7 +63,7 @@ class SEGNNModule(nn.Module):
         config, train = self.trained.config.similarity, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
         targets, labeled = (compared_graphs(graph, some, config) for some in (np.arange(graph.num_nodes), graph.train))
-        carried = CarriedByEdges.of(graph, config, self.model.edge_terms(graph))
+        carried = EdgeData.of(graph, config, self.model.edge_terms(graph))
         plan = ComparisonPlan.build(graph.edges, targets, labeled, config, carried)
         overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
@@ -73,7 +73,7 @@ class SEGNNModule(nn.Module):
         probabilities = vote(vote_weights(overall, nearest, config.temperature), labels, graph.num_classes)
         return probabilities.clamp(min=LEAST)
 
-    def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[AttributedGraph, Tensor]:
+    def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[Graph, Tensor]:
         """The labeled graph with the edges that have a weight, and their weights [E]: the mean of both directions."""
         known = self.trained.graph
         if x.shape != (known.num_nodes, known.num_features):
@@ -90,7 +90,7 @@ class SEGNNModule(nn.Module):
         kept = weights.detach() > 0
         return known.with_edges(whole.edges[kept.cpu().numpy()]), weights[kept]
 
-    def _embed(self, x: Tensor, graph: AttributedGraph, weights: Tensor) -> Tensor:
+    def _embed(self, x: Tensor, graph: Graph, weights: Tensor) -> Tensor:
         """H, Eq. (1), with weighted edges."""
         u, v = torch.tensor(graph.edges, device=x.device).T
         settings = self.trained.config.encoder
@@ -187,7 +187,7 @@ def _on_graph(trained: TrainedModel, x: Tensor, edge_index: Tensor) -> TrainedMo
     return TrainedModel(trained.model, dataclasses.replace(graph, features=given), max_memory=trained.max_memory)
 
 
-def _on_pairs(mask: FloatArray, graph: AttributedGraph, edge_index: Tensor) -> Tensor:
+def _on_pairs(mask: FloatArray, graph: Graph, edge_index: Tensor) -> Tensor:
     """A mask of undirected edges [E] on a list of directed ones: of a pair the largest; 0 for self-loops."""
     pairs: IntArray = edge_index.detach().cpu().numpy().T
     proper = pairs[:, 0] != pairs[:, 1]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph import AttributedGraph
+from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.optional import require
 
@@ -67,9 +67,7 @@ def mask_of_importance(importance: FloatArray) -> FloatArray:
     return mask
 
 
-def node_mask(
-    graph: AttributedGraph, edge_mask: FloatArray, node: int, neighbors: IntArray, weights: FloatArray
-) -> FloatArray:
+def node_mask(graph: Graph, edge_mask: FloatArray, node: int, neighbors: IntArray, weights: FloatArray) -> FloatArray:
     """What each node counts, [N]: see :func:`to_pyg`."""
     counts = np.zeros(graph.num_nodes, np.float32)
     for end in (0, 1):
@@ -79,7 +77,7 @@ def node_mask(
     return counts
 
 
-def edge_ids(graph: AttributedGraph, edges: IntArray) -> IntArray:
+def edge_ids(graph: Graph, edges: IntArray) -> IntArray:
     """Ids of edges that the graph has, given as pairs in any order; of several with the same ends the first."""
     n = graph.num_nodes
     low, high = edges.min(axis=1), edges.max(axis=1)
@@ -93,7 +91,7 @@ def directed(edges: IntArray) -> Tensor:
     return torch.from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())
 
 
-def dense_features(graph: AttributedGraph) -> Tensor:
+def dense_features(graph: Graph) -> Tensor:
     """X as a dense tensor, [N, F]."""
     features: Any = graph.features
     return torch.tensor(features if isinstance(features, np.ndarray) else features.toarray())

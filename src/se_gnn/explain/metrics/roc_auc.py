@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 
 from se_gnn.errors import InputError
 from se_gnn.explain.metrics.edge_matching import values_of_edges
-from se_gnn.graph import AttributedGraph, local_graphs
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import BoolArray, IntArray
 
 Explained = Mapping[int, tuple[Any, Any]]  # node -> (edges [M, 2], importance [M])
@@ -37,27 +37,27 @@ Explained = Mapping[int, tuple[Any, Any]]  # node -> (edges [M, 2], importance [
 BA_SHAPES_NODES: IntArray = np.arange(400, 700, 5)  # the nodes all four explain: the first of houses 20 to 79
 
 
-def se_gnn_one_hop_auc(graph: AttributedGraph, explained: Explained) -> float:
+def se_gnn_one_hop_auc(graph: Graph, explained: Explained) -> float:
     """SE-GNN's protocol: edges of 1-hop local graphs, those of any house are positive, each edge once."""
     return _pooled_auc(graph, explained, hops=1)
 
 
-def pyg_three_hop_auc(graph: AttributedGraph, explained: Explained) -> float:
+def pyg_three_hop_auc(graph: Graph, explained: Explained) -> float:
     """The protocol of PyG's example: 3-hop local graphs, any house; each direction of an edge counts on its own."""
     return _pooled_auc(graph, explained, hops=3, each_direction=True)
 
 
-def gnn_explainer_own_house_auc(graph: AttributedGraph, explained: Explained) -> float:
+def gnn_explainer_own_house_auc(graph: Graph, explained: Explained) -> float:
     """GNNExplainer's protocol: 3-hop local graphs; only the house that the explained node is part of is positive."""
     return _pooled_auc(graph, explained, hops=3, own_motif=True)
 
 
-def pg_explainer_auc(graph: AttributedGraph, explained: Explained) -> float:
+def pg_explainer_auc(graph: Graph, explained: Explained) -> float:
     """PGExplainer's protocol: 3-hop local graphs, any house, the importance of the two directions added up."""
     return _pooled_auc(graph, explained, hops=3)
 
 
-AUC_PROTOCOLS: dict[str, Callable[[AttributedGraph, Explained], float]] = {
+AUC_PROTOCOLS: dict[str, Callable[[Graph, Explained], float]] = {
     "SE-GNN, 1 hop": se_gnn_one_hop_auc,
     "PyG, 3 hops": pyg_three_hop_auc,
     "GNNExplainer, own house": gnn_explainer_own_house_auc,
@@ -66,7 +66,7 @@ AUC_PROTOCOLS: dict[str, Callable[[AttributedGraph, Explained], float]] = {
 
 
 def _pooled_auc(
-    graph: AttributedGraph, explained: Explained, *, hops: int, own_motif: bool = False, each_direction: bool = False
+    graph: Graph, explained: Explained, *, hops: int, own_motif: bool = False, each_direction: bool = False
 ) -> float:
     if graph.motif_edges is None:
         raise InputError(f"{graph.name} has no ground truth: explanation AUC needs motif_edges")
@@ -95,7 +95,7 @@ def _pooled_auc(
     return float(roc_auc_score(truth, score))
 
 
-def _both_directions(graph: AttributedGraph, node: int, edges: Any, importance: Any) -> np.ndarray:
+def _both_directions(graph: Graph, node: int, edges: Any, importance: Any) -> np.ndarray:
     """Importance of every edge of the graph as (u, v) and as (v, u), [E, 2]; NaN where none is given."""
     pairs, given = np.asarray(edges, dtype=np.int64).reshape(-1, 2), np.asarray(importance, dtype=np.float64)
     if given.shape != (len(pairs),):

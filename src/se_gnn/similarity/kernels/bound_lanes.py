@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from se_gnn.fixed_order.llvm import FLOATS, I64, WIDTH, Loop, Matrix, broadcast, constant, fused
+from se_gnn.deterministic.llvm import FLOATS, I64, WIDTH, Loop, Matrix, broadcast, constant, fused
 
 SHORT, LONG = 8, 48  # coordinates of vectors that bounds are made of
 KEYS = 8  # of them are looked at together: none waits for another

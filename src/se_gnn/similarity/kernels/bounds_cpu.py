@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from se_gnn.fixed_order.llvm import WIDTH
+from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG
 from se_gnn.similarity.kernels.centers import Centers

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.fixed_order.sums import dot_of_rows
+from se_gnn.deterministic.sums import dot_of_rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import MatchPlan

@@ -13,7 +13,7 @@ from llvmlite import binding, ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from se_gnn.fixed_order.llvm import FLOATS, I64, INTS, WIDTH, Loop, Matrix, broadcast, constant, fused
+from se_gnn.deterministic.llvm import FLOATS, I64, INTS, WIDTH, Loop, Matrix, broadcast, constant, fused
 
 LANES = 32  # queries side by side
 COLUMNS = 64  # columns of a product side by side

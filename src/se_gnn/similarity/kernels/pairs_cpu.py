@@ -12,7 +12,7 @@ import itertools
 import numba
 import numpy as np
 
-from se_gnn.fixed_order.llvm import WIDTH
+from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
 from se_gnn.similarity.kernels.lanes import (

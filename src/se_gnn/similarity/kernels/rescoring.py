@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from se_gnn.fixed_order.sums import apart_from_edge, apart_of_rows, dot_of_edges
+from se_gnn.deterministic.sums import apart_from_edge, apart_of_rows, dot_of_edges
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.edge import edge_entry
 from se_gnn.similarity.kernels.lanes import LANES

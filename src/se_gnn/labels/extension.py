@@ -1,0 +1,150 @@
+"""New nodes after training: predicted with their real local graphs, and who else's answer they change.
+
+Nothing is trained. The graph grows, embeddings are computed on it, the same labeled nodes vote: the answer is that of a
+graph that had all nodes from the start. Shapes: N known nodes, M new ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from se_gnn.errors import InputError
+from se_gnn.graph import EdgeValues, Graph
+from se_gnn.graph.arrays import Int32Array, as_features
+from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.edge_list import as_pairs
+from se_gnn.graph.extended import NewNodes, extended_graph
+from se_gnn.model import Prediction, TrainedModel
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedAnswer:
+    """A known node that is predicted as another class because of the new nodes and edges."""
+
+    node: int
+    name: str
+    was: str
+    was_probability: float
+    becomes: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extension:
+    """A model on a graph with new nodes.
+
+    ``prediction`` is that of the new nodes, ``new`` their ids. ``changed`` are the known nodes, labeled ones aside,
+    that are predicted as another class than before.
+    """
+
+    trained: TrainedModel
+    new: IntArray
+    prediction: Prediction
+    changed: tuple[ChangedAnswer, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph with the new nodes; ``classifier.with_graph(extension.graph)`` predicts and explains all of its nodes."""
+        return self.trained.graph
+
+
+def new_nodes_from_arrays(
+    graph: Graph,
+    features: Any,
+    edges: Any = None,
+    names: Sequence[str] | None = None,
+    *,
+    edge_values: EdgeValues | None = None,
+    node_types: Any = None,
+) -> NewNodes:
+    """New nodes given as arrays.
+
+    Args:
+        graph: the graph that they join.
+        features: attributes, [M, F].
+        edges: pairs of positions, [E', 2], where the new nodes are N, N + 1, and so on; or pairs of names.
+        names: what the new nodes are called; None: ``new 0``, ``new 1``, ...
+        edge_values: what each of ``edges`` carries, direction +1 from its first end to its second.
+        node_types: kind of each new node where the graph has several, by position or by name.
+    """
+    matrix = as_features(features)
+    called = tuple(names) if names is not None else _free_names(graph, matrix.shape[0])
+    if len(called) != matrix.shape[0]:
+        raise InputError(f"names must have one entry per new node ({matrix.shape[0]}), got {len(called)}")
+    return NewNodes(
+        names=called,
+        features=matrix,
+        pairs=_pairs(graph, edges, called),
+        edge_values=edge_values,
+        node_types=_kinds(graph, node_types),
+    )
+
+
+def _kinds(graph: Graph, kinds: Any) -> Int32Array | None:
+    if kinds is None or graph.node_types is None:
+        return None
+    place = {name: i for i, name in enumerate(graph.node_type_names)}
+    unknown = next((kind for kind in kinds if isinstance(kind, str) and kind not in place), None)
+    if unknown is not None:
+        raise InputError(f"node_types must be among {', '.join(place)}, got {unknown!r}")
+    return np.array([place[kind] if isinstance(kind, str) else int(kind) for kind in kinds], np.int32)
+
+
+def extend(trained: TrainedModel, new: NewNodes) -> Extension:
+    """Add new nodes to the graph of a model, predict them, and list the known nodes whose answer changes."""
+    graph = trained.graph
+    later = dataclasses.replace(trained, graph=extended_graph(graph, new))
+    known = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
+    ids = np.arange(graph.num_nodes, later.graph.num_nodes)
+    before, after = trained.predict(known), later.predict(np.concatenate([known, ids]))
+    return Extension(
+        trained=later,
+        new=ids,
+        prediction=_part(after, slice(len(known), None)),
+        changed=tuple(_changed(graph, before, _part(after, slice(len(known))))),
+        notes=new.notes,
+    )
+
+
+def _changed(graph: Graph, before: Prediction, after: Prediction) -> Iterator[ChangedAnswer]:
+    for i in np.flatnonzero(before.classes != after.classes):
+        node, was, becomes = int(before.nodes[i]), int(before.classes[i]), int(after.classes[i])
+        yield ChangedAnswer(
+            node=node,
+            name=graph.node_names[node],
+            was=graph.class_names[was],
+            was_probability=float(min(before.probabilities[i, was], 1)),
+            becomes=graph.class_names[becomes],
+            probability=float(min(after.probabilities[i, becomes], 1)),
+        )
+
+
+def _part(prediction: Prediction, rows: slice) -> Prediction:
+    fields = {field.name: getattr(prediction, field.name)[rows] for field in dataclasses.fields(prediction)}
+    return Prediction(**fields)
+
+
+def _free_names(graph: Graph, count: int) -> tuple[str, ...]:
+    known = set(graph.node_names)
+    free = (name for name in (f"new {i}" for i in itertools.count()) if name not in known)
+    return tuple(itertools.islice(free, count))
+
+
+def _pairs(graph: Graph, edges: Any, names: Sequence[str]) -> IntArray:
+    if edges is None:
+        return as_pairs([])
+    array = np.asarray(edges)
+    if array.size and array.dtype.kind in "UO":
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise InputError(f"edges must be pairs of nodes, shape (E, 2), got shape {array.shape}")
+        places = {name: graph.num_nodes + i for i, name in enumerate(names)}
+        ends = [places[end] if end in places else graph.node_id(end) for end in array.ravel().tolist()]
+        return np.array(ends, dtype=np.int64).reshape(-1, 2)
+    return as_pairs(edges)

@@ -1,0 +1,138 @@
+r"""Which nodes to label next: uncertain, unlike what is labeled, and representative of many others.
+
+One measure has all three. Let :math:`k(i, j) = \exp(-(1 - \cos(z_i, z_j)) / \sigma)` say how well a label of node i
+would tell about node j, with attributes z smoothed over the graph (`se_gnn.labels.novelty`): with few labels they are a
+better map than embeddings that learned from so few. Let :math:`w_j` say how uncertain node j is. The labeled nodes L
+tell about j as the nearest of them does, and a choice S is worth
+
+.. math:: F(S) = \sum_j w_j \max_{i \in L \cup S} k(i, j).
+
+A node adds much where many nodes are near it (representative), none of which is near a labeled node or one chosen
+before (unlike what is known), and whose predictions are uncertain. F is submodular, so that taking the node that adds
+most, again and again, reaches at least 1 - 1/e of what the best choice would. The scale sigma is the median of 1 - cos
+between a node and its nearest labeled node. Labels of nodes that are not labeled are never looked at. Shapes: P
+candidates, J nodes that are to be represented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from se_gnn.errors import InputError, shortened
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.attributed import PARTS, IntArray
+from se_gnn.labels.novelty import similarities
+from se_gnn.labels.scores import Scores
+from se_gnn.model import TrainedModel
+
+COUNT = 20
+FLOOR = 0.1  # weight of a node that the model is certain of
+MOST = 4000  # nodes of each side of k; more are drawn
+NEAR = 0.5  # k above which a node counts as represented
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A node to label, and why."""
+
+    node: int
+    name: str
+    predicted: str
+    uncertainty: float  # 1 - probability of the predicted class
+    nearest: str  # the labeled node whose smoothed attributes are most similar
+    similarity: float  # cosine of the two
+    represents: int  # nodes near it, and nearer to it than to anything labeled or suggested before
+    worth: float  # what it adds to F, as a share of all that could still be added
+
+
+def suggest(
+    trained: TrainedModel, count: int = COUNT, *, candidates: IntArray | None = None, seed: int = 0
+) -> list[Suggestion]:
+    """The nodes whose labels would help most, most helpful first; each is chosen as if those before were labeled.
+
+    Args:
+        trained: the model.
+        count: how many.
+        candidates: ids of nodes that may be chosen; None: those in no part of the split whose label is not known (where
+            all labels are known: those in no part).
+        seed: draws the nodes that are looked at where there are more than 4,000.
+    """
+    graph = trained.graph
+    pool = _candidates(graph) if candidates is None else np.unique(np.asarray(candidates, dtype=np.int64))
+    _check(count, pool, graph)
+    generator = np.random.default_rng(seed)
+    chosen_from = _drawn(pool, max(MOST, count), generator)
+    represented = _drawn(np.setdiff1d(np.arange(graph.num_nodes), graph.train), MOST, generator)
+    probabilities = trained.predict(np.union1d(chosen_from, represented))
+    certain = np.ones(graph.num_nodes, np.float32)
+    certain[probabilities.nodes] = np.minimum(probabilities.probabilities.max(axis=1), 1)
+    classes = np.zeros(graph.num_nodes, np.int64)
+    classes[probabilities.nodes] = probabilities.classes
+    weights = FLOOR + 1 - certain[represented].astype(np.float64)
+    found = []
+    for place, worth, represents, labeled, similarity in _greedy(graph, chosen_from, represented, weights, count):
+        node = int(chosen_from[place])
+        found.append(
+            Suggestion(
+                node=node,
+                name=graph.node_names[node],
+                predicted=graph.class_names[int(classes[node])],
+                uncertainty=float(1 - certain[node]),
+                nearest=graph.node_names[labeled],
+                similarity=similarity,
+                represents=represents,
+                worth=worth,
+            )
+        )
+    return found
+
+
+def _greedy(
+    graph: Graph, candidates: IntArray, represented: IntArray, weights: Scores, count: int
+) -> Iterator[tuple[int, float, int, int, float]]:
+    """Position of each chosen candidate, its worth, how many it represents, its nearest labeled node and cosine."""
+    rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
+    cosines = similarities(graph, rows, columns, smoothed=True)
+    asked, told = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
+    to_labeled = cosines[:, len(represented) :]
+    known = to_labeled[told].max(axis=1)  # [J]
+    scale = max(float(np.median(1 - known)), 1e-6)
+    kernel = np.exp(-(1 - cosines[asked, : len(represented)]) / scale)  # [P, J]
+    cover = np.exp(-(1 - known) / scale)
+    nearest = to_labeled[asked].argmax(axis=1)
+    free = np.ones(len(candidates), dtype=bool)
+    for _ in range(count):
+        gains = np.maximum(kernel - cover, 0) @ weights  # [P]
+        place = int(np.where(free, gains, -1.0).argmax())
+        free[place] = False
+        left = float(weights @ np.maximum(1 - cover, 0))
+        represents = int(((kernel[place] > cover) & (kernel[place] > NEAR)).sum())
+        worth = float(gains[place]) / left if left > 0 else 0.0
+        cosine = float(np.clip(to_labeled[asked[place], nearest[place]], -1, 1))
+        yield place, worth, represents, int(graph.train[nearest[place]]), cosine
+        cover = np.maximum(cover, kernel[place])
+
+
+def _candidates(graph: Graph) -> IntArray:
+    free = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([getattr(graph, part) for part in PARTS]))
+    unknown = free[graph.labels[free] == UNKNOWN]
+    return unknown if len(unknown) else free
+
+
+def _check(count: int, pool: IntArray, graph: Graph) -> None:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InputError(f"count must be a whole number above 0, got {shortened(count)}")
+    labeled = np.intersect1d(pool, graph.train)
+    if len(labeled):
+        raise InputError(f"candidates must be nodes without a label, {graph.node_names[labeled[0]]!r} is labeled")
+    if not len(pool):
+        raise InputError(f"{graph.name} has no node left to label: each is in a part of the split")
+    if count > len(pool):
+        raise InputError(f"count must be at most the {len(pool):,} nodes without a label, got {count:,}")
+
+
+def _drawn(nodes: IntArray, most: int, generator: np.random.Generator) -> IntArray:
+    return nodes if len(nodes) <= most else np.sort(generator.choice(nodes, most, replace=False))

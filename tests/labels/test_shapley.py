@@ -1,0 +1,69 @@
+"""Shapley values are the mean gains over all orders, which small memories can try."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from se_gnn.labels.shapley import knn_shapley, shapley_values
+from strategies import random_graph, small_config, untrained
+
+
+def over_all_orders(count, utility):
+    gains = np.zeros(count)
+    orders = list(itertools.permutations(range(count)))
+    for order in orders:
+        before = 0.0
+        for place, one in enumerate(order, 1):
+            now = utility(sorted(order[:place]))
+            gains[one] += now - before
+            before = now
+    return gains / len(orders)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.integers(1, 7))
+def test_closed_form_is_the_mean_over_all_orders(right, num_nearest):
+    expected = over_all_orders(len(right), lambda some: sum(right[i] for i in some[:num_nearest]) / num_nearest)
+    np.testing.assert_allclose(knn_shapley(np.array([right]), num_nearest)[0], expected, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def small():
+    graph = random_graph(5, num_nodes=20, num_labeled=6, num_classes=3)
+    return untrained(graph, small_config(similarity={"num_nearest": 3, "temperature": 0.5}), seed=5)
+
+
+def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):
+    graph = small.graph
+    overall = small.voter.similarities(small.embeddings, small.voter.plan(graph.val)).numpy().astype(float)
+    expected = np.zeros(6)
+    for row, label in zip(overall, graph.labels[graph.val]):
+
+        def probability(some, row=row, label=label):
+            near = sorted(some, key=lambda i: -row[i])[:3]
+            weights = np.exp((row[near] - row.max()) / 0.5)
+            return weights[graph.labels[graph.train[near]] == label].sum() / weights.sum()
+
+        expected += over_all_orders(6, probability)
+    found = shapley_values(small, num_orders=2000, generator=np.random.default_rng(0))
+    expected /= len(graph.val)
+    assert (np.abs(found.weighted - expected) < 4 * found.standard_error + 1e-9).all()
+    assert found.standard_error.max() < 0.01
+
+
+def test_values_add_up_to_the_vote_of_all(small):
+    graph, now = small.graph, small.predict(small.graph.val)
+    found = shapley_values(small, num_orders=3, generator=np.random.default_rng(1))
+    own = now.probabilities[np.arange(len(graph.val)), graph.labels[graph.val]]
+    assert found.weighted.sum() == pytest.approx(own.mean(), abs=1e-5)
+    right = graph.labels[now.neighbors] == graph.labels[graph.val][:, None]
+    assert found.unweighted.sum() == pytest.approx(right.mean(), abs=1e-9)
+
+
+def test_the_same_generator_gives_the_same_values(small):
+    one, other = (shapley_values(small, num_orders=5, generator=np.random.default_rng(7)) for _ in range(2))
+    np.testing.assert_array_equal(one.weighted, other.weighted)

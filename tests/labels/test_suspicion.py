@@ -1,0 +1,100 @@
+"""Suspicion is what the other labels say: exact without the label in question, and highest on flipped labels."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+from se_gnn.graph import Graph
+from se_gnn.labels import suspicion as module
+from se_gnn.labels.suspicion import leave_one_out, suspicion
+
+
+def communities(seed=0, flipped=6):
+    """Three communities of 40 nodes with noisy attributes; the labels of some labeled nodes are flipped."""
+    generator = np.random.default_rng(seed)
+    truth = np.arange(120) % 3
+    inside = [tuple(generator.choice(np.flatnonzero(truth == c), 2)) for c in range(3) for _ in range(120)]
+    labels = truth.copy()
+    wrong = np.sort(generator.choice(30, flipped, replace=False))
+    labels[wrong] = (labels[wrong] + 1) % 3
+    graph = Graph.build(
+        features=np.eye(3)[truth] + 0.8 * generator.normal(size=(120, 3)),
+        edges=inside,
+        labels=labels,
+        train=np.arange(30),
+        val=np.arange(30, 60),
+        test=np.arange(60, 120),
+    )
+    return graph, wrong, truth
+
+
+def test_closed_form_is_a_regression_without_each_row():
+    generator = np.random.default_rng(0)
+    rows, targets = generator.normal(size=(12, 4)), generator.normal(size=(12, 2))
+    weights = generator.uniform(0.2, 1, 12)
+    found = leave_one_out(rows @ rows.T, targets, 0.7 / weights)
+    for i in range(12):
+        others = np.arange(12) != i
+        ridge = Ridge(alpha=0.7, fit_intercept=False).fit(rows[others], targets[others], sample_weight=weights[others])
+        np.testing.assert_allclose(found[i], ridge.predict(rows[i : i + 1])[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_flipped_labels_are_found_and_their_classes_are_named(seed):
+    graph, wrong, truth = communities(seed)
+    found = suspicion(graph, generator=np.random.default_rng(0))
+    assert roc_auc_score(np.isin(graph.train, wrong), found.score) > 0.95
+    named = graph.train[found.score > found.threshold]
+    assert np.isin(wrong, named).mean() > 0.8
+    assert (found.says[np.isin(graph.train, wrong)] == truth[wrong]).mean() > 0.8
+
+
+def test_a_label_is_no_witness_of_itself():
+    """Whatever label a node is given, the others say the same of it in the first pass."""
+    graph, _, _ = communities()
+    labels = graph.labels.copy()
+    labels[0] = (labels[0] + 1) % 3
+    said = [
+        module.suspicion(one, generator=np.random.default_rng(0)).says[0] for one in (graph, with_labels(graph, labels))
+    ]
+    assert said[0] == said[1]
+
+
+def with_labels(graph, labels):
+    return dataclasses.replace(graph, labels=labels)
+
+
+def test_test_labels_are_never_looked_at():
+    graph, _, _ = communities()
+    labels = graph.labels.copy()
+    labels[graph.test] = 0
+    one, other = (suspicion(g, generator=np.random.default_rng(0)) for g in (graph, with_labels(graph, labels)))
+    np.testing.assert_array_equal(one.score, other.score)
+
+
+def test_many_nodes_are_judged_in_groups(monkeypatch):
+    monkeypatch.setattr(module, "MOST", 35)
+    graph, wrong, _ = communities()
+    found = suspicion(graph, generator=np.random.default_rng(0))
+    assert roc_auc_score(np.isin(graph.train, wrong), found.score) > 0.9
+
+
+def test_how_many_nodes_are_smoothed_at_a_time_changes_nothing(monkeypatch):
+    graph, _, _ = communities()
+    whole = suspicion(graph, generator=np.random.default_rng(0))
+    monkeypatch.setattr(module, "MOST_REACHED", 7 * graph.num_nodes)
+    parts = suspicion(graph, generator=np.random.default_rng(0))
+    np.testing.assert_allclose(parts.score, whole.score, atol=1e-9)
+
+
+def test_nodes_without_attributes_edges_or_validation_do_not_break_it():
+    graph, _, _ = communities()
+    features = graph.features.copy()
+    features[3] = 0
+    bare = dataclasses.replace(graph, features=features).with_split(train=graph.train).with_edges(np.empty((0, 2), int))
+    assert np.isfinite(suspicion(bare, generator=np.random.default_rng(0)).score).all()
