@@ -51,7 +51,7 @@ class Extension:
 
     @property
     def graph(self) -> Graph:
-        """The graph with the new nodes; ``classifier.with_graph(extension.graph)`` predicts and explains all of its nodes."""
+        """The graph with the new nodes; ``classifier.with_graph(extension.graph)`` predicts and explains all of it."""
         return self.trained.graph
 
 
