@@ -21,7 +21,7 @@ from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.explain.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
 from se_gnn.explain.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.training import train
 

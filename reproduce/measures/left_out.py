@@ -14,7 +14,7 @@ from se_gnn.baselines import baseline
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import PARTS
+from se_gnn.graph.split import PARTS
 from se_gnn.labels.novelty import novelty
 from se_gnn.model import SEGNN, TrainedModel
 

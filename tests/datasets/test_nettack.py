@@ -26,7 +26,7 @@ def test_sizes_are_those_of_the_component_and_of_the_published_split(
     graph = load_dataset(name, data_dir=data_dir)
     assert (graph.name, graph.num_nodes, graph.num_edges, graph.num_features) == (name, nodes, edges, features)
     assert np.bincount(graph.labels).tolist() == class_sizes
-    assert (len(graph.train), len(graph.val), len(graph.test)) == split
+    assert (len(graph.train), len(graph.validation), len(graph.test)) == split
     assert sum(split) == nodes - 1  # one paper is in no part
     assert (graph.degrees > 0).all()
     assert len(graph.class_names) == len(class_sizes)
@@ -60,7 +60,7 @@ def test_an_attack_changed_its_share_of_the_edges_and_nothing_else(data_dir, nam
     assert len(before ^ after) == int(rate * len(before))
     assert len(after - before) > 0.95 * len(before ^ after)  # nearly all are added
     assert attacked.name == f"{name}-metattack-{rate:g}"
-    for field in ("labels", "train", "val", "test"):
+    for field in ("labels", "train", "validation", "test"):
         np.testing.assert_array_equal(getattr(attacked, field), getattr(clean, field))
     assert (attacked.features != clean.features).nnz == 0
 

@@ -20,7 +20,7 @@ def graph():
         edges=ends,
         labels=labels,
         train=np.arange(6),
-        val=np.arange(6, 9),
+        validation=np.arange(6, 9),
         test=np.arange(9, 12),
         node_roles=np.tile([1, 2, 3], 4) + 3 * labels,
         edge_roles=np.tile([1, 2], 4) + 2 * np.repeat([0, 1, 0, 1], 2),

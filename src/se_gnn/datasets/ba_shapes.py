@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.datasets.split import split_by_share
 from se_gnn.graph import Graph, sample_non_edges
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph.split import split_by_share
 
 NUM_BASE = 300
 EDGES_PER_BASE_NODE = 5  # m of the Barabasi-Albert graph
@@ -59,7 +59,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
     edges = np.concatenate([planted, noise])
     is_motif = np.zeros(len(edges), dtype=bool)
     is_motif[: len(planted)] = _same_house(planted)
-    split = split_by_share(num_nodes, train=0.8, val=0.1, generator=generator)
+    split = split_by_share(num_nodes, train=0.8, validation=0.1, generator=generator)
     return Graph.build(
         name=name,
         features=degrees_and_triangles(edges, num_nodes),
@@ -70,7 +70,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
         train=split.train,
-        val=split.val,
+        validation=split.validation,
         test=split.test,
     )
 

@@ -43,6 +43,6 @@ def load(name: str = "ba-shapes-pgexplainer", *, seed: int = 0, data_dir: str | 
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
         train=arrays["train_mask"],
-        val=arrays["val_mask"],
+        validation=arrays["val_mask"],
         test=arrays["test_mask"],
     )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 _PIECES = ("data", "indices", "indptr", "shape")
 

@@ -41,6 +41,6 @@ def load(name: str = "syn-cora-authors", *, seed: int = 0, data_dir: str | Path 
         labels=arrays["y"],
         class_names=CORA_TOPICS,
         train=arrays["train_mask"],
-        val=arrays["val_mask"],
+        validation=arrays["val_mask"],
         test=arrays["test_mask"],
     )

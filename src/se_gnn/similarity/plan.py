@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import SimilarityConfig
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.edge_data import EdgeData

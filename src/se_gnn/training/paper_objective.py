@@ -37,10 +37,10 @@ class PaperObjective:
         self.recordable = settings.max_local_edges is None and graph.edge_values is None
         self.labeled_plan = self._plan_labeled()
         self.val_plan = voter.plan(
-            graph.val,
+            graph.validation,
             most_edges=settings.max_local_edges,
             seed=seed,
-            only=None if self.share.whole else self.share.of(len(graph.val)),
+            only=None if self.share.whole else self.share.of(len(graph.validation)),
         )
 
     def own_labeled(self, local: LocalGraphs) -> LocalGraphs:
@@ -94,4 +94,4 @@ class PaperObjective:
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
         own = self.voter.probabilities(self.model(self.inputs), self.val_plan)
-        return self.share.all_rows(own, len(self.graph.val))
+        return self.share.all_rows(own, len(self.graph.validation))

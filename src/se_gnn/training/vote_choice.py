@@ -15,7 +15,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
 
@@ -72,14 +72,14 @@ def choose_vote(model: SEGNN, graph: Graph, voter: Voter, fixed: frozenset[str] 
         sizes = [settings.num_nearest]
     weights = (settings.node_weight,) if "node_weight" in fixed else NODE_WEIGHTS
     temperature = settings.temperature if "temperature" in fixed else None
-    if len(graph.val) < FEW:
-        few = "no validation node" if not len(graph.val) else f"only {len(graph.val)} validation nodes"
+    if len(graph.validation) < FEW:
+        few = "no validation node" if not len(graph.validation) else f"only {len(graph.validation)} validation nodes"
         size = min(settings.num_nearest, sizes[-1])
         vote_set = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g}"
         why = f"{vote_set} as set: {few} to choose by"
         return VoteChoice(size, settings.node_weight, settings.temperature, why)
-    similarities = compare(model.embed(graph), voter.plan(graph.val), max_memory=voter.max_memory)
-    labels = graph.labels[graph.val]
+    similarities = compare(model.embed(graph), voter.plan(graph.validation), max_memory=voter.max_memory)
+    labels = graph.labels[graph.validation]
     classes = torch.tensor(graph.labels[graph.train], device=model.device)
     trials = [
         _try(similarities, classes, labels, graph.num_classes, size, weight, temperature)
