@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.job import Job, Series
-from reproduce.measures.fitted import Fitted, fit
-from se_gnn.datasets import load_dataset
-from se_gnn.explain.metrics import (
+from lab.attack import add_random_edges
+from lab.datasets import load_dataset
+from lab.metrics import (
     accuracy,
     edge_matching_accuracy,
     node_matching_accuracy,
     precision_at_k,
     role_precision_at_k,
 )
-from se_gnn.graph import Graph, add_random_edges, local_graphs
+from reproduce.job import Job, Series
+from reproduce.measures.fitted import Fitted, fit
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
 
 RANKS = range(1, 9)  # k of precision@k

@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch_geometric.explain import Explainer as PyGExplainer
 
+from lab.baselines import baseline, post_hoc_explainer
+from lab.baselines.gcn import GCN
+from lab.datasets import load_dataset
+from lab.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
+from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
-from se_gnn.baselines import baseline, post_hoc_explainer
-from se_gnn.baselines.gcn import GCN
 from se_gnn.config import Config
-from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
-from se_gnn.explain.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
-from se_gnn.explain.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, TrainedModel

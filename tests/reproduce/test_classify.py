@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
 from reproduce.job import Job, Series
 from reproduce.measures import classify
 from reproduce.measures.fitted import fit
 from reproduce.methods import se_gnn_settings
-
 from se_gnn.graph import Graph
 
 
