@@ -40,10 +40,10 @@ def pyg_data(graph, **changes):
         "edge_index": torch.from_numpy(both_ways),
         "y": torch.tensor(graph.labels),
     }
-    for part in ("train", "validation", "test"):
+    for name, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
         mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-        mask[torch.tensor(getattr(graph, part))] = True
-        values[f"{part}_mask"] = mask
+        mask[torch.tensor(nodes)] = True
+        values[f"{name}_mask"] = mask
     return data(**{**values, **changes})
 
 
