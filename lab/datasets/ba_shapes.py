@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth, in_order_of_edges
 from se_gnn.datasets import ba_shapes
 from se_gnn.datasets.ba_shapes import (
@@ -25,7 +26,6 @@ from se_gnn.datasets.ba_shapes import (
     TOP,
     degrees_and_triangles,
 )
-from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import BoolArray, IntArray

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import scipy.sparse as sp
 
+from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth
-from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.planetoid import CORA_TOPICS
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
