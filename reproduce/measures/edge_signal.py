@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lab.datasets.edge_signal import edge_signal_graph
 from reproduce.job import Job
 from se_gnn.config import Config
-from se_gnn.datasets.edge_signal import edge_signal_graph
 from se_gnn.explain import Explainer
 from se_gnn.training import train
 
