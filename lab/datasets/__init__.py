@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from se_gnn import datasets
 from se_gnn.datasets import DatasetInfo
 
 if TYPE_CHECKING:
+    from lab.truth import GroundTruth
     from se_gnn.graph import Graph
 
 _RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
@@ -74,7 +77,7 @@ INFOS = (
         name="ba-shapes-pgexplainer",
         description="the draw of ba-shapes published with PGExplainer",
         by_hand=True,
-        module="lab.datasets.ba_shapes_pgexplainer",
+        module="lab.datasets.ba_shapes",
     ),
     DatasetInfo(
         name="syn-cora-authors",
@@ -97,3 +100,28 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     """
     register()
     return datasets.load_dataset(name, seed=seed, data_dir=data_dir)
+
+
+# modules with a `load_with_truth` beside their `load`
+_WITH_TRUTH = {
+    "ba-shapes": "lab.datasets.ba_shapes",
+    "ba-shapes-pgexplainer": "lab.datasets.ba_shapes",
+    "syn-cora": "lab.datasets.syn_cora",
+    "syn-cora-authors": "lab.datasets.syn_cora_authors",
+}
+
+
+def load_with_truth(
+    name: str, *, seed: int = 0, data_dir: str | Path | None = None
+) -> tuple[Graph, GroundTruth | None]:
+    """Load a data set and what is known of its motifs; None where it has none.
+
+    >>> graph, truth = load_with_truth("ba-shapes")
+    >>> int(truth.motif_edges.sum()), graph.num_edges  # 80 houses of 6 edges
+    (480, 2105)
+    """
+    if name not in _WITH_TRUTH:
+        return load_dataset(name, seed=seed, data_dir=data_dir), None
+    module = importlib.import_module(_WITH_TRUTH[name])
+    graph, truth = module.load_with_truth(name, seed=seed, data_dir=data_dir)
+    return dataclasses.replace(graph, dataset=name), cast("GroundTruth", truth)

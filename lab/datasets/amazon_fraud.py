@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from se_gnn.datasets.npz import read_known_arrays
+from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.graph import Graph

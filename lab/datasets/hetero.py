@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
-from se_gnn.datasets.npz import csr, read_known_arrays
+from se_gnn.datasets.npz import csr
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 

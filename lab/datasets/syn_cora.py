@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from lab.truth import GroundTruth
 from se_gnn.datasets import planetoid
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs, sample_non_edges
@@ -100,6 +101,11 @@ class _Planted:
 
 def load(name: str = "syn-cora", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
     """Syn-Cora with the default parameters, made of Cora from ``data_dir``; ``seed`` draws everything."""
+    return load_with_truth(name, seed=seed, data_dir=data_dir)[0]
+
+
+def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> tuple[Graph, GroundTruth]:
+    """The graph, and the roles of its nodes and edges."""
     cora = planetoid.load("cora", data_dir=data_dir)
     return syn_cora(cora, generator=np.random.default_rng(seed), name=name)
 
@@ -110,8 +116,8 @@ def syn_cora(
     *,
     generator: np.random.Generator,
     name: str = "syn-cora",
-) -> Graph:
-    """Plant disturbed copies of pieces of a graph whose features are words, 0 or 1.
+) -> tuple[Graph, GroundTruth]:
+    """Plant disturbed copies of pieces of a graph whose features are words, 0 or 1; roles say what is a copy of what.
 
     The basis comes first, then motif by motif its copies in the order of ``config.copies``, the nodes of each in the
     order of the papers.
@@ -151,15 +157,12 @@ def syn_cora(
             first += size
         node_role += size
         edge_role += num_edges
-    roles = np.concatenate(edge_roles)
-    return Graph.build(
+    pairs = np.concatenate(edges)
+    graph = Graph.build(
         name=name,
         features=sp.vstack(words, format="csr"),
         feature_names=cora.feature_names,
-        edges=np.concatenate(edges),
-        motif_edges=roles > 0,
-        node_roles=np.concatenate(node_roles),
-        edge_roles=roles,
+        edges=pairs,
         labels=cora.labels[np.concatenate(papers)],
         class_names=cora.class_names,
         node_names=names,
@@ -167,6 +170,7 @@ def syn_cora(
         validation=_joined(split["val"]),
         test=_joined(split["test"]),
     )
+    return graph, GroundTruth.of_roles(graph, np.concatenate(node_roles), pairs, np.concatenate(edge_roles))
 
 
 def _plant(

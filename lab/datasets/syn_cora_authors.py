@@ -11,7 +11,8 @@ from pathlib import Path
 
 import scipy.sparse as sp
 
-from se_gnn.datasets.npz import read_known_arrays
+from lab.datasets.known_arrays import read_known_arrays
+from lab.truth import GroundTruth
 from se_gnn.datasets.planetoid import CORA_TOPICS
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
@@ -28,19 +29,22 @@ SHA256 = "88da09be7733312d38b82a1bbbc7a6a8fa04ede8043c0395d6c1fcc1a0cd0885"
 
 
 def load(name: str = "syn-cora-authors", *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
-    """The graph, its roles and its split, whatever the ``seed``."""
+    """The graph and its split, whatever the ``seed``."""
+    return load_with_truth(name, data_dir=data_dir)[0]
+
+
+def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> tuple[Graph, GroundTruth]:
+    """The graph, and the roles of its nodes and edges."""
     content = read_verified([FILE], "syn_cora", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ARRAYS, sha256=SHA256, where=FILE.name)
-    return Graph.build(
+    graph = Graph.build(
         name=name,
         features=sp.csr_array(arrays["x"]),
         edges=arrays["edges"],
-        motif_edges=arrays["edge_role"] > 0,
-        node_roles=arrays["node_role"],
-        edge_roles=arrays["edge_role"],
         labels=arrays["y"],
         class_names=CORA_TOPICS,
         train=arrays["train_mask"],
         validation=arrays["val_mask"],
         test=arrays["test_mask"],
     )
+    return graph, GroundTruth.of_roles(graph, arrays["node_role"], arrays["edges"], arrays["edge_role"])

@@ -13,9 +13,9 @@ protocol                               hops   positive edges   the two direction
 :func:`pg_explainer_auc`               3      of any house     mean (their sum, say the authors: the same order)
 =====================================  =====  ===============  =========================
 
-An explanation is a pair ``(edges, importance)``: node ids [M, 2] and numbers [M], higher is more important. An edge
-that is given in one direction stands for both. Edges beyond the local graph of the protocol are left out; each edge
-within it has to be there.
+`lab.datasets.load_with_truth` says which edges are of houses. An explanation is a pair ``(edges, importance)``: node
+ids [M, 2] and numbers [M], higher is more important. An edge that is given in one direction stands for both. Edges
+beyond the local graph of the protocol are left out; each edge within it has to be there.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ Explained = Mapping[int, tuple[Any, Any]]  # node -> (edges [M, 2], importance [
 BA_SHAPES_NODES: IntArray = np.arange(400, 700, 5)  # the nodes all four explain: the first of houses 20 to 79
 
 
-def se_gnn_one_hop_auc(graph: Graph, explained: Explained) -> float:
+def se_gnn_one_hop_auc(graph: Graph, motif_edges: BoolArray, explained: Explained) -> float:
     """SE-GNN's protocol: edges of 1-hop local graphs, those of any house are positive, each edge once."""
-    return _pooled_auc(graph, explained, hops=1)
+    return _pooled_auc(graph, motif_edges, explained, hops=1)
 
 
-def pyg_three_hop_auc(graph: Graph, explained: Explained) -> float:
+def pyg_three_hop_auc(graph: Graph, motif_edges: BoolArray, explained: Explained) -> float:
     """The protocol of PyG's example: 3-hop local graphs, any house; each direction of an edge counts on its own."""
-    return _pooled_auc(graph, explained, hops=3, each_direction=True)
+    return _pooled_auc(graph, motif_edges, explained, hops=3, each_direction=True)
 
 
-def gnn_explainer_own_house_auc(graph: Graph, explained: Explained) -> float:
+def gnn_explainer_own_house_auc(graph: Graph, motif_edges: BoolArray, explained: Explained) -> float:
     """GNNExplainer's protocol: 3-hop local graphs; only the house that the explained node is part of is positive."""
-    return _pooled_auc(graph, explained, hops=3, own_motif=True)
+    return _pooled_auc(graph, motif_edges, explained, hops=3, own_motif=True)
 
 
-def pg_explainer_auc(graph: Graph, explained: Explained) -> float:
+def pg_explainer_auc(graph: Graph, motif_edges: BoolArray, explained: Explained) -> float:
     """PGExplainer's protocol: 3-hop local graphs, any house, the importance of the two directions added up."""
-    return _pooled_auc(graph, explained, hops=3)
+    return _pooled_auc(graph, motif_edges, explained, hops=3)
 
 
-AUC_PROTOCOLS: dict[str, Callable[[Graph, Explained], float]] = {
+AUC_PROTOCOLS: dict[str, Callable[[Graph, BoolArray, Explained], float]] = {
     "SE-GNN, 1 hop": se_gnn_one_hop_auc,
     "PyG, 3 hops": pyg_three_hop_auc,
     "GNNExplainer, own house": gnn_explainer_own_house_auc,
@@ -66,16 +66,22 @@ AUC_PROTOCOLS: dict[str, Callable[[Graph, Explained], float]] = {
 
 
 def _pooled_auc(
-    graph: Graph, explained: Explained, *, hops: int, own_motif: bool = False, each_direction: bool = False
+    graph: Graph,
+    motif_edges: BoolArray,
+    explained: Explained,
+    *,
+    hops: int,
+    own_motif: bool = False,
+    each_direction: bool = False,
 ) -> float:
-    if graph.motif_edges is None:
-        raise InputError(f"{graph.name} has no ground truth: explanation AUC needs motif_edges")
-    motif_of = _motifs(graph.edges[graph.motif_edges], graph.num_nodes)
+    if motif_edges.shape != (graph.num_edges,):
+        raise InputError(f"motif_edges must have one entry per edge ({graph.num_edges}), got shape {motif_edges.shape}")
+    motif_of = _motifs(graph.edges[motif_edges], graph.num_nodes)
     local = local_graphs(graph, np.array(list(explained), dtype=np.int64), hops)
     truths, scores = [], []
     for i, (node, (edges, importance)) in enumerate(explained.items()):
         ids = local.row(i)
-        positive = graph.motif_edges[ids]
+        positive = motif_edges[ids]
         if own_motif:
             if motif_of[node] < 0:
                 raise InputError(f"node {graph.node_names[node]!r} is in no motif: it has no edges of its own to find")

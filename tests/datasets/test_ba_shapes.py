@@ -20,7 +20,6 @@ def shapes(request):
 def test_sizes_are_those_of_the_recipe(shapes):
     assert shapes.num_nodes == 700
     assert shapes.num_edges == 1475 + 80 * 6 + 80 + 70  # base, houses, attachments, random edges
-    assert shapes.motif_edges.sum() == 480
     assert shapes.merged.given == shapes.num_edges  # nothing had to be merged
     assert shapes.class_names == ("base", "top", "middle", "bottom")
     assert np.bincount(shapes.labels).tolist() == [300, 80, 160, 160]
@@ -35,7 +34,7 @@ def test_every_house_hangs_on_its_own_base_node_by_a_middle_node(shapes):
 
 def test_the_seed_decides_graph_and_split():
     one, two, other = (load_dataset("ba-shapes", seed=seed) for seed in (3, 3, 4))
-    for field in ("edges", "features", "motif_edges", "train", "validation", "test"):
+    for field in ("edges", "features", "train", "validation", "test"):
         np.testing.assert_array_equal(getattr(one, field), getattr(two, field))
     assert one.edges.tolist() != other.edges.tolist()
     assert one.train.tolist() != other.train.tolist()

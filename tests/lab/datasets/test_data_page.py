@@ -42,4 +42,4 @@ def test_the_snippet_of_the_page_runs(data_dir, monkeypatch):
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
     names = {}
     exec(compile(snippet, "docs/data.md", "exec"), names)
-    assert names["graph"].node_roles.max() > 0
+    assert names["truth"].node_roles.max() > 0

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.datasets import load_dataset
+from lab.datasets import load_dataset, load_with_truth
 from lab.datasets.syn_cora import MotifCopy, SynCoraConfig, replace_words, syn_cora
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
@@ -26,8 +26,18 @@ def cora(data_dir):
 
 
 @pytest.fixture(scope="module", params=[0, 1])
-def graph(request, cora):
+def made(request, cora):
     return syn_cora(cora, generator=np.random.default_rng(request.param))
+
+
+@pytest.fixture(scope="module")
+def graph(made):
+    return made[0]
+
+
+@pytest.fixture(scope="module")
+def truth(made):
+    return made[1]
 
 
 def paper_of(graph):
@@ -61,34 +71,34 @@ def two_hops(cora, center):
     return np.unique([*near, *cora.edges[np.isin(cora.edges, near).any(axis=1)].ravel()])
 
 
-def test_copies_of_a_paper_have_its_role_and_its_class(graph, cora):
-    papers, inside = paper_of(graph), graph.node_roles > 0
+def test_copies_of_a_paper_have_its_role_and_its_class(graph, truth, cora):
+    papers, inside = paper_of(graph), truth.node_roles > 0
     np.testing.assert_array_equal(graph.labels, cora.labels[papers])
-    roles = graph.node_roles[inside]
+    roles = truth.node_roles[inside]
     assert np.unique(roles).tolist() == list(range(1, roles.max() + 1))
     assert (np.bincount(roles)[1:] == len(COPIES)).all()
-    of_role = {role: set(papers[graph.node_roles == role]) for role in np.unique(roles)}
+    of_role = {role: set(papers[truth.node_roles == role]) for role in np.unique(roles)}
     assert all(len(same) == 1 for same in of_role.values())
 
 
-def test_copies_of_a_citation_have_its_role_and_nothing_else_has_one(graph, cora):
+def test_copies_of_a_citation_have_its_role_and_nothing_else_has_one(graph, truth, cora):
     papers, copies = paper_of(graph), copy_of(graph)
     u, v = graph.edges.T
-    inside = graph.edge_roles > 0
-    np.testing.assert_array_equal(graph.motif_edges, inside)
+    inside = truth.edge_roles > 0
+    np.testing.assert_array_equal(truth.motif_edges, inside)
     assert (copies[u[inside]] == copies[v[inside]]).all()
-    assert (np.bincount(graph.edge_roles[inside])[1:] == len(COPIES)).all()
+    assert (np.bincount(truth.edge_roles[inside])[1:] == len(COPIES)).all()
     pairs = {}
     for edge in np.flatnonzero(inside):
-        pairs.setdefault(graph.edge_roles[edge], set()).add(tuple(sorted(papers[graph.edges[edge]].tolist())))
+        pairs.setdefault(truth.edge_roles[edge], set()).add(tuple(sorted(papers[graph.edges[edge]].tolist())))
     assert all(len(same) == 1 for same in pairs.values())
     planted = set().union(*pairs.values())
     assert len(planted) == len(pairs)
     assert planted <= citations(cora)
 
 
-def test_every_copy_has_three_links_to_the_basis_and_the_extra_edges_of_its_level(graph):
-    copies, other = copy_of(graph), graph.edges[graph.edge_roles == 0]
+def test_every_copy_has_three_links_to_the_basis_and_the_extra_edges_of_its_level(graph, truth):
+    copies, other = copy_of(graph), graph.edges[truth.edge_roles == 0]
     ends = copies[other]
     in_basis = ends == "basis"
     links = other[in_basis.sum(axis=1) == 1]
@@ -104,8 +114,8 @@ def test_every_copy_has_three_links_to_the_basis_and_the_extra_edges_of_its_leve
         assert sum(copy.endswith(level) for copy in extra[:, 0]) == 21 * count
 
 
-def test_the_basis_is_a_part_of_cora_apart_from_the_motifs_and_nobody_in_it_is_alone(graph, cora):
-    papers, basis = paper_of(graph), graph.node_roles == 0
+def test_the_basis_is_a_part_of_cora_apart_from_the_motifs_and_nobody_in_it_is_alone(graph, truth, cora):
+    papers, basis = paper_of(graph), truth.node_roles == 0
     assert not set(papers[basis]) & set(papers[~basis])
     inner = graph.edges[basis[graph.edges].all(axis=1)]
     np.testing.assert_array_equal(papers[inner], cora.edges[np.isin(cora.edges, papers[basis]).all(axis=1)])
@@ -123,21 +133,25 @@ def test_a_copy_has_the_share_of_its_words_replaced(graph, cora, copy, share):
     assert set(noisy.data) == {1}
 
 
-def test_whole_copies_train_validate_and_test_with_a_fifth_of_the_basis(graph):
-    copies, basis = copy_of(graph), graph.node_roles == 0
-    for part, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
+def test_whole_copies_train_validate_and_test_with_a_fifth_of_the_basis(graph, truth):
+    copies, basis = copy_of(graph), truth.node_roles == 0
+    for part in ("train", "val", "test"):
+        nodes = getattr(graph, part)
         planted = np.array([f"-{part}-" in copy for copy in copies])
         np.testing.assert_array_equal(np.sort(nodes[~basis[nodes]]), np.flatnonzero(planted))
     assert basis[graph.train].sum() == round(0.2 * basis.sum())
     assert not basis[np.concatenate([graph.validation, graph.test])].any()
-    labeled = np.bincount(graph.node_roles[graph.train])
-    assert (labeled[graph.node_roles[graph.test]] == 3).all()
+    labeled = np.bincount(truth.node_roles[graph.train])
+    assert (labeled[truth.node_roles[graph.test]] == 3).all()
 
 
 def test_the_seed_decides_everything(cora):
-    one, two, other = (syn_cora(cora, generator=np.random.default_rng(seed)) for seed in (5, 5, 6))
-    for field in ("edges", "node_roles", "edge_roles", "train", "node_names"):
+    made = [syn_cora(cora, generator=np.random.default_rng(seed)) for seed in (5, 5, 6)]
+    one, two, other = (graph for graph, _ in made)
+    for field in ("edges", "train", "node_names"):
         np.testing.assert_array_equal(getattr(one, field), getattr(two, field))
+    for field in ("node_roles", "edge_roles"):
+        np.testing.assert_array_equal(getattr(made[0][1], field), getattr(made[1][1], field))
     assert (one.features != two.features).nnz == 0
     assert one.node_names != other.node_names
 
@@ -147,11 +161,11 @@ def test_parameters_are_followed(cora):
         motifs_per_class=1, smallest=4, largest=8, links=2, basis_sample=200, basis_train_share=0.5,
         copies=(MotifCopy(part="train", word_noise=1.0), MotifCopy(part="test", extra_edges=2)),
     )  # fmt: skip
-    graph = syn_cora(cora, config, generator=np.random.default_rng(0), name="small")
+    graph, truth = syn_cora(cora, config, generator=np.random.default_rng(0), name="small")
     assert graph.name == "small"
     assert len(graph.validation) == 0
     assert set(copy_of(graph)) == {"basis"} | {f"motif-{m:02d}-{c}" for m in range(7) for c in ("train-0", "test-1")}
-    assert len(graph.train) == len(graph.test) + round(0.5 * (graph.node_roles == 0).sum())
+    assert len(graph.train) == len(graph.test) + round(0.5 * (truth.node_roles == 0).sum())
 
 
 @pytest.mark.parametrize(
@@ -204,12 +218,12 @@ def test_replaced_words_are_as_many_as_before_and_were_not_there(rows, share, se
 
 
 def test_the_graph_of_the_authors_has_their_counts_and_only_its_self_loops_are_left_out(data_dir):
-    graph = load_dataset("syn-cora-authors", data_dir=data_dir)
+    graph, truth = load_with_truth("syn-cora-authors", data_dir=data_dir)
     assert (graph.num_nodes, graph.merged.given, graph.num_features, graph.num_classes) == (1895, 2769, 1433, 7)
     assert (graph.num_edges, graph.merged.self_loops) == (2757, 12)
     assert (len(graph.train), len(graph.validation), len(graph.test)) == (747, 690, 230)
-    assert (graph.node_roles.max(), (graph.node_roles == 0).sum()) == (230, 285)
-    np.testing.assert_array_equal(graph.motif_edges, graph.edge_roles > 0)
-    assert (np.bincount(graph.node_roles[graph.node_roles > 0])[1:] == 7).all()
-    inside = graph.edges[graph.edge_roles > 0]
-    assert (graph.node_roles[inside] > 0).all()
+    assert (truth.node_roles.max(), (truth.node_roles == 0).sum()) == (230, 285)
+    np.testing.assert_array_equal(truth.motif_edges, truth.edge_roles > 0)
+    assert (np.bincount(truth.node_roles[truth.node_roles > 0])[1:] == 7).all()
+    inside = graph.edges[truth.edge_roles > 0]
+    assert (truth.node_roles[inside] > 0).all()
