@@ -40,7 +40,7 @@ def pyg_data(graph, **changes):
         "edge_index": torch.from_numpy(both_ways),
         "y": torch.tensor(graph.labels),
     }
-    for name, nodes in (("train", graph.train), ("validation", graph.validation), ("test", graph.test)):
+    for name, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
         mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
         mask[torch.tensor(nodes)] = True
         values[f"{name}_mask"] = mask

@@ -135,8 +135,7 @@ def test_a_copy_has_the_share_of_its_words_replaced(graph, cora, copy, share):
 
 def test_whole_copies_train_validate_and_test_with_a_fifth_of_the_basis(graph, truth):
     copies, basis = copy_of(graph), truth.node_roles == 0
-    for part in ("train", "val", "test"):
-        nodes = getattr(graph, part)
+    for part, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
         planted = np.array([f"-{part}-" in copy for copy in copies])
         np.testing.assert_array_equal(np.sort(nodes[~basis[nodes]]), np.flatnonzero(planted))
     assert basis[graph.train].sum() == round(0.2 * basis.sum())
