@@ -22,6 +22,10 @@ from unittest import mock
 
 import numpy as np
 import torch
+from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.kernels.numba_cpu import CpuKernel
+from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.kernels.triton_gpu import TritonKernel
 from torch import Tensor
 
 from benchmarks.baselines.dense import DenseTraining
@@ -32,10 +36,6 @@ from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled, search_gpu
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.kernels.numba_cpu import CpuKernel
-from se_gnn.similarity.kernels.plan import MatchPlan
-from se_gnn.similarity.kernels.triton_gpu import TritonKernel
 from se_gnn.similarity.measure import MEASURES, Distance
 from se_gnn.training import TrainingRun, train
 

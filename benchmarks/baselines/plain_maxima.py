@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.lanes import LANES
+from se_gnn.similarity.cpu.lanes import LANES
 
 STRIP = 64  # columns that are turned at a time
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
-
-from se_gnn.similarity.kernels.coarse_gpu import CoarseBounds, coarse_bounds
 from se_gnn.similarity.kernels.halves_gpu import EdgeHalves, EdgePoints
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.pairs_gpu import ShortEdges, pair_bounds, pair_means
 from se_gnn.similarity.kernels.triton_gpu import shares_products
-from se_gnn.similarity.memory import items_within
 from se_gnn.similarity.nearest import nearest_labeled
 from se_gnn.similarity.overall import combine
 from se_gnn.similarity.plan import ComparisonPlan
 from se_gnn.similarity.search import Compared
+from torch import Tensor
+
+from se_gnn.similarity.kernels.coarse_gpu import CoarseBounds, coarse_bounds
+from se_gnn.similarity.memory import items_within
 
 FEWEST_LABELED = 1000  # with fewer labeled nodes, or fewer pairs, comparing all is quick
 FEWEST_PAIRS = 1 << 28

@@ -13,8 +13,6 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
-
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.halves_gpu import (
     TILE,
@@ -29,6 +27,8 @@ from se_gnn.similarity.kernels.halves_gpu import (
 )
 from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.plan import MatchPlan
+from torch import Tensor
+
 from se_gnn.similarity.measure import EPS, Measure
 
 GROUP = 8  # local graphs that one program takes its queries through

@@ -1,4 +1,4 @@
-"""Scores of best matches to similarities, on the CPU; where rounding would tell, as the paper writes them.
+"""Scores of best matches become similarities; where float32 would lose digits, computed as the paper writes them.
 
 Shapes: Q query edges, K key edges, L local graphs, D dimensions.
 """
@@ -10,10 +10,13 @@ import numpy as np
 
 from se_gnn.deterministic.sums import apart_from_edge, apart_of_rows, dot_of_edges
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.edge import edge_entry
-from se_gnn.similarity.kernels.lanes import LANES
-from se_gnn.similarity.kernels.rounding import CANCELED, SURE
+from se_gnn.similarity.cpu.lanes import LANES
+from se_gnn.similarity.edges import edge_entry
 from se_gnn.similarity.measure import EPS
+
+CLOSE = np.float32(1 / 16)  # a squared distance below this share of the squared lengths is computed again
+SURE = np.float32(1 / 1024)  # and below this share of that, so are all keys of the local graph
+CANCELED = np.float32(16)  # a cosine is computed again where the ends of the edges are so much longer than the edges
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

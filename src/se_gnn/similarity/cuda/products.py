@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
-
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import DeviceIndex, MatchPlan
 from se_gnn.similarity.kernels.rounding import CLOSE
+from torch import Tensor
+
 from se_gnn.similarity.measure import EPS, Measure
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline

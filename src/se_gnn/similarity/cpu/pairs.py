@@ -1,8 +1,8 @@
-"""The mean of Eq. (6) of some pairs of nodes alone, with the bits that a comparison of all pairs gives them.
+"""Listed pairs of nodes on the CPU, with the bits that a comparison of all pairs gives them.
 
 Each node that asks is matched with the local graphs of the nodes listed for it: the products of its nodes with theirs,
 and the maxima over them, by the vector code of `lanes.py`, whose sums do not depend on who else is compared.
-Shapes: A nodes that ask, Q their distinct edges, K key edges, D dimensions, n pairs.
+Shapes: A nodes that ask, Q query edges, K key edges, D dimensions, n pairs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import itertools
 
 import numba
 import numpy as np
+import torch
 
 from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
-from se_gnn.similarity.kernels.lanes import (
+from se_gnn.similarity.cpu.lanes import (
     COLUMNS,
     LANES,
     ROWS,
@@ -24,15 +25,16 @@ from se_gnn.similarity.kernels.lanes import (
     gather_tile,
     product_tile,
 )
-from se_gnn.similarity.kernels.numba_cpu import ListedRows, Matcher
-from se_gnn.similarity.kernels.one_way import OneWay
-from se_gnn.similarity.kernels.pair_bounds import BITS
+from se_gnn.similarity.cpu.matching import ListedRows, Matcher
 
+BITS = 64  # of a whole number
 MATCHES_AT_A_TIME = 1 << 23  # best matches held at a time, 8 bytes each
+KEYS_AT_A_TIME = 1 << 16  # key edges, about, that the edges of one node are compared with at a time
+EVERY = np.empty((0, 1), np.int64)  # in place of bits: every edge may be a best match
 
 
 def pair_means(
-    matcher: Matcher, way: OneWay, asking: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray
+    matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray = EVERY
 ) -> FloatArray:
     r"""Mean similarity of the edges of nodes with their best matches in the local graph of each node listed for them.
 
@@ -45,55 +47,88 @@ def pair_means(
         - **relevant:** :math:`(n, words)`
         - **output:** :math:`(n,)`; what it is where one of the two has no edges means nothing
     """
-    means = np.zeros(len(answers), np.float32)
-    sizes = np.diff(way.ptr)[asking]
-    if not len(way.matching.key_ids) or not sizes.any():
+    queries, means = matcher.queries, np.zeros(len(answers), np.float32)
+    if not (len(matcher.keys) and len(queries) and len(answers)):
         return means
-    edge_ptr, columns = csr_rows(way.ptr, way.columns, asking)
-    matches = np.cumsum(sizes * np.diff(ptr))  # best matches of the nodes that ask so far
+    asking, ptr = _pieces(matcher.keys.sizes, asking, ptr, answers)
+    edge_ptr, columns = csr_rows(queries.ptr, queries.columns, asking)
+    matches = np.cumsum(np.diff(edge_ptr) * np.diff(ptr))  # best matches of the nodes that ask so far
     marks = np.searchsorted(matches, np.arange(MATCHES_AT_A_TIME, matches[-1], MATCHES_AT_A_TIME))
-    bounds = np.unique(np.concatenate([[0], marks, [len(sizes)]])).tolist()
-    for start, end in itertools.pairwise(bounds):
+    sizes = queries.rows(torch.device("cpu")).sizes.numpy()[asking, 0]
+    weights = np.empty(0, np.float32) if queries.weights is None else queries.weights
+    for start, end in itertools.pairwise(np.unique(np.concatenate([[0], marks, [len(asking)]])).tolist()):
         own = slice(start, end + 1)
-        _some_means(matcher, columns, edge_ptr[own], ptr[own], answers, relevant, means)
+        best, _, row_ptr = _matched(matcher, columns, edge_ptr[own], ptr[own], answers, relevant)
+        _means(best, row_ptr, columns, edge_ptr[own], ptr[own], weights, sizes[start:end], means)
     return means
 
 
-def _some_means(
-    matcher: Matcher,
-    columns: Int32Array,
-    edge_ptr: IntArray,
-    ptr: IntArray,
-    answers: IntArray,
-    relevant: IntArray,
-    means: FloatArray,
-) -> None:
-    """The means of some nodes that ask."""
-    plan, edges = matcher.plan, columns[edge_ptr[0] : edge_ptr[-1]]
+def pair_matches(matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray) -> tuple[FloatArray, Int32Array]:
+    """Best matches of the edges of nodes in the local graphs of the nodes listed for them: similarity and position.
+
+    They come edge after edge of each node that asks; for an edge, in the order of the list.
+    """
+    edge_ptr, columns = csr_rows(matcher.queries.ptr, matcher.queries.columns, asking)
+    if not len(matcher.keys):
+        count = int((np.diff(edge_ptr) * np.diff(ptr)).sum())
+        return np.full(count, -np.inf, np.float32), np.full(count, -1, np.int32)
+    best, winners, _ = _matched(matcher, columns, edge_ptr, ptr, answers, EVERY)
+    return best, winners
+
+
+def _pieces(sizes: IntArray, asking: IntArray, ptr: IntArray, answers: IntArray) -> tuple[IntArray, IntArray]:
+    """The same lists, a long one in pieces, so that memory is bounded."""
+    before = np.concatenate([[0], np.cumsum(sizes[answers])])  # key edges of all pairs up to each
+    owners = np.repeat(np.arange(len(asking)), np.diff(ptr))
+    pieces = (before[:-1] - before[ptr[owners]]) // KEYS_AT_A_TIME
+    begins = np.flatnonzero(np.diff(owners, prepend=-1) | np.diff(pieces, prepend=0))
+    return asking[owners[begins]], np.append(begins, len(answers))
+
+
+def _matched(
+    matcher: Matcher, columns: Int32Array, edge_ptr: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray
+) -> tuple[FloatArray, Int32Array, IntArray]:
+    """Best matches of some nodes that ask, and where those of each of their edges begin."""
+    queries, keys, edges = matcher.queries, matcher.keys, columns[edge_ptr[0] : edge_ptr[-1]]
     owners = np.repeat(np.arange(len(ptr) - 1), np.diff(edge_ptr))
     row_ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[owners])])
     best, winners = np.empty(row_ptr[-1], np.float32), np.empty(row_ptr[-1], np.int32)
     chunks = np.linspace(0, len(ptr) - 1, num=min(len(ptr) - 1, 8 * numba.get_num_threads()) + 1).astype(np.int64)
     _pair_argmax(
-        matcher.vectors.moved, plan.query_ends, edge_ptr, columns,
-        plan.key_nodes, plan.key_ends, matcher.scale, matcher.offset, plan.ptr, plan.members,
+        matcher.vectors.moved, queries.ends, edge_ptr, columns,
+        keys.nodes, keys.ends, matcher.scale, matcher.offset, keys.ptr, keys.members,
         ptr, answers, relevant, chunks, row_ptr, best, winners,
     )  # fmt: skip
-    matcher.finish(plan.query_ends[edges], ListedRows(row_ptr, ptr[owners], answers), best, winners)
-    _means(best, row_ptr, edge_ptr, ptr, means)
+    matcher.finish(queries.ends[edges], ListedRows(row_ptr, ptr[owners], answers), best, winners)
+    return best, winners, row_ptr
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: sums in the order of the edges
-def _means(best: FloatArray, row_ptr: IntArray, edge_ptr: IntArray, ptr: IntArray, means: FloatArray) -> None:
+def _means(
+    best: FloatArray,
+    row_ptr: IntArray,
+    columns: Int32Array,
+    edge_ptr: IntArray,
+    ptr: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    means: FloatArray,
+) -> None:
+    """Means over the edges of each node that asks, each edge with its weight if there are weights."""
     for a in numba.prange(len(ptr) - 1):
         total = means[ptr[a] : ptr[a + 1]]
-        for row in range(edge_ptr[a] - edge_ptr[0], edge_ptr[a + 1] - edge_ptr[0]):
+        for e in range(edge_ptr[a], edge_ptr[a + 1]):
+            row = e - edge_ptr[0]
             values = best[row_ptr[row] : row_ptr[row + 1]]
-            for i in range(len(total)):
-                total[i] += values[i]
-        size = np.float32(max(edge_ptr[a + 1] - edge_ptr[a], 1))
+            if len(weights):
+                weight = weights[columns[e]]
+                for i in range(len(total)):
+                    total[i] += values[i] * weight
+            else:
+                for i in range(len(total)):
+                    total[i] += values[i]
         for i in range(len(total)):
-            total[i] /= size
+            total[i] /= sizes[a]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
@@ -150,7 +185,7 @@ def _pair_argmax(
                 start, end = key_ptr[answers[ptr[a] + i]], key_ptr[answers[ptr[a] + i] + 1]
                 k = starts[i]
                 for m in range(end - start):
-                    if not (relevant[ptr[a] + i, m // BITS] >> (m % BITS)) & 1:
+                    if len(relevant) and not (relevant[ptr[a] + i, m // BITS] >> (m % BITS)) & 1:
                         continue
                     key = members[start + m]
                     keys[k], own_scale[k], own_offset[k] = key, scale[key], offset[key]

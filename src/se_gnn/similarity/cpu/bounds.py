@@ -1,7 +1,8 @@
-"""Bounds of the similarity of two nodes from short vectors of their edges.
+"""Bounds of similarity: a first one of a query and all cases, and closer ones of a pair by short vectors of edges.
 
-The edges of one node lie side by side, in lanes, and meet those of the other one after the other: what the best match
-of each is at most, by vectors of `SHORT` coordinates; at most and at least, by vectors of `LONG`.
+The first bound of all pairs comes from node similarity and from the centers of edges. For a pair, the edges of one node
+lie side by side, in lanes, and meet those of the other one after the other: what the best match of each is at most, by
+vectors of `SHORT` coordinates; at most and at least, by vectors of `LONG`. Shapes: L cases, C centers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from se_gnn.deterministic.llvm import WIDTH
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.bound_lanes import (
+from se_gnn.similarity.cpu.lanes import (
     FAST,
     KEYS,
     LONG,
@@ -24,32 +25,11 @@ from se_gnn.similarity.kernels.bound_lanes import (
     bound_two_short,
     which_reach,
 )
-from se_gnn.similarity.short import UNDERFLOW, UNIT
+from se_gnn.similarity.cpu.pairs import BITS
+from se_gnn.similarity.cpu.short import UNDERFLOW, UNIT, Edges, Nodes, Terms
 
-BITS = 64  # of a whole number
+LOWEST = np.finfo(np.float32).min
 TAIL = 16  # one in so many edges may count as equal to their matches rather than fill a block of lanes
-
-
-class Edges(NamedTuple):
-    r"""Short vectors of edges, and the edges of each node.
-
-    ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
-
-    Shapes:
-        - **short:** :math:`(n, SHORT)`, **long:** :math:`(n, LONG)`, **squares**, **offset** (added to products,
-          :math:`-|b|^2 / 2` where lengths count): :math:`(n,)`
-        - **ptr:** :math:`(T + 1,)`, **members:** positions of the edges of each node
-        - **noise**, **far:** :math:`(T,)`
-    """
-
-    short: FloatArray
-    long: FloatArray
-    squares: FloatArray
-    offset: FloatArray
-    ptr: IntArray
-    members: Int32Array
-    noise: FloatArray
-    far: FloatArray
 
 
 class Lanes(NamedTuple):
@@ -193,28 +173,6 @@ def long_bounds(
     return above / count, below / count
 
 
-class Nodes(NamedTuple):
-    r"""Nodes as bounds are made of them.
-
-    Shapes:
-        - **ids**, **squares:** :math:`(T,)`, **points:** :math:`(T, D)`, **long:** :math:`(T, LONG)`
-    """
-
-    ids: IntArray
-    squares: FloatArray
-    points: FloatArray
-    long: FloatArray
-
-
-class Terms(NamedTuple):
-    """What similarity is made of, and what a sum may be wrong by, relative to the lengths of its vectors."""
-
-    node_weight: np.float32  # lambda
-    unit: bool  # the measure is the cosine, else minus the distance
-    both: bool  # both directions of matching count
-    rounding: np.float32
-
-
 @numba.njit(**FAST)
 def _product(a: FloatArray, b: FloatArray) -> np.float32:
     total = np.float32(0)
@@ -308,3 +266,91 @@ def pair_bounds(
         lower = terms.node_weight * lower + rest * (below - wrong * max(abs(below), one))
     wrong = np.float32(8 * UNIT)
     return upper + wrong * (abs(upper) + one), lower - wrong * (abs(lower) + one), looked
+
+
+@numba.njit(**FAST)
+def first_bounds(
+    row: FloatArray,
+    square: np.float32,
+    squares: FloatArray,
+    apart: FloatArray,
+    at: Int32Array,
+    shares: FloatArray,
+    radii: FloatArray,
+    node_weight: np.float32,
+    spare: np.float32,
+    unit: bool,
+    short: FloatArray,
+) -> None:
+    """Products of nodes, in ``row``, become upper bounds of overall similarity."""
+    count, rest = len(squares), np.float32(1) - node_weight
+    for i in range(count):
+        short[i] = 0
+    for g in range(len(at)):
+        line, share, radius = apart[at[g]], shares[g], radii[g]
+        if unit:
+            for i in range(count):
+                beyond = max(line[i] - radius, np.float32(0))
+                short[i] += share * (beyond * beyond)
+        else:
+            for i in range(count):
+                short[i] += share * max(line[i] - radius, np.float32(0))
+    if unit:
+        for i in range(count):
+            upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - short[i]) + spare
+            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+    else:
+        for i in range(count):
+            together = square + squares[i]
+            wrong = spare * (together + np.float32(UNDERFLOW))
+            distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
+            upper = -(node_weight * distance + rest * short[i])
+            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+    for i in range(count, len(row)):
+        row[i] = -np.inf
+
+
+@numba.njit(**PLAIN)
+def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
+    """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
+    for i in range(k):
+        held[i] = -np.inf
+    for i in range(count):
+        value = values[i]
+        if not value > held[k - 1]:
+            continue
+        slot = k - 1
+        while slot > 0 and value > held[slot - 1]:
+            held[slot] = held[slot - 1]
+            slot -= 1
+        held[slot] = value
+    last: np.float32 = held[k - 1]
+    return last
+
+
+@numba.njit(**PLAIN)
+def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
+    """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
+    for j in range(len(best)):
+        best[j] = -np.inf
+    for low in range(0, len(row), len(best)):
+        for j in range(min(len(best), len(row) - low)):
+            best[j] = max(best[j], row[low + j])
+    last: np.float32 = kth_largest(best, len(best), k, held)
+    return last
+
+
+@numba.njit(**PLAIN)
+def listed(row: FloatArray, least: np.float32, places: Int32Array, limits: FloatArray) -> int:
+    """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
+    count = 0
+    for j in range(WIDTH):
+        limits[j] = max(least, LOWEST)
+    for low in range(0, len(row), WIDTH):
+        reached: int = which_reach(row, 0, low, limits)  # type: ignore[call-arg]
+        if reached:
+            for j in range(WIDTH):
+                if (reached >> j) & 1:
+                    places[count] = low + j
+                    count += 1
+    return count

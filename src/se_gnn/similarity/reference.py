@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import MeasureName
-from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.items import Way
 
 Edge = Sequence[int]  # its two ends
 Layer = tuple[Tensor, Tensor]  # weight [out, in] and bias [out]
@@ -210,24 +210,24 @@ def contrast_loss(
     return -torch.log(good / torch.stack([good, *bad]).sum())
 
 
-def match_edges(h: Tensor, plan: MatchPlan, measure: MeasureName) -> tuple[Tensor, Tensor]:
-    """Best match of each query edge in each local graph, Eq. (3)-(5), as kernels are asked for it.
+def match_edges(h: Tensor, way: Way, measure: MeasureName) -> tuple[Tensor, Tensor]:
+    """Best match of each query edge in each local graph, Eq. (3)-(5), as backends are asked for it.
 
     Returns the similarity of the best match and its position among the keys, both [Q, L]; where a local graph has no
     edge, -inf and -1. Of equally similar edges the one with the lowest id wins.
     """
-    keys: list[Edge] = plan.key_node_ends.tolist()
-    best = torch.full((plan.num_queries, plan.num_local), -torch.inf, dtype=h.dtype)
-    winners = torch.full((plan.num_queries, plan.num_local), -1, dtype=torch.int32)
+    ends, num_local = way.keys.node_ends.tolist(), way.keys.num_local
+    best = torch.full((len(way.queries), num_local), -torch.inf, dtype=h.dtype)
+    winners = torch.full((len(way.queries), num_local), -1, dtype=torch.int32)
     rows = []
-    for q, query in enumerate(plan.query_ends.tolist()):
+    for q, query in enumerate(way.queries.ends.tolist()):
         row = best[q]
-        for t in range(plan.num_local):
-            members = plan.members[plan.ptr[t] : plan.ptr[t + 1]].tolist()
+        for t in range(num_local):
+            members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]].tolist()
             if members:
-                first = members[best_match(h, query, [keys[m] for m in members], measure)]
+                first = members[best_match(h, query, [ends[m] for m in members], measure)]
                 winners[q, t] = first
-                value = similarity(edge_vector(h, query), edge_vector(h, keys[first]), measure)
-                row = torch.where(torch.arange(plan.num_local) == t, value, row)
+                value = similarity(edge_vector(h, query), edge_vector(h, ends[first]), measure)
+                row = torch.where(torch.arange(num_local) == t, value, row)
         rows.append(row)
     return (torch.stack(rows) if rows else best), winners

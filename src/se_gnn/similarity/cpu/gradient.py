@@ -12,26 +12,28 @@ from torch import Tensor
 
 from se_gnn.deterministic.sums import dot_of_rows
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import KeyEdges, QueryEdges
 from se_gnn.similarity.measure import EPS, Measure
 
 
-def pull_back(h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor) -> Tensor:
-    """Gradient to the embeddings, [N, D], from that to the best similarities, [Q, L]."""
-    query_ends, key_ends = plan.query_ends, plan.key_node_ends
-    queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
+def pull_back(
+    h: Tensor, queries: QueryEdges, keys: KeyEdges, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
+) -> Tensor:
+    """Gradient to the vectors, [N, D], from that to the best similarities, [Q, L]."""
+    query_ends, key_ends = queries.ends, keys.node_ends
     if not len(keys):
         return torch.zeros_like(h)
-    lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (queries, keys))
+    asking, answering = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
+    lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (asking, answering))
     cross, own_query, own_key = (w.numpy() for w in measure.gradient(best, grad, winners, *lengths))
     chosen = winners.numpy()
     grad_h = np.zeros(h.shape, np.float32)
-    grad_queries, grad_keys = np.empty_like(queries), np.empty_like(keys)
-    _pull_queries(keys, chosen, cross, own_query.sum(axis=1), queries, grad_queries)
+    grad_queries, grad_keys = np.empty_like(asking), np.empty_like(answering)
+    _pull_queries(answering, chosen, cross, own_query.sum(axis=1), asking, grad_queries)
     _add_to_ends(grad_h, query_ends, grad_queries)
     order, key_ptr = _by_key(chosen.ravel(), len(keys))
-    _pull_keys(queries, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], keys, grad_keys)
+    _pull_keys(asking, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], answering, grad_keys)
     _add_to_ends(grad_h, key_ends, grad_keys)
     return torch.from_numpy(grad_h)
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
-
 from se_gnn.similarity.kernels.halves_gpu import (
     EdgeHalves,
     best_match,
@@ -22,6 +20,8 @@ from se_gnn.similarity.kernels.halves_gpu import (
     width_and_chunk,
 )
 from se_gnn.similarity.kernels.one_way import Rows
+from torch import Tensor
+
 from se_gnn.similarity.measure import EPS, Measure
 
 SHORT = 32  # S
