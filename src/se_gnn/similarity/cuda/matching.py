@@ -4,8 +4,7 @@ Shapes: Q query edges, K key edges, L local graphs, D dimensions.
 
 Where edges lie in many local graphs, the products of queries and distinct keys are formed once, a block of queries at a
 time, and each local graph takes its maximum out of them. Else one program takes a tile of queries through a few local
-graphs: a matrix product with the edges of a local graph (:mod:`~se_gnn.similarity.kernels.halves_gpu`), its maximum
-while it is in registers.
+graphs: a matrix product with the edges of a local graph (`products.py`), its maximum while it is in registers.
 """
 
 from __future__ import annotations
@@ -13,23 +12,23 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.kernels.halves_gpu import (
+from torch import Tensor
+
+from se_gnn.similarity.backend import Points
+from se_gnn.similarity.cuda.products import (
     TILE,
     EdgeHalves,
     EdgePoints,
-    best_match,
+    best_of_keys,
     exact_similarity,
     matched_similarity,
     rows_at,
     tile_shape,
     width_and_chunk,
 )
-from se_gnn.similarity.kernels.kernel import Kernel
-from se_gnn.similarity.kernels.plan import MatchPlan
-from torch import Tensor
-
-from se_gnn.similarity.measure import EPS, Measure
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import KeyEdges, QueryEdges
+from se_gnn.similarity.measure import EPS
 
 GROUP = 8  # local graphs that one program takes its queries through
 SHARED = 2  # local graphs that a key lies in, on average, from which on products are formed once for all of them
@@ -37,73 +36,67 @@ BLOCK_BYTES = 1 << 28  # products formed at a time
 SMALLEST_BLOCK = 256  # queries; with fewer at a time the launches would cost more than they save
 
 
-class TritonKernel(Kernel):
-    """Edge matching on CUDA, in float32."""
+def match(points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
+    """Similarity and position of the best match of each query edge in each local graph, [Q, L]; else -inf and -1."""
+    edges, index, device = EdgePoints.of(points, queries, keys), keys.on(points.device), points.device
+    num_queries, num_local, num_keys = len(queries), keys.num_local, len(keys)
+    best = torch.empty(num_local, num_queries, device=device)  # a local graph after the other: whole lines
+    winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=device)
+    depth, unit = points.vectors.shape[1], points.measure.unit
+    width, chunk = width_and_chunk(depth, device)
+    memberships = int(keys.ptr[-1] - keys.ptr[0])
+    if num_queries and num_local and shares_products(keys):
+        step = BLOCK_BYTES // (4 * max(1, num_keys))  # queries in a block
+        tile = max(16, min(64, TILE // (2 * chunk)))
+        for low in range(0, num_queries, step):
+            some = edges.probes[low : low + step]
+            scores = torch.addmm(edges.offset[:, None], edges.targets, some.T)  # [K, block]: a row for each key
+            _best_of_scores[(triton.cdiv(scores.shape[1], tile), num_local)](
+                scores, edges.queries, edges.keys, index.ptr, index.members, best, winners,
+                low, scores.shape[1], num_queries, depth,
+                UNIT=unit, QUERIES=tile, MEMBERS=16, CHUNK=chunk, num_warps=4,
+            )  # fmt: skip
+    elif num_queries and num_local:
+        halves = EdgeHalves.of(edges, keys)
+        tile, step = tile_shape(width, chunk, memberships / num_local)
+        _forward[(triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))](
+            halves.first, halves.more, halves.squares, halves.key_first, halves.key_more, halves.offset,
+            halves.unit, edges.queries, edges.keys, halves.ptr, halves.members, best, winners,
+            halves.before, num_queries, num_local, depth,
+            UNIT=unit, QUERIES=tile, GROUP=GROUP, MEMBERS=step,
+            CHUNK=chunk, WIDE=width > chunk, num_warps=4, num_stages=2,
+        )  # fmt: skip
+    return best.T, winners.T
 
-    def match(self, h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
-        """As `reference.match_edges`."""
-        h = h.contiguous()
-        index = plan.on(h.device)
-        points = EdgePoints.of(h, index, measure, origin)
-        num_queries, num_local, num_keys = plan.num_queries, plan.num_local, len(points.keys)
-        best = torch.empty(num_local, num_queries, device=h.device)  # a local graph after the other: whole lines
-        winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=h.device)
+
+def pull_back(
+    points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
+) -> Tensor:
+    """Gradient to the vectors, [N, D]: only the winning pair of each query edge and local graph receives one."""
+    h, both_ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
+    asking, answering = (edge_vectors(h, ends) for ends in both_ends)
+    grads = torch.zeros_like(asking), torch.zeros_like(answering)
+    norms = [x.norm(dim=1).clamp_min(EPS) for x in (asking, answering)]
+    columns = [x.T.contiguous() for x in (best, winners, grad)]  # [L, Q], as the forward pass writes them
+    if len(queries) and keys.num_local:
         depth = h.shape[1]
-        width, chunk = width_and_chunk(depth, h.device)
-        memberships = int(plan.ptr[-1] - plan.ptr[0])
-        if num_queries and num_local and shares_products(plan):
-            step = BLOCK_BYTES // (4 * max(1, num_keys))  # queries in a block
-            tile = max(16, min(64, TILE // (2 * chunk)))
-            for low in range(0, num_queries, step):
-                some = points.probes[low : low + step]
-                scores = torch.addmm(points.offset[:, None], points.targets, some.T)  # [K, block]: a row for each key
-                _best_of_scores[(triton.cdiv(scores.shape[1], tile), num_local)](
-                    scores, points.queries, points.keys, index.ptr, index.members, best, winners,
-                    low, scores.shape[1], num_queries, depth,
-                    UNIT=measure.unit, QUERIES=tile, MEMBERS=16, CHUNK=chunk, num_warps=4,
-                )  # fmt: skip
-        elif num_queries and num_local:
-            halves = EdgeHalves.of(points, index, plan)
-            tile, step = tile_shape(width, chunk, memberships / num_local)
-            _forward[(triton.cdiv(num_queries, tile), triton.cdiv(num_local, GROUP))](
-                halves.first, halves.more, halves.squares, halves.key_first, halves.key_more, halves.offset,
-                halves.unit, points.queries, points.keys, halves.ptr, halves.members, best, winners,
-                halves.before, num_queries, num_local, depth,
-                UNIT=measure.unit, QUERIES=tile, GROUP=GROUP, MEMBERS=step,
-                CHUNK=chunk, WIDE=width > chunk, num_warps=4, num_stages=2,
-            )  # fmt: skip
-        return best.T, winners.T
-
-    def pull_back(
-        self, h: Tensor, plan: MatchPlan, measure: Measure, best: Tensor, winners: Tensor, grad: Tensor
-    ) -> Tensor:
-        """Gradient to the embeddings, [N, D]: only the winning pair of each (query, local graph) receives one."""
-        h = h.contiguous()
-        index = plan.on(h.device)
-        queries, keys = edge_vectors(h, index.query_ends), edge_vectors(h, index.key_node_ends)
-        grad_queries, grad_keys = torch.zeros_like(queries), torch.zeros_like(keys)
-        norms = [x.norm(dim=1).clamp_min(EPS) for x in (queries, keys)]
-        columns = [x.T.contiguous() for x in (best, winners, grad)]  # [L, Q], as the forward pass writes them
-        if plan.num_queries and plan.num_local:
-            depth = h.shape[1]
-            _backward[(plan.num_queries,)](
-                queries, keys, *norms, *columns, grad_queries, grad_keys, plan.num_queries, plan.num_local, depth,
-                UNIT=measure.unit, DEPTH=max(16, triton.next_power_of_2(depth)), num_warps=1,
-            )  # fmt: skip
-        grad_h = torch.zeros_like(h)
-        for ends, values in ((index.query_ends, grad_queries), (index.key_node_ends, grad_keys)):
-            for end in (0, 1):  # an edge is the mean of its two ends: each end receives half
-                grad_h.index_add_(0, ends[:, end], values, alpha=0.5)
-        return grad_h
+        _backward[(len(queries),)](
+            asking, answering, *norms, *columns, *grads, len(queries), keys.num_local, depth,
+            UNIT=points.measure.unit, DEPTH=max(16, triton.next_power_of_2(depth)), num_warps=1,
+        )  # fmt: skip
+    grad_h = torch.zeros_like(h)
+    for ends, values in zip(both_ends, grads):
+        for end in (0, 1):  # an edge is the mean of its two ends: each end receives half
+            grad_h.index_add_(0, ends[:, end], values, alpha=0.5)
+    return grad_h
 
 
-def shares_products(plan: MatchPlan) -> bool:
+def shares_products(keys: KeyEdges) -> bool:
     """Whether products are formed once for all local graphs that a key lies in.
 
-    A part of a plan has the members of the whole, so that it is treated alike and has the same bits.
+    A block of local graphs has the members of the whole, so that it is treated alike and has the same bits.
     """
-    num_keys = len(plan.key_ids)
-    return len(plan.members) >= SHARED * num_keys and BLOCK_BYTES // (4 * max(1, num_keys)) >= SMALLEST_BLOCK
+    return len(keys.members) >= SHARED * len(keys) and BLOCK_BYTES // (4 * max(1, len(keys))) >= SMALLEST_BLOCK
 
 
 @triton.jit
@@ -126,9 +119,9 @@ def _forward(
     for t in range(first, tl.minimum(first + GROUP, num_local)):
         start = (tl.load(ptr + t) - before).to(tl.int32)
         end = (tl.load(ptr + t + 1) - before).to(tl.int32)
-        best, win = best_match(
+        best, win = best_of_keys(
             probe, more, rows, there_rows, first_half, second_half, key_first, key_second, offset, by, start, end,
-            depth, QUERIES, MEMBERS, CHUNK, WIDE,
+            depth, True, QUERIES, MEMBERS, CHUNK, WIDE,
         )  # fmt: skip
         key = tl.load(members + win, mask=win >= 0, other=0).to(tl.int64)
         value = matched_similarity(

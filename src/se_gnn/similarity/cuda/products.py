@@ -1,9 +1,10 @@
-"""Products of edges on a CUDA device by numbers of 16 bits, as right as those of float32; what all kernels there share.
+"""Products of edges on a CUDA device by numbers of 16 bits, and the one loop over key edges that all kernels share.
 
 Each number is the sum of two of 16 bits, `a = a_1 + a_2`, and `a b = a_1 b_1 + a_1 b_2 + a_2 b_1` is right to 2^-21:
 three products of 16 bits take half the time of the three of 19 that tensor cores make of float32. A distance that is
 small beside the lengths of the two edges is computed again in float32, as the paper writes it: there the product
-cancels. Shapes: Q query edges, K key edges, M memberships of keys in local graphs, D dimensions.
+cancels. Bounds take the first product alone. Shapes: Q query edges, K key edges, M memberships of keys in local graphs,
+D dimensions.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 import torch
 import triton
 import triton.language as tl
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.kernels.plan import DeviceIndex, MatchPlan
-from se_gnn.similarity.kernels.rounding import CLOSE
 from torch import Tensor
 
-from se_gnn.similarity.measure import EPS, Measure
+from se_gnn.similarity.backend import Points
+from se_gnn.similarity.cpu.scores import CLOSE
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import KeyEdges, QueryEdges
+from se_gnn.similarity.measure import EPS
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
 ROOMY = 230_000  # bytes of shared memory from which on a tile holds 128 dimensions, else 32
@@ -38,15 +40,16 @@ class EdgePoints:
     offset: Tensor
 
     @classmethod
-    def of(cls, h: Tensor, index: DeviceIndex, measure: Measure, origin: Tensor) -> EdgePoints:
-        """Of the edges of a plan."""
-        queries, keys = edge_vectors(h, index.query_ends), edge_vectors(h, index.key_node_ends)
-        probes, targets = queries, keys
-        if not measure.unit:
-            moved = h - origin  # distances stay, rounding shrinks
-            probes, targets = edge_vectors(moved, index.query_ends), edge_vectors(moved, index.key_node_ends)
-        scale, offset = measure.scoring(targets.square().sum(dim=1))
-        return cls(queries, keys, probes, targets * scale[:, None], offset)
+    def of(cls, points: Points, queries: QueryEdges, keys: KeyEdges) -> EdgePoints:
+        """Of both sides of a way."""
+        h, ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
+        asking, answering = (edge_vectors(h, some) for some in ends)
+        probes, targets = asking, answering
+        if not points.measure.unit:
+            moved = h - points.origin  # distances stay, rounding shrinks
+            probes, targets = (edge_vectors(moved, some) for some in ends)
+        scale, offset = points.measure.scoring(targets.square().sum(dim=1))
+        return cls(asking, answering, probes, targets * scale[:, None], offset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +69,10 @@ class EdgeHalves:
     before: int  # what the entries of ptr are too large by
 
     @classmethod
-    def of(cls, points: EdgePoints, index: DeviceIndex, plan: MatchPlan) -> EdgeHalves:
-        """Of the local graphs of a plan."""
-        low, high = int(plan.ptr[0]), int(plan.ptr[-1])
+    def of(cls, points: EdgePoints, keys: KeyEdges) -> EdgeHalves:
+        """Of all local graphs, or of a block of them."""
+        low, high = int(keys.ptr[0]), int(keys.ptr[-1])
+        index = keys.on(points.keys.device)
         members = index.members[low:high]
         (first, more), by = in_halves(points.probes)
         (key_first, key_more), key_by = in_halves(points.targets)  # of all keys: the same bits for any part of them
@@ -125,11 +129,15 @@ def _dimensions_held(device: torch.device) -> int:
 
 
 @triton.jit
-def best_match(
+def best_of_keys(
     probe, more, rows, there_rows, first_half, second_half, key_first, key_second, offset, by, start, end, depth,
-    QUERIES: tl.constexpr, MEMBERS: tl.constexpr, CHUNK: tl.constexpr, WIDE: tl.constexpr,
+    EXACT: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, CHUNK: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """The best score of some queries among the keys ``start`` to ``end``, and which has it; -1: there is none."""
+    """The best score of some queries among the keys ``start`` to ``end``, and which has it; -1: there is none.
+
+    EXACT: by both halves, with the winner; else by the first half alone, without. WIDE: not all dimensions stay on the
+    chip, so that ``probe`` and ``more``, the halves of the queries, are read again for each tile of keys.
+    """
     best = tl.full([QUERIES], float("-inf"), tl.float32)
     win = tl.full([QUERIES], -1, tl.int32)
     for low in range(start, end, MEMBERS):
@@ -139,16 +147,18 @@ def best_match(
         if WIDE:
             for c in range(0, depth, CHUNK):
                 part = rows_at(first_half, rows, there_rows, c, depth, CHUNK)
-                rest = rows_at(second_half, rows, there_rows, c, depth, CHUNK)
-                score = _product(score, part, rest, key_first, key_second, m, there, c, depth, CHUNK)
+                rest = part  # not read
+                if EXACT:
+                    rest = rows_at(second_half, rows, there_rows, c, depth, CHUNK)
+                score = _product(score, part, rest, key_first, key_second, m, there, c, depth, EXACT, CHUNK)
         else:
-            score = _product(score, probe, more, key_first, key_second, m, there, 0, depth, CHUNK)
+            score = _product(score, probe, more, key_first, key_second, m, there, 0, depth, EXACT, CHUNK)
         score = score * by + tl.load(offset + m, mask=there, other=float("-inf"))[None, :]
         top = tl.max(score, axis=1)
-        at = tl.min(tl.where(score == top[:, None], tl.arange(0, MEMBERS)[None, :], MEMBERS), axis=1)
-        better = top > best
-        best = tl.where(better, top, best)
-        win = tl.where(better, low + at, win)
+        if EXACT:
+            at = tl.min(tl.where(score == top[:, None], tl.arange(0, MEMBERS)[None, :], MEMBERS), axis=1)
+            win = tl.where(top > best, low + at, win)
+        best = tl.maximum(best, top)
     return best, win
 
 
@@ -173,12 +183,15 @@ def matched_similarity(
 
 
 @triton.jit
-def _product(score, probe, more, key_first, key_second, m, there, at, depth, CHUNK: tl.constexpr):
+def _product(
+    score, probe, more, key_first, key_second, m, there, at, depth, EXACT: tl.constexpr, CHUNK: tl.constexpr
+):  # fmt: skip
     """Add the products of some queries and keys over some dimensions; the smallest terms come first."""
     target = tl.trans(rows_at(key_first, m.to(tl.int64), there, at, depth, CHUNK))
-    rest = tl.trans(rows_at(key_second, m.to(tl.int64), there, at, depth, CHUNK))
-    score = tl.dot(probe, rest, score)
-    score = tl.dot(more, target, score)
+    if EXACT:
+        rest = tl.trans(rows_at(key_second, m.to(tl.int64), there, at, depth, CHUNK))
+        score = tl.dot(probe, rest, score)
+        score = tl.dot(more, target, score)
     return tl.dot(probe, target, score)
 
 
