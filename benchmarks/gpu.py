@@ -30,7 +30,7 @@ from benchmarks.machine import describe_commit
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Voter
 from se_gnn.similarity import Items, combine, top
 from se_gnn.similarity.backend import Points
@@ -169,7 +169,7 @@ def many_labeled() -> dict[str, Any]:
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     nobody = np.empty(0, np.int64)
-    voter = Voter(dataclasses.replace(graph, train=chosen, val=nobody, test=nobody), trained.config)
+    voter = Voter(dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody), trained.config)
     queries = voter.items(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}

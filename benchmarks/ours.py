@@ -13,7 +13,7 @@ import torch
 from se_gnn.config import Config
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
 from se_gnn.training import TrainingRun, train
 

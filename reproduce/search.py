@@ -79,7 +79,7 @@ def val_accuracy(dataset: str, settings: dict[str, str], seed: int, device: str)
     changes = [f"{key}={value}" for key, value in settings.items() if key != "preset"]
     config = Config.preset(settings["preset"], dataset=dataset).override(changes)
     graph = load_dataset(dataset, seed=seed)
-    blind = graph.with_split(train=graph.train, val=graph.val)
+    blind = graph.with_split(train=graph.train, validation=graph.validation)
     return float(train(blind, config, seed=seed, device=device).metrics["val_accuracy"])
 
 

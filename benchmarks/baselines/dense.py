@@ -21,7 +21,7 @@ from benchmarks.baselines.pyg import pyg
 from lab.baselines.network import directed_edges
 from se_gnn.config import Config
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.ranking import ClassAnswers, tally, vote
@@ -146,7 +146,7 @@ class DenseTraining:
         self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)
         self.voter = DenseVoter(graph, config, device)
-        self.val_batches = self.voter.batches(graph.val)
+        self.val_batches = self.voter.batches(graph.validation)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=config.training.learning_rate, weight_decay=config.training.weight_decay
         )
@@ -174,5 +174,5 @@ class DenseTraining:
     def _validate(self) -> dict[str, float]:
         self.model.eval()
         probabilities = self.voter.probabilities(self.model(self.inputs), self.val_batches).cpu().numpy()
-        labels = self.graph.labels[self.graph.val]
+        labels = self.graph.labels[self.graph.validation]
         return {"val_accuracy": accuracy(probabilities, labels), "val_loss": log_loss(probabilities, labels)}

@@ -20,7 +20,7 @@ from lab.baselines.network import NetworkBaseline, NetworkSettings
 from se_gnn.config import above_zero, at_least
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import top
 from se_gnn.similarity.edges import edge_vectors

@@ -14,7 +14,7 @@ from lab.baselines.post_hoc import PostHocExplainer
 from lab.baselines.pyg import pyg
 from se_gnn.config import above_zero, at_least, check_types
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

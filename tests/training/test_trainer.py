@@ -107,7 +107,7 @@ def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes
     assert trained.metrics["val_accuracy"] == history[best]["val_accuracy"]
     accuracies = [record["val_accuracy"] for record in history]
     assert accuracies.count(max(accuracies)) > 1  # else ties would not be tried
-    prediction = trained.predict(GRAPH.val)
+    prediction = trained.predict(GRAPH.validation)
     assert prediction.accuracy(GRAPH.labels) == history[best]["val_accuracy"]
     assert prediction.loss(GRAPH.labels) == pytest.approx(history[best]["val_loss"], abs=1e-6)
 
@@ -169,8 +169,8 @@ def test_without_validation_nodes_figures_are_none_and_not_nan(directions, devic
 def test_metrics_are_those_of_the_validation_nodes():
     trained = train(GRAPH, small_config(), seed=4)
     expected = {
-        "val_accuracy": trained.predict(GRAPH.val).accuracy(GRAPH.labels),
-        "validation": evaluate_nodes(trained, GRAPH.val),
+        "val_accuracy": trained.predict(GRAPH.validation).accuracy(GRAPH.labels),
+        "validation": evaluate_nodes(trained, GRAPH.validation),
         "epochs": 5, "seed": 4, "preset": "custom", "dataset": "graph", "device": "cpu",
     }  # fmt: skip
     assert expected.items() <= trained.metrics.items()
@@ -310,14 +310,14 @@ def test_an_unknown_device_is_an_error(device, monkeypatch):
 def test_validation_figures_are_exact_where_training_looks_at_a_part_of_the_edges():
     config = small_config(training={"max_local_edges": 1, "epochs": 3}, similarity={"hops": 2})
     trained = train(GRAPH, config)
-    assert trained.metrics["validation"] == evaluate_nodes(trained, GRAPH.val)
+    assert trained.metrics["validation"] == evaluate_nodes(trained, GRAPH.validation)
 
 
 def test_training_does_not_look_at_test_nodes_or_their_labels():
     labels = GRAPH.labels.copy()
     labels[GRAPH.test] = 1 - labels[GRAPH.test]
     scrambled = dataclasses.replace(GRAPH, labels=labels)
-    hidden = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
+    hidden = GRAPH.with_split(train=GRAPH.train, validation=GRAPH.validation)
     assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, scrambled)))
     assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, hidden)))
 

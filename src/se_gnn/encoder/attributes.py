@@ -12,7 +12,7 @@ from torch import Tensor
 
 from se_gnn.config import EncoderConfig
 from se_gnn.deterministic import linear, one_thread
-from se_gnn.graph.attributed import Features, Float64Array
+from se_gnn.graph.arrays import Features, Float64Array
 
 WIDTH = 64  # directions that are kept; of fewer features all are
 ITERATIONS = 8

@@ -12,7 +12,7 @@ from se_gnn.config import EncoderConfig
 from se_gnn.encoder.attributes import attribute_encoder_config
 from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps, Step
 from se_gnn.encoder.inputs import EncoderInputs
-from se_gnn.graph.attributed import Features
+from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
 
 

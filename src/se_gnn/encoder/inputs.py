@@ -16,7 +16,8 @@ from torch import Tensor
 
 from se_gnn.config import Aggregation, EncoderConfig, Scaling
 from se_gnn.encoder.own_edges import encoder_features, relative_weights
-from se_gnn.graph.attributed import Features, FloatArray, Graph, IntArray
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 
 

@@ -18,7 +18,7 @@ from se_gnn.config import EncoderConfig
 from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 
 CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature

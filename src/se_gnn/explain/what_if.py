@@ -14,7 +14,7 @@ import torch
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 from se_gnn.ranking import ClassAnswers, tally, vote
 

@@ -19,9 +19,9 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         share: from 0 (nothing is moved) to 0.9.
         seed: of the draw.
 
-    >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], val=range(2, 8))
+    >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], validation=range(2, 8))
     >>> held = with_calibration(graph, 0.34)
-    >>> len(held.val), len(held.calibration), graph.labels[held.calibration].tolist()
+    >>> len(held.validation), len(held.calibration), graph.labels[held.calibration].tolist()
     (4, 2, [0, 1])
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.9:
@@ -30,18 +30,18 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         return graph
     generator = np.random.default_rng([seed, 0xCA11B])  # apart from what else the seed draws
     drawn = []
-    for label in np.unique(graph.labels[graph.val]):
-        nodes = generator.permutation(graph.val[graph.labels[graph.val] == label])
+    for label in np.unique(graph.labels[graph.validation]):
+        nodes = generator.permutation(graph.validation[graph.labels[graph.validation] == label])
         drawn.append(nodes[: round(share * len(nodes))])
     chosen = np.concatenate([np.empty(0, np.int64), *drawn])
     if not len(chosen):
         raise InputError(
-            f"calibration = {share:g} of the {len(graph.val)} validation nodes of {graph.name} is no node: it takes a "
-            "larger share, or more validation nodes"
+            f"calibration = {share:g} of the {len(graph.validation)} validation nodes of {graph.name} is no node: "
+            "it takes a larger share, or more validation nodes"
         )
     return graph.with_split(
         train=graph.train,
-        val=np.setdiff1d(graph.val, chosen),
+        validation=np.setdiff1d(graph.validation, chosen),
         test=graph.test,
         calibration=np.union1d(graph.calibration, chosen),
     )

@@ -13,7 +13,7 @@ import torch
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction

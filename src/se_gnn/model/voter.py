@@ -9,7 +9,7 @@ from torch import Tensor
 from se_gnn.config import Config, SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import Items, Matches, Nearest, Similarity, items_of

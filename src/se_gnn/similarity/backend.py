@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.device import has_triton
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 if TYPE_CHECKING:
     from se_gnn.similarity.comparison import Comparison

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic import rows
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Backend, Points, backend_for
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import Items, QueryEdges, Way

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
 from se_gnn.similarity.edges import edge_parts, edge_weights
 

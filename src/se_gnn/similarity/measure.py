@@ -15,7 +15,7 @@ from torch import Tensor
 from se_gnn.config import MeasureName
 from se_gnn.deterministic import linear
 from se_gnn.files.npy import forget
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.similarity.backend import backend_for
 
 EPS = 1e-12  # a shorter vector counts as this long

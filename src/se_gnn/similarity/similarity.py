@@ -19,7 +19,7 @@ from torch import Tensor
 from se_gnn.config import SimilarityConfig
 from se_gnn.files.npy import forget, take_rows
 from se_gnn.graph import Graph, LocalGraphs
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
 from se_gnn.similarity.edges import Terms, edge_vectors

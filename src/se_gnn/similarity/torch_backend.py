@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way

@@ -15,7 +15,7 @@ from torch import Tensor
 from se_gnn.config import Config
 from se_gnn.deterministic import rows
 from se_gnn.encoder import EncoderInputs, propagation
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN

@@ -37,10 +37,10 @@ class PaperObjective:
         self.recordable = settings.max_local_edges is None and graph.edge_values is None
         self.cases, self.asking = voter.cases, self.own(voter.cases)
         self.queries = voter.items(
-            graph.val,
+            graph.validation,
             most_edges=settings.max_local_edges,
             seed=seed,
-            only=None if self.share.whole else self.share.of(len(graph.val)),
+            only=None if self.share.whole else self.share.of(len(graph.validation)),
         )
 
     def own(self, items: Items) -> Items:
@@ -88,4 +88,4 @@ class PaperObjective:
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
         own = self.voter.probabilities(self.model(self.inputs), self.queries)
-        return self.share.all_rows(own, len(self.graph.val))
+        return self.share.all_rows(own, len(self.graph.validation))

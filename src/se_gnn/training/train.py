@@ -170,10 +170,10 @@ class _Training:
         variants = {"training": self.config}
         if self.config.training.portfolio:
             recipes = portfolio(self.config, offered_recipes(self.graph))
-            variants = recipes if len(self.graph.val) else {name: recipes[name] for name in list(recipes)[:1]}
+            variants = recipes if len(self.graph.validation) else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
         self._train_all([_Planned(name, config, self.seed) for name, config in variants.items()])
-        best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.val))
+        best = chosen_recipe(self.finished, self.config.training.best_by, len(self.graph.validation))
         why = [why_recipe(self.finished, best, self.config)] if self.config.training.portfolio else []
         others = range(1, self.members)
         chosen = [
@@ -201,7 +201,7 @@ class _Training:
             learned = self._assembled(chosen, 0.0, why)
             other = choose_vote(learned, self.graph, self._voter(learned), self.fixed)
             assert other.right is not None
-            kept = other.right - choice.right <= len(self.graph.val) // 100
+            kept = other.right - choice.right <= len(self.graph.validation) // 100
             reason = _why_share(share, kept=kept, with_it=choice.right, without_it=other.right)
             if not kept:
                 model, choice = learned, other
@@ -295,7 +295,7 @@ class _Training:
         return model.to(self.device).eval()
 
     def _with_metrics(self, trained: TrainedModel, chosen: list[_Finished]) -> TrainedModel:
-        validation = evaluate_nodes(trained, self.graph.val)
+        validation = evaluate_nodes(trained, self.graph.validation)
         seconds = [record["seconds"] for run in self.finished for record in run.history]
         trained.metrics.update(
             dataset=self.graph.name,

@@ -14,13 +14,13 @@ def unused_values(graph: Graph, config: Config) -> str | None:
     used = {
         "direction": reads or similarity.match_direction,
         "weight": reads or similarity.weighted_mean or config.encoder.weighted_steps,
-        "kind": reads or similarity.match_types != "any",
+        "type": reads or similarity.match_types != "any",
         "attributes": reads or similarity.match_attributes,
     }
     settings = {
         "direction": "match_direction",
         "weight": "weighted_mean, weighted_steps",
-        "kind": "match_types",
+        "type": "match_types",
         "attributes": "match_attributes",
     }
     left = {part: words for part, words in graph.edge_values.carried_words.items() if not used.get(part, False)}

@@ -14,7 +14,7 @@ from torch import Tensor
 from se_gnn.deterministic import linear, rows
 from se_gnn.encoder import Dropout
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.ranking import tally, vote
 from se_gnn.similarity import Items, measure_named, top
@@ -52,7 +52,9 @@ class ViewsObjective:
     def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int) -> None:
         self.model, self.graph, self.voter, self.seed, self.config = model, graph, voter, seed, model.config
         self.inputs, self.recordable = model.inputs(graph), False
-        self.labeled, self.val = (torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.val))
+        self.labeled, self.validation = (
+            torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.validation)
+        )
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
@@ -99,8 +101,8 @@ class ViewsObjective:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
         h, settings = self.model(self.inputs), self.config.similarity
         if self.config.training.compare == "overall":
-            return self.voter.probabilities(h, self._queries(self.graph.val, "validation"))
-        similarity = self._similarity(h, self.val, "validation")
+            return self.voter.probabilities(h, self._queries(self.graph.validation, "validation"))
+        similarity = self._similarity(h, self.validation, "validation")
         nearest = top(similarity, settings.num_nearest)
         weights = vote(similarity.gather(1, nearest), settings.temperature)
         return tally(weights, nearest, self.voter.answers(h.device))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import Similarities, top
@@ -73,14 +73,14 @@ def choose_vote(model: SEGNN, graph: Graph, voter: Voter, fixed: frozenset[str] 
         sizes = [settings.num_nearest]
     weights = (settings.node_weight,) if "node_weight" in fixed else NODE_WEIGHTS
     temperature = settings.temperature if "temperature" in fixed else None
-    if len(graph.val) < FEW:
-        few = "no validation node" if not len(graph.val) else f"only {len(graph.val)} validation nodes"
+    if len(graph.validation) < FEW:
+        few = "no validation node" if not len(graph.validation) else f"only {len(graph.validation)} validation nodes"
         size = min(settings.num_nearest, sizes[-1])
         vote_set = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g}"
         why = f"{vote_set} as set: {few} to choose by"
         return VoteChoice(size, settings.node_weight, settings.temperature, why)
-    similarities = voter.similarity(model.embed(graph)).compare(voter.items(graph.val), voter.cases)
-    labels = graph.labels[graph.val]
+    similarities = voter.similarity(model.embed(graph)).compare(voter.items(graph.validation), voter.cases)
+    labels = graph.labels[graph.validation]
     answers = voter.answers(model.device)
     trials = [_try(similarities, answers, labels, size, weight, temperature) for weight in weights for size in sizes]
     most = max(trial.right for trial in trials)

@@ -220,7 +220,8 @@ def _describe(graph: Graph, config: Config, seed: int, device: str, ranks: int) 
     lines = [
         f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, "
         f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
-        f"  split     {len(graph.train):,} labeled, {len(graph.val):,} validation, {len(graph.test):,} test nodes",
+        f"  split     {len(graph.train):,} labeled, {len(graph.validation):,} validation, "
+        f"{len(graph.test):,} test nodes",
     ]
     if len(graph.calibration):
         told = f"{count(len(graph.calibration), 'node')} held out for sets with a guarantee (predict --coverage)"
@@ -234,7 +235,7 @@ def _describe(graph: Graph, config: Config, seed: int, device: str, ranks: int) 
     lines += _wrapped("preset", _taken(config, graph))
     if config.training.portfolio:
         told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"
-        if not len(graph.val):
+        if not len(graph.validation):
             told = "there are no validation nodes to choose by: the first recipe, K, lambda and tau as set"
         return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
     lines += _wrapped(

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
 from se_gnn.similarity.cpu.lanes import (
     COLUMNS,

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine, grouped
 from se_gnn.similarity.cpu.bounds import fill, first_bounds, kth_largest, likely_least, listed, pair_bounds, room_for

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.cpu.lanes import LONG, SHORT
 from se_gnn.similarity.measure import EPS
 

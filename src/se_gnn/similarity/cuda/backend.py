@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.cuda import matching
 from se_gnn.similarity.cuda.pairs import pair_means
