@@ -1,6 +1,6 @@
 """The maxima of edge matching as plain loops that the compiler may vectorize: what `lanes.py` has to beat.
 
-Same arguments and same results as `numba_cpu.segment_argmax`. Shapes: Q query edges, L local graphs, P nodes of keys.
+Same arguments and same results as `similarity/cpu/matching.py`. Shapes: Q query edges, L local graphs, P nodes of keys.
 """
 
 from __future__ import annotations
