@@ -16,15 +16,15 @@ NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
 USUAL = 10
 NOT_RUN = "> Not run yet: `make reproduce-audit SEEDS=10`."
 ABOUT = """\
-We flip a share of the labels of labeled and validation nodes: to any other class (uniform), or to the class that a GCN
-most often confuses it with (confused). The table shows how well each method separates the flipped labeled nodes from the
-others, as AUROC in percent. cleanlab gets the probabilities of a GCN, either out of sample (cross-validation over the
-labeled nodes in five folds) or in sample (from the trained GCN). The audit also uses the labels of the validation nodes,
-flipped ones included; the GCN uses them to choose its epoch."""
+We flip a share of the labels of labeled and validation nodes: to any other class (uniform), or to the class that a
+GCN most often confuses it with (confused). The table shows how well each method separates the flipped labeled nodes
+from the others, as AUROC in percent. cleanlab gets the probabilities of a GCN, either out of sample (cross-validation
+over the labeled nodes in five folds) or in sample (from the trained GCN). The audit also uses the labels of the
+validation nodes, flipped ones included; the GCN uses them to choose its epoch."""
 ACCURACY_NOTE = """\
 The next table shows the test accuracy in percent with 20% of the labels flipped, for SE-GNN with one recipe and one
-encoder: as trained on the flipped labels; after removing the flagged labels without retraining; and retrained without them.
-cleanlab uses the out-of-sample probabilities."""
+encoder: as trained on the flipped labels; after removing the flagged labels without retraining; and retrained without
+them. cleanlab uses the out-of-sample probabilities."""
 FOUND = {
     "audit": "auroc",
     "cleanlab, out of sample": "auroc_cleanlab",

@@ -16,17 +16,17 @@ METHODS = ("se-gnn", "gcn")
 SCORES = ("lac", "aps", "daps")
 COVERAGE, SHARE, DRAWS = 0.9, 0.3, 100
 ABOUT = f"""\
-The tables show the coverage of the test nodes in percent, and the mean number of classes per set, with a target coverage of
-90%: mean and standard deviation over the seeds, which also draw the calibration nodes. Both methods use the same
-calibration nodes, and neither was trained on them.
+The tables show the coverage of the test nodes in percent, and the mean number of classes per set, with a target
+coverage of 90%: mean and standard deviation over the seeds, which also draw the calibration nodes. Both methods use
+the same calibration nodes, and neither was trained on them.
 
-In the first table, calibration nodes and test nodes are exchangeable, as the guarantee requires: for every trained model,
-the held-out nodes and the test nodes are pooled, and calibration nodes (as many as 30% of the validation nodes) are drawn
-from the pool {DRAWS} times. The rest of the pool is tested."""
+In the first table, calibration nodes and test nodes are exchangeable, as the guarantee requires: for every trained
+model, the held-out nodes and the test nodes are pooled, and calibration nodes (as many as 30% of the validation
+nodes) are drawn from the pool {DRAWS} times. The rest of the pool is tested."""
 PUBLIC = """\
 The second table uses the calibration nodes that a user of the public split has: 30% of its validation nodes, held out
-before training. If the validation nodes of a split differ from its test nodes, calibration on them cannot detect it: the
-validation nodes of Citeseer are easier than its test nodes."""
+before training. If the validation nodes of a split differ from its test nodes, calibration on them cannot detect it:
+the validation nodes of Citeseer are easier than its test nodes."""
 
 
 def on_graph(dataset: str, method: str) -> Series:

@@ -14,12 +14,12 @@ ELSEWHERE = True  # on docs/no-answer.md
 DATASETS = ("cora", "citeseer", "pubmed")
 SHOWN = {"unlike": "novelty score", "gcn_probability": "GCN, largest probability", "gcn_energy": "GCN, energy"}
 ABOUT = """\
-Each class is left out once: its nodes do not vote, are not used for validation, and have no known label. The table shows
-how well each score separates the test nodes of that class from all others: the area under the ROC curve in percent,
-averaged over the classes, with mean and standard deviation over the seeds. The novelty score uses the labels of labeled and
-validation nodes, chooses its settings on them, and has no seed. The GCN learns from the labeled nodes and chooses its epoch
-on the validation nodes. *False alarms* is the share of other test nodes on which the model abstains with
-`--false-alarms 0.05`; *detected* is the same share for the nodes of the left-out class."""
+Each class is left out once: its nodes do not vote, are not used for validation, and have no known label. The table
+shows how well each score separates the test nodes of that class from all others: the area under the ROC curve in
+percent, averaged over the classes, with mean and standard deviation over the seeds. The novelty score uses the labels
+of labeled and validation nodes, chooses its settings on them, and has no seed. The GCN learns from the labeled nodes
+and chooses its epoch on the validation nodes. *False alarms* is the share of other test nodes on which the model
+abstains with `--false-alarms 0.05`; *detected* is the same share for the nodes of the left-out class."""
 
 
 def on_graph(dataset: str) -> Series:
