@@ -1,4 +1,4 @@
-"""Tables as people have them, drawn at random: accounts that pay each other, with columns, dates, gaps and a known truth.
+"""Tables as people have them, drawn at random: accounts that pay each other, with dates, gaps and a known truth.
 
 Each number names one set of tables: its size, its classes, and where the classes can be seen are drawn from it. They
 show in a node's own columns, in what it pays and is paid (amount, type, direction), and in whom it deals with, each
@@ -51,7 +51,7 @@ def table_set(number: int, *, flipped: float = 0.0) -> TableSet:
     labels = truth.copy()
     wrong = known & (draw.random(n) < flipped)
     labels[wrong] = (truth[wrong] + draw.integers(1, len(classes), int(wrong.sum()))) % len(classes)
-    accounts["state"] = np.where(known, np.array(classes)[labels], None)
+    accounts["state"] = [classes[label] if is_known else None for label, is_known in zip(labels, known)]
     settings = ImportSettings(
         id="account", label="state", source="payer", target="payee", caption="holder", directed=True,
         edge_weight="count", edge_type="means", edge_time="last", name=f"tables-{number}", seed=number,
