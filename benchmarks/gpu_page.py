@@ -59,9 +59,9 @@ def render_gpu(result: dict[str, Any]) -> str:
         "",
         f"On the large graph, building the local graphs takes {number(million['local_graphs_seconds'])} s on the host "
         f"(2 hops, {number(million['mean_local_edges'])} edges on average), and scoring takes "
-        f"{number(million['scoring_seconds'])} s. The CUDA kernel agrees with the CPU kernel: the largest difference is "
-        f"{worst['largest_difference']:.1e}, and gradients agree within {worst['gradient_difference']:.1e}. An epoch on "
-        "Cora is one recorded graph of about a hundred small kernels, replayed while the host draws the samples of the "
+        f"{number(million['scoring_seconds'])} s. The CUDA kernel agrees with the CPU kernel: the largest difference "
+        f"is {worst['largest_difference']:.1e}, and gradients agree within {worst['gradient_difference']:.1e}. An "
+        "epoch on Cora is one recorded graph of about a hundred small kernels, replayed while the host draws the samples of the "
         "next epoch. A third of its time is edge matching; the rest is kernels too small to fill the device, so having "
         "fewer of them is the next step.",
         "",
