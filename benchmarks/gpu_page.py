@@ -61,9 +61,9 @@ def render_gpu(result: dict[str, Any]) -> str:
         f"(2 hops, {number(million['mean_local_edges'])} edges on average), and scoring takes "
         f"{number(million['scoring_seconds'])} s. The CUDA kernel agrees with the CPU kernel: the largest difference "
         f"is {worst['largest_difference']:.1e}, and gradients agree within {worst['gradient_difference']:.1e}. An "
-        "epoch on Cora is one recorded graph of about a hundred small kernels, replayed while the host draws the samples of the "
-        "next epoch. A third of its time is edge matching; the rest is kernels too small to fill the device, so having "
-        "fewer of them is the next step.",
+        "epoch on Cora is one recorded graph of about a hundred small kernels, replayed while the host draws the "
+        "samples of the next epoch. A third of its time is edge matching; the rest is kernels too small to fill the "
+        "device, so having fewer of them is the next step.",
         "",
         f"Command: `{result['command']}`; {result['device']}, torch {result['torch']}; commits "
         + ", ".join(f"{found['commit']} ({case})" for case, found in result.items() if isinstance(found, dict))
