@@ -102,11 +102,13 @@ class _Judged(NamedTuple):
 
     def replaced(self, labels: IntArray) -> Float64Array:
         """The probability that each label is seen in place of another one, [M]."""
-        return self.rate / max(1, self.probabilities.shape[1] - 1) * (1 - self.of(labels))
+        replaced: Float64Array = self.rate / max(1, self.probabilities.shape[1] - 1) * (1 - self.of(labels))
+        return replaced
 
     def wrong(self, labels: IntArray) -> Float64Array:
         """The probability that each label is wrong, [M]."""
-        return self.replaced(labels) / np.maximum(self.observed(labels), 1e-300)
+        wrong: Float64Array = self.replaced(labels) / np.maximum(self.observed(labels), 1e-300)
+        return wrong
 
 
 def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.random.Generator) -> Suspicion:

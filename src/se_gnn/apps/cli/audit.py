@@ -35,9 +35,9 @@ def audit(
 ) -> None:
     """Judge the labeled nodes: which are probably labeled wrong, mislead others, are never used, carry a region.
 
-    Most suspicious first. For each: the class that the other known labels speak for, the class that its own labeled
-    neighbors give it, validation accuracy without it, its Shapley value in the vote, and how many predictions use it or
-    would be of another class without it. Nothing is trained, and nothing is changed: see `se-gnn memory`.
+    Most suspicious first. For each node: the probability that its label is wrong, the class that all other labels
+    suggest, the class that the other cases vote for, validation accuracy without it, its Shapley value in the vote, how
+    many predictions use it, and how many its removal would change. Nothing is trained or changed: see `se-gnn memory`.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
