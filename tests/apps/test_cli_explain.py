@@ -98,7 +98,8 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
     agree = 13 + (closest.node % 3 == 14 % 3)
     text = " ".join(result.stdout.split())
     assert (
-        f"The rows of Person 14 and {captions[closest.node] or 'node 0'}, the closest: {agree} of 15 columns agree"
+        f"The rows of Person 14 and {captions[closest.node] or 'node 0'}, the most similar case: {agree} of 15 columns are "
+        "equal"
         in text
     )
     assert "and 3 more columns" in text

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from se_gnn.config import SimilarityConfig
-from se_gnn.explain.attributes import CLOSE, attributes_of_edges
+from se_gnn.explain.attributes import attributes_of_edges
+from se_gnn.explain.side_by_side import difference, likeness
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.graph.arrays import FloatArray
 
 ARROW, LINE = "→", "–"
 
@@ -56,7 +58,7 @@ def edge_text(graph: Graph, edge: int) -> EdgeText:
 
 
 def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
-    """What two edges carry alike: their type, a weight that differs little, attributes as those of nodes agree."""
+    """What two edges have in common: the names of equal values, and of close ones with the difference."""
     values = graph.edge_values
     if values is None:
         return ()
@@ -64,13 +66,29 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     if values.type is not None and values.type[edge] == values.type[matched]:
         found.append("type")
     if values.weight is not None:
-        apart = abs(float(values.weight[edge]) - float(values.weight[matched]))
-        if apart <= CLOSE * float(values.weight.std(dtype=np.float64)):
-            found.append(dict(values.names).get("weight", "weight"))
+        name = dict(values.names).get("weight", "weight")
+        found += _in_common(name, *(f"{values.weight[i]:.4g}" for i in (edge, matched)), values.weight, edge, matched)
     if values.attributes is not None:
-        shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
-        found += [one.name for one in shared if not _of_another_type(values, edge, one.name)]
+        known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]
+        for one in known.shared(*rows):
+            if not _of_another_type(values, edge, one.name):
+                texts = [one.show(row[list(one.features)]) for row in rows]
+                feature = one.features[0]
+                column = None if known.counts[feature] else values.attributes[:, feature]
+                found += _in_common(one.name, *texts, column, edge, matched)
     return tuple(found)
+
+
+def _in_common(name: str, ours: str, theirs: str, column: FloatArray | None, edge: int, matched: int) -> list[str]:
+    """An attribute of two edges, if it is equal or close; ``column`` has the value of each edge, if it is a number."""
+    if column is None:
+        alike = likeness(ours, theirs)
+    else:
+        alike = likeness(ours, theirs, (float(column[edge]), float(column[matched])), np.sort(column))
+    if alike != "close":
+        return [name] if alike else []
+    apart = difference(ours, theirs)
+    return [f"{name} (close{f', {apart}' if apart else ''})"]
 
 
 def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
