@@ -17,10 +17,10 @@ from se_gnn.baselines.gcn import GCN, GCNSettings
 from se_gnn.baselines.gin import GIN, GINSettings
 from se_gnn.baselines.mlp import MLP, MLPSettings
 from se_gnn.baselines.network import NetworkBaseline, NetworkSettings
-from se_gnn.config import above_zero, at_least
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.settings.checks import above_zero, at_least
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.measure import Distance

@@ -33,7 +33,7 @@ def shared_edge_data(trained: TrainedModel, edge: int, matched: int, top: int = 
         matched: id of the other.
         top: how many attributes are listed.
     """
-    graph, settings = trained.graph, trained.config.similarity
+    graph, settings = trained.graph, trained.settings.similarity
     values = graph.edge_values
     if values is None or values.attributes is None:
         raise InputError(f"edges must carry attributes to share some, those of {graph.name} carry none")

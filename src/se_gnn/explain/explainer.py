@@ -80,7 +80,7 @@ class Explainer:
             voting,
             importance,
             trained.graph,
-            trained.config.similarity.node_weight,
+            trained.settings.similarity.node_weight,
             self.explain,
         )
 
@@ -120,7 +120,7 @@ class Comparison:
             edge_ids=self.plan.targets.row(0).astype(np.int64),
             importance=_importance(self.matching, evidence.nearest[None]),
             ranking=evidence.ranking,
-            settings=evidence.ranking.settings,
+            settings=evidence.settings,
             trained=self.trained,
         )
 
@@ -134,8 +134,8 @@ class _Evidence:
         self.matching, self.back = comparison.matching, comparison.back
         self.named = has_attribute_names(trained.graph)
         voter = trained.voter
-        settings = what_if.settings(trained.config.similarity, plan.labeled.nodes)
-        similarities = comparison.similarities.weighted(settings.node_weight)
+        settings = self.settings = what_if.settings(trained.settings, plan.labeled.nodes)
+        similarities = comparison.similarities.weighted(settings.similarity.node_weight)
         itself = plan.labeled.nodes == self.node
         silent = itself | np.isin(plan.labeled.nodes, what_if.without)
         if silent.all():
@@ -143,16 +143,16 @@ class _Evidence:
         overall = similarities.overall
         overall = overall.masked_fill(torch.from_numpy(silent).to(overall.device), -torch.inf)  # [1, L]
         order = nearest_labeled(overall, overall.shape[1])
-        self.weights, self.probabilities = self._vote(overall, order[:, : settings.num_nearest])
+        self.weights, self.probabilities = self._vote(overall, order[:, : settings.vote.num_nearest])
         ranked = order[0, torch.isfinite(overall[0, order[0]])].cpu().numpy()  # positions among the labeled nodes
-        self.nearest: IntArray = ranked[: settings.num_nearest]
+        self.nearest: IntArray = ranked[: settings.vote.num_nearest]
         self.ranking = Ranking(
             nodes=plan.labeled.nodes[ranked],
             labels=voter.labels[ranked],
             overall=overall[0].cpu().numpy()[ranked],
             node=similarities.node[0].cpu().numpy()[ranked],
             structure=similarities.structure[0].cpu().numpy()[ranked],
-            settings=settings,
+            settings=settings.vote,
             num_classes=trained.graph.num_classes,
             left_out=bool(itself.any()),
         )
@@ -161,7 +161,7 @@ class _Evidence:
 
     def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
         """Weights [K] and class probabilities [C], as the prediction has them."""
-        weights = vote_weights(overall, nearest, self.trained.config.similarity.temperature)
+        weights = vote_weights(overall, nearest, self.trained.settings.vote.temperature)
         labels = torch.tensor(self.trained.voter.labels, device=weights.device)[nearest]
         probabilities = vote(weights, labels, self.trained.graph.num_classes)
         return weights[0].cpu().numpy(), probabilities[0].cpu().numpy()
@@ -172,7 +172,7 @@ class _Evidence:
         node = int(ranking.nodes[rank])
         node_similarity, structure = float(ranking.node[rank]), float(ranking.structure[rank])
         compared = np.isfinite(structure)  # else one of the two has no edges
-        share = ranking.settings.node_weight if compared else 1.0
+        share = self.settings.similarity.node_weight if compared else 1.0
         matched = explained and compared
         return Neighbor(
             node=node,

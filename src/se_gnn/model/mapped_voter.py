@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files.npy import forget, take_rows
 from se_gnn.graph.attributed import IntArray
@@ -23,6 +22,7 @@ from se_gnn.graph.mapped import MappedGraph
 from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.voter import Voter
+from se_gnn.settings import Resolved
 from se_gnn.similarity import ComparisonPlan
 from se_gnn.similarity.memory import items_within, memory_budget
 
@@ -33,14 +33,14 @@ BYTES_SHARE = 8  # of the memory is for the embeddings of the nodes in their loc
 class MappedVoter(Voter):
     """As :class:`Voter`, for a mapped graph; results are the same."""
 
-    def __init__(self, graph: MappedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
-        if config.similarity.max_edges is None:
+    def __init__(self, graph: MappedGraph, settings: Resolved, *, max_memory: int | str | None = None) -> None:
+        if settings.similarity.max_edges is None:
             raise InputError(
                 "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
             )
         self.budget = memory_budget(max_memory)
-        super().__init__(graph, config, max_memory=max(1 << 20, self.budget // 4))
+        super().__init__(graph, settings, max_memory=max(1 << 20, self.budget // 4))
 
     @torch.no_grad()
     def predict_nodes(self, h: Any, nodes: IntArray, device: torch.device) -> Prediction:
@@ -48,7 +48,7 @@ class MappedVoter(Voter):
 
         ``h`` is the mapped file of embeddings.
         """
-        each = 4 * h.shape[1] * (MAX_NODES + (self.config.similarity.max_edges or 0))
+        each = 4 * h.shape[1] * (MAX_NODES + (self.settings.similarity.max_edges or 0))
         step = items_within(self.budget // BYTES_SHARE, each, MOST_TARGETS)
         parts = [self._predict_block(h, nodes[low : low + step], device) for low in range(0, max(1, len(nodes)), step)]
         names = [one.name for one in dataclasses.fields(Prediction)]
@@ -64,7 +64,7 @@ class MappedVoter(Voter):
             np.searchsorted(used, edges).reshape(-1, 2),
             _renumbered(targets, used, edge_ids),
             _renumbered(self.labeled, used, edge_ids),
-            self.config.similarity,
+            self.settings.similarity,
         )
         own: Tensor = torch.from_numpy(take_rows(h, used)).to(device)
         return self._vote(nodes, self._nearest(own, plan))

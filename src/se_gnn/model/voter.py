@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
+from se_gnn.settings import Resolved
 from se_gnn.similarity import (
     ComparisonPlan,
     EdgeMatching,
@@ -31,20 +31,20 @@ class Voter:
     def __init__(
         self,
         graph: Graph,
-        config: Config,
+        settings: Resolved,
         *,
         max_memory: int | str | None = None,
         edge_terms: Terms | None = None,
     ) -> None:
-        check_num_nearest(graph, config)
-        self.graph, self.config, self.max_memory = graph, config, max_memory
-        self.carried = EdgeData.of(graph, config.similarity, edge_terms)
+        check_num_nearest(graph, settings)
+        self.graph, self.settings, self.max_memory = graph, settings, max_memory
+        self.carried = EdgeData.of(graph, settings.similarity, edge_terms)
         self.labeled: LocalGraphs = self._local_graphs(graph.train)
         self.labels = graph.labels[graph.train]  # [L]
         self._classes: dict[torch.device, Tensor] = {}  # the same on a device, moved there once
 
     def _local_graphs(self, nodes: IntArray) -> LocalGraphs:
-        return compared_graphs(self.graph, nodes, self.config.similarity)
+        return compared_graphs(self.graph, nodes, self.settings.similarity)
 
     def plan(
         self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0, only: slice | None = None
@@ -58,7 +58,7 @@ class Voter:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
         if only is not None:
             targets = targets.select(np.arange(len(nodes))[only])
-        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity, self.carried)
+        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.settings.similarity, self.carried)
 
     @torch.no_grad()
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:
@@ -89,7 +89,7 @@ class Voter:
         """
         from se_gnn.similarity.search import nearest_by_bounds  # loads much that explaining a node does not need
 
-        count = self.config.similarity.num_nearest
+        count = self.settings.vote.num_nearest
         found = nearest_by_bounds(h, plan, count, max_memory=self.max_memory)
         if found is not None:
             return _Nearest(found.positions, found.overall, found.node, found.structure)
@@ -105,7 +105,7 @@ class Voter:
         """As :meth:`predict`, with the best matches of the targets' edges kept: what explanations are read from."""
         similarities, matching, _ = compare_with_matches(h, plan, max_memory=self.max_memory)
         positions = torch.arange(len(plan.labeled), device=h.device)
-        nearest = _Nearest.of(similarities, plan, positions).cut(self.config.similarity.num_nearest)
+        nearest = _Nearest.of(similarities, plan, positions).cut(self.settings.vote.num_nearest)
         return self._vote(plan.targets.nodes, nearest), matching
 
     def _vote(self, nodes: IntArray, nearest: _Nearest) -> Prediction:
@@ -124,7 +124,7 @@ class Voter:
         """Weights [T, K] and class probabilities [T, C]."""
         device = nearest.overall.device
         everyone = torch.arange(nearest.overall.shape[1], device=device).expand_as(nearest.overall)
-        weights = vote_weights(nearest.overall, everyone, self.config.similarity.temperature)
+        weights = vote_weights(nearest.overall, everyone, self.settings.vote.temperature)
         if device not in self._classes:
             self._classes[device] = torch.tensor(self.labels, device=device)
         return weights, vote(weights, self._classes[device][nearest.positions], self.graph.num_classes)
@@ -154,8 +154,8 @@ class _Nearest:
         return _Nearest(*(values.gather(1, order) for values in vars(self).values()))
 
 
-def check_num_nearest(graph: Graph, config: Config) -> None:
+def check_num_nearest(graph: Graph, settings: Resolved) -> None:
     """K labeled nodes must exist."""
-    wanted, labeled = config.similarity.num_nearest, len(graph.train)
+    wanted, labeled = settings.vote.num_nearest, len(graph.train)
     if wanted > labeled:
         raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")

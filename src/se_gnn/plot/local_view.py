@@ -142,7 +142,7 @@ def _view(
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
-    outermost = max(explanation.settings.hops, *map(len, toward.values()))
+    outermost = max(explanation.settings.similarity.hops, *map(len, toward.values()))
     nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
     return LocalView(
         nodes=np.array(nodes, dtype=np.int64),

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
 from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
 from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.settings import SimilaritySettings
 
 Terms = Callable[[Tensor], Tensor]  # W a of some edges by their ids, [U] to [U, D], with gradients to W
 
@@ -31,14 +31,14 @@ class EdgeData:
     terms: Terms | None = None
 
     @classmethod
-    def of(cls, graph: Graph, config: SimilarityConfig, terms: Terms | None) -> EdgeData | None:
+    def of(cls, graph: Graph, config: SimilaritySettings, terms: Terms | None) -> EdgeData | None:
         """As the settings say; None where nothing is carried or read."""
         values = graph.edge_values
         weights = values.weight if values is not None and config.weighted_mean else None
         return None if weights is None and terms is None else cls(weights, terms)
 
 
-def edge_features(values: EdgeValues | None, config: SimilarityConfig) -> FloatArray | None:
+def edge_features(values: EdgeValues | None, config: SimilaritySettings) -> FloatArray | None:
     """What is added to the vectors of edges is made of these, [E, A]: attributes, and types as 0 and 1; None: nothing.
 
     Types have learned vectors only where the settings say so.
@@ -51,14 +51,14 @@ def edge_features(values: EdgeValues | None, config: SimilarityConfig) -> FloatA
     return np.ascontiguousarray(np.concatenate(found, axis=1)) if found else None
 
 
-def compared_graphs(graph: Graph, nodes: IntArray, config: SimilarityConfig) -> LocalGraphs:
+def compared_graphs(graph: Graph, nodes: IntArray, config: SimilaritySettings) -> LocalGraphs:
     """Local graphs of some nodes as they are compared: with the parts of their edges, where they have any."""
     local = local_graphs(graph, nodes, config.hops, config.max_edges)
     parts = edge_parts(graph, local, config)
     return local if parts is None else dataclasses.replace(local, parts=parts)
 
 
-def edge_parts(graph: Graph, local: LocalGraphs, config: SimilarityConfig) -> Int32Array | None:
+def edge_parts(graph: Graph, local: LocalGraphs, config: SimilaritySettings) -> Int32Array | None:
     """The part of each edge of each local graph, by role and type, as the settings say; None: all match all."""
     values = graph.edge_values
     if values is None:

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import MeasureName
 from se_gnn.deterministic import linear
 from se_gnn.deterministic.sums import apart_of_rows
 from se_gnn.device import has_triton
 from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.settings.sections import MeasureName
 
 EPS = 1e-12  # a shorter vector counts as this long
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.graph.local import LocalGraphs
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.edge_data import EdgeData
 from se_gnn.similarity.kernels.in_parts import PartedWay
@@ -75,7 +75,7 @@ class ComparisonPlan:
         edges: IntArray,
         targets: LocalGraphs,
         labeled: LocalGraphs,
-        config: SimilarityConfig,
+        config: SimilaritySettings,
         carried: EdgeData | None = None,
     ) -> ComparisonPlan:
         """Plan the comparison of ``targets`` with ``labeled``; ``carried``: what edges carry besides their ends."""
@@ -100,7 +100,7 @@ class ComparisonPlan:
         cls,
         edges: IntArray,
         labeled: LocalGraphs,
-        config: SimilarityConfig,
+        config: SimilaritySettings,
         carried: EdgeData | None = None,
         *,
         sample: LocalGraphs | None = None,
