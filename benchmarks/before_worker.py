@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.model import TrainedModel

@@ -27,7 +27,7 @@ from torch import Tensor
 from benchmarks.baselines.dense import DenseTraining
 from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
@@ -37,7 +37,7 @@ from se_gnn.similarity.kernels.numba_cpu import CpuKernel
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.kernels.triton_gpu import TritonKernel
 from se_gnn.similarity.measure import MEASURES, Distance
-from se_gnn.training import TrainingRun, train
+from se_gnn.training import TrainingRun, fit
 
 CUDA = torch.device("cuda")
 WIDTH = 64  # D
@@ -110,7 +110,7 @@ def cora_epoch() -> dict[str, Any]:
     """A training epoch with validation against the dense formulation on the same device."""
     graph = load_dataset("cora")
     config = Config.preset("authors", dataset="cora")
-    ours = TrainingRun(graph, config.with_settings(members=1), seed=0, device=CUDA, folder=None)
+    ours = TrainingRun(graph, config.changed(members=1), seed=0, device=CUDA, folder=None)
     dense = DenseTraining(graph, config, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}
@@ -121,7 +121,7 @@ def million() -> dict[str, Any]:
     graph = random_graph(1_000_000, 10_000_000)
     generator = np.random.default_rng(0)
     graph = graph.with_split(train=np.sort(generator.choice(graph.num_nodes, 10_000, replace=False)))
-    config = Config.preset("paper").override(["similarity.measure=distance", "similarity.num_nearest=20"])
+    config = Settings.of("paper", ["measure=distance", "num_nearest=20"])
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.perf_counter()
     voter = Voter(graph, config)
@@ -151,12 +151,12 @@ def million() -> dict[str, Any]:
 def many_labeled() -> dict[str, Any]:
     """One million nodes, 100,000 of them labeled, a trained model: the search, against comparing all pairs."""
     graph = generated_graph(1_000_000, seed=0)
-    config = Config.preset("best").override(["training.portfolio=false", "training.epochs=10"])
-    trained = train(graph, config, seed=0, device="cuda")
+    config = Settings.of("best", ["portfolio=false", "epochs=10"])
+    trained = fit(graph, config, seed=0, device="cuda")
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     nobody = np.empty(0, np.int64)
-    voter = Voter(dataclasses.replace(graph, train=chosen, val=nobody, test=nobody), trained.config)
+    voter = Voter(dataclasses.replace(graph, train=chosen, val=nobody, test=nobody), trained.settings)
     plan = voter.plan(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}

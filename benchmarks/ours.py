@@ -10,30 +10,30 @@ from typing import Any
 import numpy as np
 import torch
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
-from se_gnn.training import TrainingRun, train
+from se_gnn.training import TrainingRun, fit
 
 
 def config_for(graph: Graph, *, preset: str, settings: Sequence[str] = ()) -> Config:
     """A preset for a graph with some settings changed; no more neighbors than a small graph has labeled nodes."""
     config = Config.preset(preset, dataset=graph.dataset).override(settings)
     nearest = min(config.similarity.num_nearest, len(graph.train) - 1)
-    return config.updated({"similarity": {"num_nearest": nearest}})
+    return config.changed(num_nearest=nearest)
 
 
 def epochs(graph: Graph, config: Config, *, seed: int) -> Callable[[], dict[str, Any]]:
     """A function that trains one more epoch of one member, validation included, and returns its record."""
-    alone = config.with_settings(members=1)
+    alone = config.changed(members=1)
     return TrainingRun(graph, alone, seed=seed, device=torch.device("cpu"), folder=None).step
 
 
 def trained_model(graph: Graph, config: Config, *, seed: int, num_epochs: int) -> TrainedModel:
     """A model after some epochs."""
-    return train(graph, config.updated({"training": {"epochs": num_epochs}}), seed=seed)
+    return fit(graph, config.changed(epochs=num_epochs), seed=seed)
 
 
 def untrained_model(graph: Graph, config: Config, *, seed: int) -> TrainedModel:

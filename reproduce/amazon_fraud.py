@@ -7,7 +7,7 @@ from pathlib import Path
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 
 TITLE = "Fraud among reviewers"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -25,7 +25,7 @@ def series_of(dataset: str, method: str) -> Series:
     """A method with a share of labels."""
     changes = {"epochs": EPOCHS, "best_by": "roc_auc"}
     settings = {
-        "se-gnn": {"config": Config.preset("best").with_settings(**changes).to_dict()},
+        "se-gnn": {"config": Settings.of("best", **changes).to_dict()},
         "gcn": {},
         "forest": {"trees": TREES},
     }[method]

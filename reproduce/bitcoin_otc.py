@@ -7,7 +7,7 @@ from pathlib import Path
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 
 TITLE = "Fraud on a Bitcoin exchange, with and without what edges carry"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -30,7 +30,7 @@ def series_of(method: str, variant: str) -> Series:
     """A method on the ratings."""
     changes = {"portfolio": False, "members": 1, "epochs": EPOCHS, "best_by": "roc_auc"}
     settings = {
-        "se-gnn": {"config": Config.preset("best").with_settings(**changes).to_dict()},
+        "se-gnn": {"config": Settings.of("best", **changes).to_dict()},
         "gcn": {},
         "forest": {"trees": TREES},
     }[method]

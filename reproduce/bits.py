@@ -111,15 +111,15 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
     import numba
     import torch
 
-    from se_gnn.config import Config
+    from se_gnn.settings import Settings
     from se_gnn.datasets import load_dataset
-    from se_gnn.training import train, trainer
+    from se_gnn.training import fit, trainer
 
     torch.set_num_threads(int(threads))
     numba.set_num_threads(int(threads))
     trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
     for i, (dataset, preset, seed) in enumerate(json.loads(wanted)):
-        config = Config.preset(preset, dataset=dataset).override([f"training.epochs={epochs}"])
+        config = Config.preset(preset, dataset=dataset).override([f"epochs={epochs}"])
         graph = load_dataset(dataset)
         folder = Path(name, str(i))
         if stage == "killed":
@@ -127,7 +127,7 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
                 graph, config, seed, folder, steps=int(epochs) // 2 + int(epochs) * config.training.portfolio
             )
             continue
-        trained = train(graph, config, seed=seed, folder=folder)
+        trained = fit(graph, config, seed=seed, folder=folder)
         found = trained.predict(graph.test)
         tensors = [tensor for _, tensor in sorted(trained.model.state_dict().items())]
         arrays = [*(t.numpy() for t in tensors), found.probabilities, found.neighbors, found.overall, found.weights]
@@ -138,7 +138,7 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
 
 def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: int) -> None:
     """Begin a training and leave it after so many epochs; of a portfolio the first run is whole by then."""
-    from se_gnn.training import TrainingRun, train
+    from se_gnn.training import TrainingRun, fit
 
     step = TrainingRun.step
     left = steps
@@ -152,7 +152,7 @@ def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: i
 
     TrainingRun.step = counted  # type: ignore[method-assign]
     try:
-        train(graph, config, seed=seed, folder=folder)
+        fit(graph, config, seed=seed, folder=folder)
     except InterruptedError:
         return
     finally:

@@ -8,7 +8,7 @@ from typing import get_args
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets.edge_signal import Signal
 
 TITLE = "Graphs in which only what edges carry tells the classes apart"
@@ -25,7 +25,7 @@ partner to an account; that does not count)."""
 
 def series_of(signal: str, *, carried: bool) -> Series:
     """One signal, with or without what the edges carry."""
-    config = Config.preset("best").with_settings(portfolio=False, members=1, epochs=EPOCHS)
+    config = Settings.of("best", portfolio=False, members=1, epochs=EPOCHS)
     settings = {"config": config.to_dict(), "signal": signal, "carried": carried}
     variant = "" if carried else "without"
     return Series(kind="edge_signal", dataset=f"only-{signal}", method="se-gnn", variant=variant, settings=settings)

@@ -14,10 +14,10 @@ from reproduce.store import Store
 
 TITLE = "Figure 6: SE-GNN without some of its parts"
 DATASETS = ("pubmed", "syn-cora-authors")
-_NO_NODE, _NO_EDGE = "contrast.node_loss_weight=0", "contrast.edge_loss_weight=0"
+_NO_NODE, _NO_EDGE = "node_loss_weight=0", "edge_loss_weight=0"
 VARIANTS: dict[str, tuple[str, ...]] = {
     "": (),
-    "1-hop": ("similarity.hops=1",),
+    "1-hop": ("hops=1",),
     "no-node": (_NO_NODE,),
     "no-edge": (_NO_EDGE,),
     "no-self-supervision": (_NO_NODE, _NO_EDGE),

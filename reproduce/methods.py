@@ -11,7 +11,7 @@ from reproduce.job import Series
 from se_gnn.baselines import EXPLAINERS
 from se_gnn.baselines.pro_gnn import PUBLISHED
 from se_gnn.baselines.tuned import tuned
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 
 NAMES = {
     "gcn": "GCN",
@@ -27,7 +27,7 @@ NAMES = {
     "se-gnn-best": "SE-GNN, preset best",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
-ONE_RUN = ("training.portfolio=false", "encoder.members=1")  # changes of the default: one recipe, one encoder
+ONE_RUN = ("portfolio=false", "members=1")  # changes of the default: one recipe, one encoder
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
 
 DATASET_NAMES = {
@@ -73,7 +73,7 @@ def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str
     """All settings of SE-GNN, as JSON holds them; those of what edges carry are off where edges carry nothing."""
     config = Config.preset(preset, dataset=dataset)
     if not dataset.startswith(_CARRYING):
-        config = config.with_settings(**_NOTHING_CARRIED)
+        config = config.changed(**_NOTHING_CARRIED)
     return _plain(config.override(changes).to_dict())
 
 

@@ -9,7 +9,7 @@ from reproduce.default import DATASETS
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.training.portfolio import portfolio
 
 TITLE = "Recipes of the default preset on validation nodes"
@@ -33,10 +33,10 @@ mean and standard deviation over the seeds. The first rows are the recipes, the 
 
 def variants() -> dict[str, Config]:
     """All settings that are tried, by name."""
-    recipes = portfolio(Config.preset("best"))
-    changed = {name: recipes[recipe].with_settings(**change) for name, (recipe, change) in CHANGED.items()}
+    recipes = portfolio(Settings.of("best"))
+    changed = {name: recipes[recipe].changed(**change) for name, (recipe, change) in CHANGED.items()}
     return {
-        name: config.with_settings(portfolio=False, members=1, choose_vote=False)
+        name: config.changed(portfolio=False, members=1, choose_vote=False)
         for name, config in {**recipes, **changed}.items()
     }
 

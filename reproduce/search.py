@@ -1,6 +1,6 @@
 """Choose settings of SE-GNN on validation nodes alone; the test nodes are never looked at.
 
-python -m reproduce.search cora authors training.learning_rate=0.01,0.003 encoder.num_layers=2,3
+python -m reproduce.search cora authors learning_rate=0.01,0.003 num_layers=2,3
 
 Tries every combination with some seeds, adds a row per training to searches/se-gnn.jsonl, and prints the combinations,
 best first. What was tried already, with whichever grid, is not tried again, so that an interrupted search goes on.
@@ -19,10 +19,10 @@ from tqdm import tqdm
 
 from reproduce.runner import Making
 from reproduce.tried import Searches
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,7 +80,7 @@ def val_accuracy(dataset: str, settings: dict[str, str], seed: int, device: str)
     config = Config.preset(settings["preset"], dataset=dataset).override(changes)
     graph = load_dataset(dataset, seed=seed)
     blind = graph.with_split(train=graph.train, val=graph.val)
-    return float(train(blind, config, seed=seed, device=device).metrics["val_accuracy"])
+    return float(fit(blind, config, seed=seed, device=device).metrics["val_accuracy"])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import json
 from functools import cache
 from typing import Any
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 
 Settings = dict[str, Any]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from se_gnn import similarity
-from se_gnn.config import MeasureName
+from se_gnn.settings.sections import MeasureName
 from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.numba_cpu import CpuKernel
 from se_gnn.similarity.kernels.plan import MatchPlan

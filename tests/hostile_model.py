@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from se_gnn.model import TrainedModel
-from strategies import hub_graph, small_config, untrained
+from strategies import hub_graph, small_settings, untrained
 
 HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
@@ -25,4 +25,4 @@ def hostile_model() -> TrainedModel:
         feature_names=["height", "<u>weight</u>", "price"],
     )
     similarity = {"num_nearest": 5, "directions": "both", "measure": "distance", "temperature": 0.2}
-    return untrained(graph, small_config(similarity=similarity))
+    return untrained(graph, small_settings(similarity=similarity))

@@ -14,7 +14,7 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from se_gnn.config import Config
+from se_gnn.settings import Resolved, Settings
 from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
@@ -93,22 +93,25 @@ def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> Graph:
     return Graph.build(**{**usual, **values})
 
 
-def small_config(**sections: dict[str, Any]) -> Config:
-    """Settings that fit a graph of a dozen nodes."""
-    small = Config().updated(
-        {
-            "encoder": {"hidden_size": 6},
-            "similarity": {"num_nearest": 3},
-            "contrast": {"node_batch": 8, "edge_batch": 8, "node_negatives": 5, "edge_negatives": 5},
-            "training": {"epochs": 5, "num_negatives": 3, "support_size": 4},
-        }
-    )
-    return small.updated(sections)
+CONTRAST = {"node_batch": 8, "edge_batch": 8, "node_negatives": 5, "edge_negatives": 5}
+REFERENCES = {"num_negatives": 3, "support_size": 4}
 
 
-def untrained(graph: Graph, config: Config, seed: int = 0) -> TrainedModel:
+def small_settings(preset: str = "paper", **given: Any) -> Settings:
+    """Settings that fit a graph of a dozen nodes: those of the paper, compared by cosine."""
+    small = {"measure": "cosine", "hidden_size": 6, "num_nearest": 3, "epochs": 5}
+    if given.get("objective", "paper") == "paper":
+        contrast = {} if given.get("node_loss_weight") == given.get("edge_loss_weight") == 0 else CONTRAST
+        small |= contrast | REFERENCES
+        if given.get("references") == "nearest":
+            del small["support_size"]
+    return Settings.of(preset, **{**small, **given})
+
+
+def untrained(graph: Graph, settings: Settings | Resolved, seed: int = 0) -> TrainedModel:
     """A model with random parameters, biases included."""
-    model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).eval()
+    resolved = settings.resolve() if isinstance(settings, Settings) else settings
+    model = SEGNN.for_graph(graph, resolved, generator=torch.Generator().manual_seed(seed)).eval()
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -137,7 +140,7 @@ def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Graph
 
 @st.composite
 def similarity_settings(draw: st.DrawFn, num_labeled: int) -> dict[str, Any]:
-    """The section `similarity` for a graph with so many labeled nodes."""
+    """Settings of similarity and vote for a graph with so many labeled nodes."""
     return {
         "num_nearest": draw(st.integers(1, num_labeled)),
         "node_weight": draw(st.sampled_from([0.1, 0.5, 1.0])),
@@ -153,13 +156,9 @@ def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Train
     """Untrained models on small graphs, with any similarity settings."""
     graph = draw(graphs(min_nodes=min_nodes, max_nodes=max_nodes))
     aggregation = draw(st.sampled_from(["gcn", "mean"]))
-    config = Config().updated(
-        {
-            "encoder": {"hidden_size": 5, "aggregation": aggregation},
-            "similarity": draw(similarity_settings(len(graph.train))),
-        }
-    )
-    return untrained(graph, config, seed=draw(st.integers(0, 1000)))
+    similarity = draw(similarity_settings(len(graph.train)))
+    settings = Settings.of("paper", hidden_size=5, aggregation=aggregation, **similarity)
+    return untrained(graph, settings, seed=draw(st.integers(0, 1000)))
 
 
 @st.composite

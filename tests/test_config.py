@@ -16,14 +16,14 @@ from se_gnn.config import (
     VARIANT_OF,
     Config,
     ContrastConfig,
-    EncoderConfig,
-    SimilarityConfig,
+    EncoderSettings,
+    SimilaritySettings,
     TrainingConfig,
 )
 from se_gnn.datasets import dataset_names
 from se_gnn.errors import InputError
 
-SECTIONS = (EncoderConfig, SimilarityConfig, ContrastConfig, TrainingConfig)
+SECTIONS = (EncoderSettings, SimilaritySettings, ContrastConfig, TrainingConfig)
 
 count, share = st.integers(1, 10**9), st.floats(0, 1)
 positive = st.floats(0, 1e30, exclude_min=True, allow_infinity=False)
@@ -31,11 +31,11 @@ configs = st.builds(
     Config,
     preset_name=st.sampled_from(["custom", *PRESETS]),
     encoder=st.builds(
-        EncoderConfig, hidden_size=count, num_layers=count, aggregation=st.sampled_from(["gcn", "mean"]),
+        EncoderSettings, hidden_size=count, num_layers=count, aggregation=st.sampled_from(["gcn", "mean"]),
         weight_init=st.sampled_from(["xavier", "fan_in"]), scale_init=st.sampled_from(["small", "uniform"]),
     ),
     similarity=st.builds(
-        SimilarityConfig, num_nearest=count, node_weight=share, temperature=st.floats(1e-6, 1e30),
+        SimilaritySettings, num_nearest=count, node_weight=share, temperature=st.floats(1e-6, 1e30),
         hops=st.integers(1, 3), measure=st.sampled_from(["cosine", "distance"]),
         directions=st.sampled_from(["one", "both"]),
     ),
@@ -142,7 +142,7 @@ def test_a_value_of_the_wrong_type_is_refused(section, name, value, text):
 
 
 def test_whole_numbers_pass_for_numbers_and_become_them():
-    weight = SimilarityConfig(node_weight=1).node_weight
+    weight = SimilaritySettings(node_weight=1).node_weight
     assert (weight, type(weight)) == (1.0, float)
 
 
@@ -184,13 +184,13 @@ def test_a_file_changes_what_it_names_and_leaves_the_rest(tmp_path):
     path.write_text("[similarity]\nnum_nearest = 7\n[training]\npatience = 'none'\n", encoding="utf-8")
     base = Config.preset("authors", dataset="cora")
     config = Config.from_toml(path, base=base)
-    assert config == base.updated({"similarity": {"num_nearest": 7}, "training": {"patience": None}})
-    assert Config.from_toml(path).similarity == SimilarityConfig(num_nearest=7)
+    assert config == base.changed(num_nearest=7, patience="none")
+    assert Config.from_toml(path).similarity == SimilaritySettings(num_nearest=7)
 
 
 def test_a_written_file_is_read_back(tmp_path):
     path = tmp_path / "config.toml"
-    config = Config(preset_name="custom").override(["training.learning_rate=1e-5", "training.patience=none"])
+    config = Config(preset_name="custom").override(["learning_rate=1e-5", "patience=none"])
     path.write_text(config.to_toml(), encoding="utf-8")
     assert Config.from_toml(path) == config
 
@@ -212,14 +212,14 @@ def test_a_file_that_is_missing_broken_or_no_file_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("text", "section", "name", "value"),
     [
-        ("similarity.num_nearest=7", "similarity", "num_nearest", 7),
+        ("num_nearest=7", "similarity", "num_nearest", 7),
         (" similarity.num_nearest = 7 ", "similarity", "num_nearest", 7),
-        ("similarity.node_weight=1", "similarity", "node_weight", 1.0),
-        ("similarity.node_weight=2e-1", "similarity", "node_weight", 0.2),
-        ("similarity.measure=distance", "similarity", "measure", "distance"),
-        ("similarity.measure='distance'", "similarity", "measure", "distance"),
-        ("training.patience=none", "training", "patience", None),
-        ("training.patience=5", "training", "patience", 5),
+        ("node_weight=1", "similarity", "node_weight", 1.0),
+        ("node_weight=2e-1", "similarity", "node_weight", 0.2),
+        ("measure=distance", "similarity", "measure", "distance"),
+        ("measure='distance'", "similarity", "measure", "distance"),
+        ("patience=none", "training", "patience", None),
+        ("patience=5", "training", "patience", 5),
     ],
 )
 def test_an_assignment_sets_one_value(text, section, name, value):
@@ -228,27 +228,27 @@ def test_an_assignment_sets_one_value(text, section, name, value):
 
 
 def test_later_assignments_win():
-    settings = ["similarity.num_nearest=7", "similarity.hops=1", "similarity.num_nearest=8"]
-    assert Config().override(settings).similarity == SimilarityConfig(num_nearest=8, hops=1)
+    settings = ["num_nearest=7", "hops=1", "num_nearest=8"]
+    assert Config().override(settings).similarity == SimilaritySettings(num_nearest=8, hops=1)
 
 
 @pytest.mark.parametrize("text", ["num_nearest=3", "similarity.num_nearest", "", "similarity num_nearest 3"])
 def test_what_is_no_assignment_is_refused(text):
     with pytest.raises(InputError) as caught:
         Config().override([text])
-    assert f"a setting must look like similarity.num_nearest=20, got {text!r}" in str(caught.value)
+    assert f"a setting must look like num_nearest=20, got {text!r}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("similarity.num_nearst=3", "did you mean 'num_nearest'?"),
-        ("similarity.num_nearest=", "num_nearest must be a whole number, got ''"),
-        ("similarity.num_nearest=ten", "num_nearest must be a whole number, got 'ten'"),
-        ("similarity.temperature=nan", "temperature must be a finite number above 0, got nan"),
-        ("similarity.node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
-        ("similarity.measure=inf", "measure must be one of cosine, distance, got inf"),
-        ("training.patience=0", "patience must be at least 1, got 0"),
+        ("num_nearst=3", "did you mean 'num_nearest'?"),
+        ("num_nearest=", "num_nearest must be a whole number, got ''"),
+        ("num_nearest=ten", "num_nearest must be a whole number, got 'ten'"),
+        ("temperature=nan", "temperature must be a finite number above 0, got nan"),
+        ("node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
+        ("measure=inf", "measure must be one of cosine, distance, got inf"),
+        ("patience=0", "patience must be at least 1, got 0"),
     ],
 )
 def test_an_assignment_of_a_bad_value_is_refused(text, message):
@@ -262,7 +262,7 @@ def test_an_assignment_of_a_bad_value_is_refused(text, message):
 
 def test_an_unknown_preset_is_refused_with_the_one_that_was_meant():
     with pytest.raises(InputError) as caught:
-        Config.preset("author")
+        Settings.of("author")
     assert str(caught.value) == "preset must be one of paper, authors, best, got 'author' (did you mean 'authors'?)"
 
 
@@ -273,9 +273,9 @@ def test_every_preset_holds_for_every_data_set_and_keeps_its_name(name, dataset)
 
 
 def test_the_paper_preset_is_the_paper():
-    config = Config.preset("paper")
+    config = Settings.of("paper")
     assert (config.encoder.aggregation, config.encoder.weight_init) == ("gcn", "xavier")
-    assert config.similarity == SimilarityConfig(
+    assert config.similarity == SimilaritySettings(
         num_nearest=config.similarity.num_nearest, node_weight=0.5, temperature=1.0, hops=2, measure="distance",
         directions="one",
     )  # fmt: skip
@@ -286,7 +286,7 @@ def test_the_paper_preset_is_the_paper():
 
 
 def test_the_authors_preset_compares_by_distance_in_both_directions_and_hears_the_neighbor_mean():
-    config = Config.preset("authors")
+    config = Settings.of("authors")
     assert (config.similarity.measure, config.similarity.directions) == ("distance", "both")
     assert config.encoder.aggregation == "mean"
 
@@ -313,7 +313,7 @@ VARIANTS = {
 def test_a_variant_has_the_settings_of_the_data_set_that_it_is_a_variant_of(variant, dataset):
     assert Config.preset("authors", dataset=variant) == Config.preset("authors", dataset=dataset)
     for foreign in ("my-" + dataset, dataset + "-payments-2024"):
-        assert Config.preset("authors", dataset=foreign) == Config.preset("authors")
+        assert Config.preset("authors", dataset=foreign) == Settings.of("authors")
 
 
 def test_variants_are_data_sets_of_the_registry_and_none_is_forgotten():
@@ -327,26 +327,26 @@ def test_variants_are_data_sets_of_the_registry_and_none_is_forgotten():
 
 def test_the_best_preset_is_the_same_for_every_data_set():
     assert PRESETS["best"][1] == {}
-    assert {repr(Config.preset("best", dataset=name)) for name in dataset_names()} == {repr(Config.preset("best"))}
+    assert {repr(Config.preset("best", dataset=name)) for name in dataset_names()} == {repr(Settings.of("best"))}
 
 
 def test_a_setting_has_one_name_in_one_section():
     names = [f.name for section in SECTIONS for f in dataclasses.fields(section)]
     assert len(set(names)) == len(names)
     assert set(SECTION_OF) == set(names)
-    assert Config().with_settings(hops=1, mask_rate=0.3) == Config().updated(
+    assert Config().changed(hops=1, mask_rate=0.3) == Config().updated(
         {"similarity": {"hops": 1}, "contrast": {"mask_rate": 0.3}}
     )
     with pytest.raises(InputError, match=r"unknown setting 'num_nearst' \(did you mean 'num_nearest'\?\)"):
-        Config().with_settings(num_nearst=3)
+        Config().changed(num_nearst=3)
 
 
 def test_a_preset_is_the_one_asked_for_else_the_one_named_else_best():
     values = {"preset_name": "paper", "training": {"epochs": 3}}
     changed = {"training": {"epochs": 3}}
-    assert Config.choose(None, values) == Config.preset("paper").updated(changed)
-    assert Config.choose("authors", values) == Config.preset("authors").updated(changed)
-    assert Config.choose(None, changed) == Config.preset("best").updated(changed)
+    assert Config.choose(None, values) == Settings.of("paper").updated(changed)
+    assert Config.choose("authors", values) == Settings.of("authors").updated(changed)
+    assert Config.choose(None, changed) == Settings.of("best").updated(changed)
     assert Config.choose(None, {**values, "preset_name": "custom"}) == Config().updated(changed)
     assert Config.choose("authors", dataset="cora") == Config.preset("authors", dataset="cora")
 
@@ -383,7 +383,7 @@ def test_the_authors_preset_holds_the_published_settings_of_each_data_set(datase
 def test_a_retired_setting_of_an_older_model_is_ignored_where_it_was_off():
     old = {**Config().to_dict(), "similarity": {**Config().to_dict()["similarity"], "candidates": None}}
     assert Config.from_dict(old) == Config()
-    assert Config().override(["similarity.candidates=none"]) == Config()
+    assert Config().override(["candidates=none"]) == Config()
 
 
 def test_a_retired_setting_that_was_on_is_an_error_that_says_what_to_do():

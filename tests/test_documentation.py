@@ -97,7 +97,7 @@ def run_command(line: str) -> None:
     from se_gnn.apps.cli import app
 
     _, command, *arguments = shlex.split(line, comments=True)
-    few = ["--set", "training.epochs=2"] if command == "train" else []
+    few = ["--set", "epochs=2"] if command == "train" else []
     result = CliRunner().invoke(app, [command, *arguments, *few])
     assert result.exit_code == 0, f"{line}\n{result.output}"
 

@@ -17,7 +17,7 @@ from se_gnn import SEGNNClassifier
 from se_gnn.config import SECTION_OF
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
-from strategies import random_graph, small_config
+from strategies import random_graph, small_settings
 
 SMALL = {
     "hidden_size": 6, "num_nearest": 3, "epochs": 3, "node_batch": 8, "edge_batch": 8, "node_negatives": 5,
@@ -134,12 +134,12 @@ def test_keyword_arguments_go_over_the_config_and_that_over_the_preset():
 
 
 def test_a_whole_config_is_taken_as_it_is():
-    config = small_config()
+    config = small_settings()
     assert SEGNNClassifier(config=config, device="cpu").fit(GRAPH).config_ == config
     with pytest.raises(InputError, match=r"give preset \('paper'\) or a whole config, not both"):
         SEGNNClassifier(config=config, preset="paper").fit(GRAPH)
     with pytest.raises(InputError, match="config must be a Config or a mapping of sections, got "):
-        SEGNNClassifier(config="similarity.hops=1").fit(GRAPH)
+        SEGNNClassifier(config="hops=1").fit(GRAPH)
 
 
 def test_a_graph_of_ones_own_gets_no_settings_by_its_name():

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from benchmarks.baselines.pyg import pyg
 from se_gnn.baselines.network import directed_edges
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN

@@ -25,7 +25,7 @@ def arriving(case: Case, run: RunSettings) -> Outcome:
     extend(trained, new)  # compiles
     seconds = []
     for _ in range(run.rounds(case.rounds)):
-        fresh = ours.untrained_model(known, trained.config, seed=0)  # nothing is kept from the round before
+        fresh = ours.untrained_model(known, trained.settings, seed=0)  # nothing is kept from the round before
         start = time.perf_counter()
         extension = extend(fresh, new)
         seconds.append(time.perf_counter() - start)

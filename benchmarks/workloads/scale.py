@@ -16,7 +16,7 @@ from benchmarks.graphs import generated_graph, load_graph, smaller
 from benchmarks.measure import Outcome, RunSettings, round_ratios
 from benchmarks.memory import peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 
 NUM_NODES = 20_000  # N of the doubled graph
 WARM_UP_NODES = 500
@@ -40,10 +40,10 @@ def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, qui
     clock = _Clock()
     graph = load_graph(dataset, seed=seed)
     if quick:
-        graph, settings = smaller(graph, 600, seed=seed), [*settings, "training.epochs=1"]
+        graph, settings = smaller(graph, 600, seed=seed), [*settings, "epochs=1"]
     config = ours.config_for(graph, preset=preset, settings=settings)
     clock.lap("load")
-    trained = train(graph, config, seed=seed)
+    trained = fit(graph, config, seed=seed)
     clock.lap("train")
     prediction = trained.predict()
     clock.lap("predict")

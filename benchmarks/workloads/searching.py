@@ -27,7 +27,7 @@ def trained(case: Case, run: RunSettings) -> Outcome:
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
     config = ours.config_for(graph, preset=case.preset, settings=case.settings)
     model = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    voter = Voter(_with_labels(graph, run), model.config)
+    voter = Voter(_with_labels(graph, run), model.settings)
     return _measured(case, run, voter, model.embeddings, "speedup", by_search=True)
 
 
@@ -56,7 +56,7 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
             return voter.predict(h, plan)
 
     counts = 1 if run.quick else search.FEWEST_LABELED
-    used = search.Search(h, plan, voter.config.similarity.num_nearest).pays()
+    used = search.Search(h, plan, voter.settings.vote.num_nearest).pays()
     if not run.quick and used != by_search:
         raise Disagreement(f"the search is {'' if used else 'not '}used")
     found, wanted = predict(counts), predict(1 << 60)
@@ -66,7 +66,7 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
     sides = {"ours": Side(lambda: predict(counts)), "full": Side(lambda: predict(1 << 60))}
     samples = alternate(sides, rounds=run.rounds(case.rounds), shortest=run.shortest_sample)
     above, below = ("full", "ours") if figure == "speedup" else ("ours", "full")
-    settings = voter.config.similarity
+    settings = voter.settings.similarity
     return Outcome(
         figures={figure: round_ratios(samples[above], samples[below])},
         samples=samples,

@@ -71,7 +71,7 @@ def first_epoch(dataset: str, preset: str, seed: int, quick: bool) -> dict[str, 
     """Job: prepare training and run an epoch; then the same again, with everything compiled."""
     graph = load_graph(dataset, seed=seed)
     graph = smaller(graph, 300, seed=seed) if quick else graph
-    config = ours.config_for(graph, preset=preset).with_settings(members=1)
+    config = ours.config_for(graph, preset=preset).changed(members=1)
     seconds = []
     for _ in range(2):
         start = time.perf_counter()

@@ -17,7 +17,7 @@ from torch_geometric.explain import Explainer as PyGExplainer
 from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
 from se_gnn.baselines import baseline, post_hoc_explainer
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
@@ -26,7 +26,7 @@ from se_gnn.explain.metrics import fidelity
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 Sets = list[set[int]]  # the evidence of each node, n
 
@@ -73,7 +73,7 @@ class _Found:
 
 def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
-    trained = train(graph, Config.from_dict(settings["config"]), seed=seed, device=device)
+    trained = fit(graph, Config.from_dict(settings["config"]), seed=seed, device=device)
     explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
     evidence = {
         "labeled_nodes": [set(one.ranking.nodes[:top].tolist()) for one in explanations],

@@ -14,14 +14,14 @@ from sklearn.model_selection import ParameterGrid
 
 from reproduce.job import Job
 from se_gnn.baselines import Baseline, baseline
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.explain.metrics import accuracy
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.metrics import classification_metrics
-from se_gnn.training import resolve_device, train
+from se_gnn.training import resolve_device, fit
 from se_gnn.training.tuning import Tuning
 
 RANK = 5  # k of precision@k
@@ -35,7 +35,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     start = time.perf_counter()
     if series.method == "se-gnn":
         config = tuned_config(graph, job, device) if series.variant == "tune" else Config.from_dict(series.settings)
-        trained = train(graph, config, seed=job.seed, device=device)
+        trained = fit(graph, config, seed=job.seed, device=device)
         trained_after = time.perf_counter()
         prediction = trained.predict(graph.test)
         probabilities, about = prediction.probabilities, evidence(trained, prediction)
@@ -72,8 +72,8 @@ def evidence(trained: TrainedModel, prediction: Prediction) -> dict[str, float]:
     """Whether the nearest labeled nodes are right, and how much of a similarity is structure."""
     return {
         "precision_at_5": prediction.precision_at(RANK, trained.graph.labels),
-        "structure_share": structure_share(prediction, trained.config.similarity.node_weight),
-        "node_weight": trained.config.similarity.node_weight,
+        "structure_share": structure_share(prediction, trained.settings.similarity.node_weight),
+        "node_weight": trained.settings.similarity.node_weight,
     }
 
 

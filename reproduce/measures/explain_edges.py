@@ -13,7 +13,7 @@ from torch_geometric.explain import Explainer as PyGExplainer
 from reproduce.job import Job
 from se_gnn.baselines import baseline, post_hoc_explainer
 from se_gnn.baselines.gcn import GCN
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
@@ -23,7 +23,7 @@ from se_gnn.explain.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 CRUCIAL = 6  # edges of a crucial subgraph: as many as a house has
 
@@ -69,7 +69,7 @@ class _Ours:
 
     def __init__(self, graph: Graph, job: Job) -> None:
         self.graph, self.num_nearest = graph, job.series.settings["importance_from_nearest"]
-        self.trained = train(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed)
+        self.trained = fit(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed)
         self.pyg = PyGExplainer(
             model=SEGNNModule(self.trained),
             algorithm=SEGNNExplainer(),
@@ -82,7 +82,7 @@ class _Ours:
         return self.trained.predict().classes
 
     def importance(self, nodes: IntArray, hops: int) -> Explained:
-        changed = self.trained.config.updated({"similarity": {"hops": hops, "num_nearest": self.num_nearest}})
+        changed = self.trained.settings.changed(hops=hops, num_nearest=self.num_nearest)
         model = SEGNN(self.graph.num_features, changed)
         model.load_state_dict(self.trained.model.state_dict())
         found = Explainer(TrainedModel(model, self.graph)).explain_all(nodes)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from reproduce.job import Job
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     graph = with_labels(load_dataset(job.series.dataset, seed=job.seed), settings["per_class"], job.seed)
     config = Config.from_dict(settings["config"])
     fewest = min(config.similarity.num_nearest, len(graph.train))
-    trained = train(graph, config.updated({"similarity": {"num_nearest": fewest}}), seed=job.seed, device=device)
+    trained = fit(graph, config.changed(num_nearest=fewest), seed=job.seed, device=device)
     prediction = trained.predict(graph.test)
     return {
         "labeled": len(graph.train),

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from reproduce.job import Job
 from se_gnn.baselines import baseline
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import PARTS
@@ -56,4 +56,4 @@ def without_class(graph: Graph, label: int) -> Graph:
 
 def _untrained(graph: Graph) -> TrainedModel:
     """A model whose parameters nobody looks at."""
-    return TrainedModel(SEGNN(graph.num_features, Config.preset("best")), graph)
+    return TrainedModel(SEGNN(graph.num_features, Settings.of("best")), graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.job import Job
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.training import TrainingRun, resolve_device
 
@@ -14,7 +14,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     """Accuracy and log loss of the best epoch, and how many epochs there were."""
     graph = load_dataset(job.series.dataset, seed=job.seed)
     config = Config.from_dict(job.series.settings)
-    config = config.with_settings(num_nearest=min(config.similarity.num_nearest, len(graph.train)))
+    config = config.changed(num_nearest=min(config.similarity.num_nearest, len(graph.train)))
     run = TrainingRun(graph, config, seed=job.seed, device=resolve_device(device), folder=None)
     while not run.finished:
         run.step()

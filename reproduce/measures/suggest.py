@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from reproduce.job import Job
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.labels.suggest import suggest
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     graph = load_dataset(job.series.dataset, seed=job.seed)
     config = Config.from_dict(settings["config"])
     if settings["choice"] == "full":
-        trained = train(graph, config, seed=job.seed, device=device)
+        trained = fit(graph, config, seed=job.seed, device=device)
         return {"labels": [len(graph.train)], "accuracy": [trained.predict(graph.test).accuracy(graph.labels)]}
     generator = np.random.default_rng(job.seed)
     pool = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.val, graph.test]))
@@ -54,4 +54,4 @@ def suggested(trained: TrainedModel, free: IntArray, count: int, seed: int) -> I
 
 def _trained(graph: Graph, labeled: IntArray, config: Config, seed: int, device: str) -> TrainedModel:
     split = graph.with_split(train=labeled, val=graph.val, test=graph.test)
-    return train(split, config, seed=seed, device=device)
+    return fit(split, config, seed=seed, device=device)

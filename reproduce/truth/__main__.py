@@ -17,7 +17,7 @@ from reproduce.measures.truth import findings_of, some_nodes
 from se_gnn.config import PRESETS, Config
 from se_gnn.datasets import load_dataset
 from se_gnn.model.folder import load_model
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
         trained = load_model(args.model)
     else:
         config = Config.preset(args.preset, dataset=args.model).override(args.set)
-        trained = train(load_dataset(args.model, seed=args.seed), config, seed=args.seed)
+        trained = fit(load_dataset(args.model, seed=args.seed), config, seed=args.seed)
     found = findings_of(trained, some_nodes(trained.graph.test, args.nodes))
     print(json.dumps(found, indent=1))
     return int(any(found["false_statements"].values()))

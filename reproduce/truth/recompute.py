@@ -74,7 +74,7 @@ class Recomputed:
     """A trained model, seen through its embeddings, its graph and its settings of similarity and vote."""
 
     def __init__(self, trained: TrainedModel) -> None:
-        self.graph, self.settings = trained.graph, trained.config.similarity
+        self.graph, self.settings = trained.graph, trained.settings.similarity
         self.h: Double = trained.embeddings.detach().cpu().numpy().astype(np.float64)  # [N, D]
         self.labeled: IntArray = self.graph.train
         self.labels: IntArray = self.graph.labels[self.labeled]

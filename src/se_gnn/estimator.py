@@ -154,7 +154,7 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         named = {name: getattr(self, name) for name in NAMED if getattr(self, name) is not None}
         for name in named.keys() & given.keys():
             raise InputError(f"{name} is given as a parameter and in settings: give it once")
-        return Settings(self.preset).with_given({**named, **given})
+        return Settings(self.preset).changed(**named, **given)
 
     def _take(self, trained: TrainedModel) -> SEGNNClassifier:
         self.trained_, self.settings_ = trained, trained.settings

@@ -15,7 +15,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.store import save_graph
 
 Run = Callable[..., Result]
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from se_gnn.apps.cli.train import unlike_classes
 from se_gnn.graph.store import load_graph, save_graph
 from se_gnn.model.folder import load_model
 
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_quiet_prints_nothing(run, toy, out):
 
 
 def test_an_embedded_data_set_trains_by_its_name(tmp_path):
-    command = "-m se_gnn train BA_Shapes --out model --device cpu --set training.epochs=1 --set encoder.hidden_size=4"
+    command = "-m se_gnn train BA_Shapes --out model --device cpu --set epochs=1 --set hidden_size=4"
     done = subprocess.run(
         [sys.executable, *command.split()], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
     )
@@ -80,7 +80,7 @@ def test_an_embedded_data_set_trains_by_its_name(tmp_path):
 def test_a_config_file_goes_over_the_preset_and_single_settings_over_both(run, toy, out, tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text('preset_name = "paper"\n[training]\nepochs = 1\n[similarity]\nnum_nearest = 5\ntemperature = 2.0\n')
-    result = run("train", toy, "--out", out, "--config", file, "--set", "similarity.num_nearest=2", "--quiet")
+    result = run("train", toy, "--out", out, "--config", file, "--set", "num_nearest=2", "--quiet")
     assert result.exit_code == 0, result.output
     config = load_model(out).config
     assert (config.training.epochs, config.similarity.num_nearest, config.similarity.temperature) == (1, 2, 2.0)
@@ -98,15 +98,15 @@ class TestRefusedBeforeWorkStarts:
     @pytest.mark.parametrize(
         ("setting", "text"),
         [
-            ("similarity.num_nearest=9", "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
-            ("similarity.num_nearest=0", "num_nearest must be at least 1, got 0"),
-            ("similarity.temperature=0", "temperature must be a finite number above 0, got 0.0"),
-            ("similarity.temperature=-1", "temperature must be a finite number above 0, got -1.0"),
-            ("similarity.node_weight=1.5", "node_weight must be between 0 and 1, got 1.5"),
-            ("similarity.node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
-            ("similarity.num_nearst=3", "unknown config key 'similarity.num_nearst' (did you mean 'num_nearest'?)"),
+            ("num_nearest=9", "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
+            ("num_nearest=0", "num_nearest must be at least 1, got 0"),
+            ("temperature=0", "temperature must be a finite number above 0, got 0.0"),
+            ("temperature=-1", "temperature must be a finite number above 0, got -1.0"),
+            ("node_weight=1.5", "node_weight must be between 0 and 1, got 1.5"),
+            ("node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
+            ("num_nearst=3", "unknown config key 'similarity.num_nearst' (did you mean 'num_nearest'?)"),
             ("similar.num_nearest=3", "unknown config key 'similar' (did you mean 'similarity'?)"),
-            ("num_nearest", "a setting must look like similarity.num_nearest=20, got 'num_nearest'"),
+            ("num_nearest", "a setting must look like num_nearest=20, got 'num_nearest'"),
         ],
     )
     def test_bad_setting(self, run, toy, out, setting, text):
@@ -225,7 +225,7 @@ def test_an_interrupt_says_how_to_go_on_and_exits_with_130(run, toy, out, monkey
 def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_path, monkeypatch):
     from se_gnn.training import trainer
 
-    settings = ("--device", "cpu", "--quiet", *QUICK, "--set", "training.epochs=4")
+    settings = ("--device", "cpu", "--quiet", *QUICK, "--set", "epochs=4")
     assert run("train", toy, "--out", tmp_path / "whole", *settings).exit_code == 0
 
     real = trainer.TrainingRun.step
@@ -254,7 +254,7 @@ def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):
 
 def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
     arguments = ["train", str(toy), "--out", str(out), "--device", "cpu", *QUICK]
-    arguments += ["--set", "training.epochs=1000000", "--set", "training.patience=none"]
+    arguments += ["--set", "epochs=1000000", "--set", "patience=none"]
     process = subprocess.Popen(
         [sys.executable, "-m", "se_gnn", *arguments],
         stdout=subprocess.PIPE,

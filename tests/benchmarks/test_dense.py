@@ -23,7 +23,7 @@ def graph() -> Graph:
 
 @pytest.fixture(scope="module")
 def config(graph):
-    return ours.config_for(graph, preset="authors", settings=["similarity.num_nearest=9", "encoder.hidden_size=16"])
+    return ours.config_for(graph, preset="authors", settings=["num_nearest=9", "hidden_size=16"])
 
 
 def test_local_edges_are_the_edges_of_the_local_graphs(graph, config):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from se_gnn.config import PRESETS, Config
 from se_gnn.explain import Explainer, largest_errors
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, small_settings, untrained
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
@@ -34,13 +34,13 @@ def test_every_number_is_right_with_any_settings(trained, data, k):
     explanation = Explainer(trained).explain(data.draw(st.integers(0, trained.graph.num_nodes - 1)), k)
     errors = largest_errors(explanation)
     # similarities may be large where embeddings are: what follows from them is as exact as float32
-    scale = max(1.0, *(abs(one.similarity) for one in explanation.neighbors)) / trained.config.similarity.temperature
+    scale = max(1.0, *(abs(one.similarity) for one in explanation.neighbors)) / trained.settings.vote.temperature
     assert max(errors.values()) <= 2e-6 * scale, errors
 
 
 @pytest.fixture
 def explanation():
-    trained = untrained(random_graph(1), small_config(similarity={"directions": "both", "node_weight": 0.3}))
+    trained = untrained(random_graph(1), small_settings(directions="both", node_weight=0.3))
     return Explainer(trained).explain(12)
 
 

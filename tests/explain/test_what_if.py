@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import PRESETS, Config, SimilarityConfig
+from se_gnn.config import PRESETS, Config, SimilaritySettings
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Ranking, WhatIf
 from se_gnn.model import SEGNN, TrainedModel
-from strategies import hub_graph, models, random_graph, small_config, untrained
+from strategies import hub_graph, models, random_graph, small_settings, untrained
 
 
 def ranking_of(overall, labels, num_classes=3, **similarity):
@@ -24,23 +24,23 @@ def ranking_of(overall, labels, num_classes=3, **similarity):
         overall=overall[order],
         node=overall[order],
         structure=overall[order],
-        settings=SimilarityConfig(**similarity),
+        settings=SimilaritySettings(**similarity),
         num_classes=num_classes,
     )
 
 
 def predicted_without(trained, node, removed):
     """A fresh prediction of a model whose graph has fewer labeled nodes; None where nobody could vote."""
-    graph, config = trained.graph, trained.config
+    graph, config = trained.graph, trained.settings
     rest = np.setdiff1d(graph.train, removed)
     if not len(np.setdiff1d(rest, [node])):
         return None
     k = min(config.similarity.num_nearest, len(rest))
     try:
-        trained.model.config = config.updated({"similarity": {"num_nearest": k}})
+        trained.model.settings = config.changed(num_nearest=k)
         return TrainedModel(trained.model, graph.with_split(train=rest)).predict([node]).probabilities[0]
     finally:
-        trained.model.config = config
+        trained.model.settings = config
 
 
 def assert_stated_removals_are_true(trained, node):
@@ -125,9 +125,7 @@ def test_the_neighbors_are_the_first_of_the_ranking_and_it_holds_all_who_can_vot
     ranking = explanation.ranking
     assert sorted(ranking.nodes.tolist()) == np.setdiff1d(trained.graph.train, [node]).tolist()
     assert (np.diff(ranking.overall) <= 0).all()
-    assert [one.node for one in explanation.neighbors] == ranking.nodes[
-        : trained.config.similarity.num_nearest
-    ].tolist()
+    assert [one.node for one in explanation.neighbors] == ranking.nodes[: trained.settings.vote.num_nearest].tolist()
     assert ranking.without() == explanation.probabilities
 
 
@@ -137,7 +135,7 @@ def test_what_if_is_the_explanation_of_a_model_with_these_settings(trained, data
     count = len(trained.graph.train)
     k, weight = data.draw(st.integers(1, count)), data.draw(st.sampled_from([0.0, 0.3, 1.0]))
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
-    changed = trained.config.updated({"similarity": {"num_nearest": k, "node_weight": weight}})
+    changed = trained.settings.changed(num_nearest=k, node_weight=weight)
     other = SEGNN(trained.graph.num_features, changed)
     other.load_state_dict(trained.model.state_dict())
     expected = Explainer(TrainedModel(other.eval(), trained.graph)).explain(node)
@@ -159,7 +157,7 @@ def test_what_if_without_some_labeled_nodes_is_the_vote_of_the_others(trained, d
 
 
 def test_what_if_refuses_what_cannot_be():
-    explainer = Explainer(hub := untrained(hub_graph(()), small_config()))
+    explainer = Explainer(hub := untrained(hub_graph(()), small_settings()))
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 30 labeled nodes, got 31"):
         explainer.explain(0, what_if=WhatIf(num_nearest=31))
     with pytest.raises(InputError, match="without must name labeled nodes, got node 45"):

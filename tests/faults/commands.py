@@ -25,8 +25,8 @@ from se_gnn.shards import verify_shards
 from se_gnn.training import trainer
 
 QUICK = (
-    "--preset", "authors", "--set", "training.epochs=2", "--set", "encoder.hidden_size=4",
-    "--set", "similarity.num_nearest=3", "-q",
+    "--preset", "authors", "--set", "epochs=2", "--set", "hidden_size=4",
+    "--set", "num_nearest=3", "-q",
 )  # fmt: skip
 ROLES = ("--id", "name", "--label", "class")
 

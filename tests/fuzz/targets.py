@@ -20,7 +20,7 @@ import torch
 from safetensors.torch import load as load_torch
 
 from fuzz.mutations import NASTY, json_text, spoil_bytes, spoil_tensors, spoil_value
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.files.tensors import read_header, sealed_tensors
@@ -28,7 +28,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.store import graph_files, load_graph
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.training import checkpoint, train, trainer
+from se_gnn.training import checkpoint, fit, trainer
 
 Files = dict[str, bytes]
 
@@ -229,7 +229,7 @@ CONFIG = Config().updated(
 
 def read_checkpoint(folder: Path) -> object:
     """Go on with a training."""
-    return train(small_graph(sparse=False), CONFIG, folder=folder)
+    return fit(small_graph(sparse=False), CONFIG, folder=folder)
 
 
 def read_tables(folder: Path) -> object:

@@ -119,7 +119,7 @@ def test_the_set_of_a_node_does_not_depend_on_who_else_is_asked_about(trained):
 def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
     nodes = np.array([*graph.train[:3], *graph.test[:5]])
     cases = nearest_cases(trained, nodes)
-    config = trained.config.updated({"similarity": {"num_nearest": len(graph.train)}})
+    config = trained.settings.changed(num_nearest=len(graph.train))
     everyone = dataclasses.replace(trained, model=type(trained.model)(graph.num_features, config))
     everyone.model.load_state_dict(trained.model.state_dict())
     prediction = everyone.predict(nodes)

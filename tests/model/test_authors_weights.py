@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.model import SEGNN, TrainedModel
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 
 CLASSES = 3
@@ -20,7 +20,7 @@ def votes_of(overall, labels, **similarity):
     order = np.argsort(-np.asarray(overall), axis=1, kind="stable")
     ranked = (np.take_along_axis(np.asarray(values), order, axis=1) for values in (overall, labels))
     overall, labels = map(torch.from_numpy, ranked)
-    return RankedVotes(overall.float(), labels, SimilarityConfig(**similarity), CLASSES)
+    return RankedVotes(overall.float(), labels, SimilaritySettings(**similarity), CLASSES)
 
 
 def predicted(overall, labels, similarity):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
@@ -31,7 +31,7 @@ def trained():
         train=np.arange(6),
         test=np.arange(6, 12),
     )
-    config = Config().updated({"encoder": {"hidden_size": 4}, "similarity": {"num_nearest": 3}})
+    config = Config().changed(hidden_size=4, num_nearest=3)
     model = SEGNN(5, config, generator=torch.Generator().manual_seed(1))
     return TrainedModel(model, graph, {"test_accuracy": 0.5, "val_accuracy": None})
 
@@ -60,7 +60,7 @@ def test_a_model_comes_back_with_the_same_bits_and_predicts_the_same(trained, fo
     loaded = load_model(folder)
     for name, tensor in trained.model.state_dict().items():
         assert torch.equal(loaded.model.state_dict()[name], tensor)
-    assert loaded.config == trained.config
+    assert loaded.settings == trained.settings
     assert loaded.metrics == trained.metrics
     before, after = trained.predict(), loaded.predict()
     assert np.array_equal(before.probabilities, after.probabilities)

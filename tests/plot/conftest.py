@@ -6,7 +6,7 @@ import pytest
 
 from se_gnn import Config, Graph, load_dataset
 from se_gnn.explain import Explainer
-from se_gnn.training import train
+from se_gnn.training import fit
 from strategies import hub_graph
 
 HOSTILE_NAMES = (
@@ -23,15 +23,15 @@ CLASS_NAMES = ("Genetic_Algorithms_and_$elf", "<b>two</b>", "third 😀")
 
 
 def explainer_of(graph: Graph, *settings: str) -> Explainer:
-    config = Config.preset("best", dataset=graph.name).override(["training.epochs=2", *settings])
-    return Explainer(train(graph, config))
+    config = Config.preset("best", dataset=graph.name).override(["epochs=2", *settings])
+    return Explainer(fit(graph, config))
 
 
 @pytest.fixture(scope="session")
 def hub() -> Explainer:
-    return explainer_of(hub_graph(HOSTILE_NAMES, name="hub", class_names=CLASS_NAMES), "similarity.num_nearest=5")
+    return explainer_of(hub_graph(HOSTILE_NAMES, name="hub", class_names=CLASS_NAMES), "num_nearest=5")
 
 
 @pytest.fixture(scope="session")
 def digits() -> Explainer:
-    return explainer_of(load_dataset("digits"), "similarity.num_nearest=12")
+    return explainer_of(load_dataset("digits"), "num_nearest=12")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from se_gnn.model import TrainedModel
-from strategies import hub_graph, small_config, untrained
+from strategies import hub_graph, small_settings, untrained
 
 HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
@@ -32,9 +32,7 @@ def hub_model(num_nearest: int = 5, **changes: Any) -> TrainedModel:
         "feature_names": ["<u>height</u>", "وزن", "price & tax"],
         **changes,
     }
-    return untrained(
-        hub_graph(HOSTILE_NAMES, **values), small_config(similarity={"num_nearest": num_nearest, "directions": "both"})
-    )
+    return untrained(hub_graph(HOSTILE_NAMES, **values), small_settings(num_nearest=num_nearest, directions="both"))
 
 
 @pytest.fixture(scope="session")

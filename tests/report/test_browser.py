@@ -138,7 +138,7 @@ def test_a_tap_holds_an_edge_until_the_next(open_page, page):
 @pytest.fixture(scope="module")
 def by_distance(hub):
     """A model whose similarities differ from edge to edge."""
-    return untrained(hub.graph, hub.config.updated({"similarity": {"measure": "distance"}}))
+    return untrained(hub.graph, hub.settings.changed(measure="distance"))
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +253,7 @@ def captioned(hub):
     raw = RawTable.from_columns({"country": ["DE", "PL"] * (graph.num_nodes // 2), "note": notes})
     codes = [f"AC-{i:09d}" for i in range(graph.num_nodes)]
     table = dataclasses.replace(graph, captions=tuple(captions), raw=raw, node_names=tuple(codes))
-    return untrained(table, hub.config)
+    return untrained(table, hub.settings)
 
 
 def test_captions_stand_before_codes_and_both_find_a_node(open_page, captioned):

@@ -9,7 +9,7 @@ from reproduce.measures import audit as measures
 from reproduce.store import Result, Store
 
 from reproduce import audit
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from strategies import random_graph
 
 GCN = {"epochs": 2}
@@ -47,7 +47,7 @@ def test_every_class_keeps_two_labeled_nodes_and_k_are_left(graph):
 def test_all_measures_are_plain_shares(graph, rate, monkeypatch):
     pytest.importorskip("cleanlab", reason="needs cleanlab: pip install 'se-gnn[test]'")
     monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
-    config = Config.preset("paper").updated({"training": {"epochs": 1}, "similarity": {"num_nearest": 3}})
+    config = Settings.of("paper", epochs=1, num_nearest=3)
     series = Series(
         kind="audit",
         dataset="x",

@@ -8,7 +8,7 @@ import pytest
 from reproduce.tried import Searches
 
 from reproduce import search
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from strategies import random_graph
 
 
@@ -32,7 +32,7 @@ def run(*arguments):
 
 
 def test_every_combination_is_kept_and_printed_best_first(asked, tmp_path, capsys):
-    run("training.epochs=1,2", "encoder.num_layers=2,3", "--seeds", "2")
+    run("epochs=1,2", "num_layers=2,3", "--seeds", "2")
     tried = Searches("se-gnn", tmp_path / "build/trial").best_first("cora")
     assert len(tried) == 4
     assert len(asked) == 8
@@ -42,8 +42,8 @@ def test_every_combination_is_kept_and_printed_best_first(asked, tmp_path, capsy
 
 
 def test_what_was_tried_is_not_tried_again_whatever_the_order(asked):
-    run("training.epochs=1", "encoder.num_layers=2", "--seeds", "1")
-    run("encoder.num_layers=2", "training.epochs=1", "--seeds", "2")
+    run("epochs=1", "num_layers=2", "--seeds", "1")
+    run("num_layers=2", "epochs=1", "--seeds", "2")
     assert [seed for _, seed in asked] == [0, 1]
 
 
@@ -62,7 +62,7 @@ def test_test_nodes_are_hidden_from_training(monkeypatch):
     assert search.val_accuracy("cora", {"preset": "authors", "training.epochs": "3"}, 0, "cpu") == 0.75
     assert len(graph.test)
     assert not len(seen[0][0].test)
-    assert seen[0][1] == Config.preset("authors", dataset="cora").override(["training.epochs=3"])
+    assert seen[0][1] == Config.preset("authors", dataset="cora").override(["epochs=3"])
 
 
 class _Trained:

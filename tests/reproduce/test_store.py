@@ -12,7 +12,7 @@ from reproduce.settings_digest import digest_of, same_settings
 from reproduce.store import RESULTS, Result, Store
 
 from reproduce import settings_digest
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 
 GCN = Series(kind="counting", dataset="cora", method="gcn", settings={"depth": 2})

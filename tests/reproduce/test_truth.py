@@ -14,10 +14,10 @@ from reproduce.truth.statements import Findings, check
 from reproduce.truth_page import write_truth
 
 from reproduce import agreement, truth
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.explain import Explainer
 from se_gnn.graph import local_graphs
-from se_gnn.training import train
+from se_gnn.training import fit
 from strategies import random_graph
 
 PRESETS = ("paper", "authors", "best")
@@ -25,7 +25,7 @@ PRESETS = ("paper", "authors", "best")
 
 def trained_with(preset, **similarity):
     changes = {"similarity": {"num_nearest": 3, **similarity}, "training": {"epochs": 3}, "encoder": {"hidden_size": 8}}
-    return train(random_graph(seed=1), Config.preset(preset).updated(changes), seed=0)
+    return fit(random_graph(seed=1), Config.preset(preset).updated(changes), seed=0)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.edge_roles import edge_roles
 from se_gnn.similarity import ComparisonPlan, structure_similarity
@@ -20,7 +20,7 @@ from se_gnn.similarity.kernels import reference, structure_with_matches
 from se_gnn.similarity.measure import measure_named
 from strategies import continuous, measures, random_graph, rich_graph, seeds
 
-EVERYTHING = SimilarityConfig(match_direction=True, match_types="own", match_attributes=True, weighted_mean=True)
+EVERYTHING = SimilaritySettings(match_direction=True, match_types="own", match_attributes=True, weighted_mean=True)
 each = st.fixed_dictionaries(
     {
         "match_direction": st.booleans(),
@@ -87,7 +87,7 @@ def by_loops(h, graph, plan, config, terms):
 @settings(max_examples=15)
 @given(seed=seeds, setting=each)
 def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
-    graph, config = rich_graph(seed), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed), SimilaritySettings(**setting)
     h = continuous(seed, graph.num_nodes, 4)
     _, terms = terms_of(graph, config, 4, device=device)
     _, wide = terms_of(graph, config, 4, torch.float64)
@@ -102,7 +102,7 @@ def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
 @settings(max_examples=8)
 @given(seed=seeds, setting=each, wide=st.booleans())
 def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_edges_carry(seed, setting, wide, device):
-    graph, config = rich_graph(seed), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed), SimilaritySettings(**setting)
     dtype = torch.float64 if wide else torch.float32  # the torch kernel, or the device's own
     h = continuous(seed, graph.num_nodes, 4)
     found = []
@@ -153,7 +153,7 @@ def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
     graph = Graph.build(
         features=np.eye(6), edges=[[0, 1], [2, 3], [4, 5]], labels=[0, -1, 1, -1, -1, -1], edge_values=values
     )
-    config = SimilarityConfig(match_types="own", measure=measure)
+    config = SimilaritySettings(match_types="own", measure=measure)
     plan, h = plan_of(graph, config, nodes=np.array([4])), continuous(0, 6, 3)
     found, matching, _ = structure_with_matches(h, plan)
     edge = (h[4] + h[5]) / 2
@@ -180,7 +180,7 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 @given(seed=seeds, hops=st.integers(1, 3))
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
-    local = compared_graphs(graph, np.arange(graph.num_nodes), SimilarityConfig(hops=hops))
+    local = compared_graphs(graph, np.arange(graph.num_nodes), SimilaritySettings(hops=hops))
     roles, edges = edge_roles(graph, local, hops), graph.edges.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
@@ -191,7 +191,7 @@ def test_roles_are_those_of_a_search_from_the_center(seed, hops):
 
 def test_settings_without_edge_values_change_no_bit():
     graph, h = random_graph(3), continuous(1, 16, 4)
-    plain, rich = (plan_of(graph, config) for config in (SimilarityConfig(), EVERYTHING))
+    plain, rich = (plan_of(graph, config) for config in (SimilaritySettings(), EVERYTHING))
     assert rich.own is None
     assert rich.targets.parts is None
     assert type(rich.forward) is type(plain.forward)

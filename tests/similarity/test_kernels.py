@@ -344,7 +344,7 @@ FRESH_PROCESS = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import local_graphs
 from se_gnn.similarity import ComparisonPlan, compare, compare_with_matches
 from strategies import continuous, random_graph
@@ -354,7 +354,7 @@ targets, labeled = (local_graphs(graph, nodes, 2) for nodes in (np.arange(150), 
 digests = {{}}
 for measure in {order!r}:
     for directions in ("one", "both"):
-        config = SimilarityConfig(measure=measure, directions=directions)
+        config = SimilaritySettings(measure=measure, directions=directions)
         plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
         h = continuous(0, 150, 33)
         kept, there, back = compare_with_matches(h, plan, keep_back=True)

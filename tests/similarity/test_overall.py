@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import local_graphs
 from se_gnn.similarity import ComparisonPlan, combine, compare, compare_in_blocks, overall
 from se_gnn.similarity.kernels import reference, structure
@@ -32,7 +32,7 @@ def planned(graph, targets, config):
 )  # fmt: skip
 def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, directions, device):
     h = continuous(seed, graph.num_nodes, 3)
-    config = SimilarityConfig(directions=directions, measure=measure, node_weight=weight)
+    config = SimilaritySettings(directions=directions, measure=measure, node_weight=weight)
     found = compare(h.to(device), planned(graph, np.arange(graph.num_nodes), config))
     local, wide = local_graphs(graph, np.arange(graph.num_nodes), 2), h.double()
     for t in range(graph.num_nodes):
@@ -50,8 +50,8 @@ def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, d
 @given(graph=graphs(), seed=seeds, weight=st.floats(0, 1))
 def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
     h, nodes = continuous(seed, graph.num_nodes, 3), np.arange(graph.num_nodes)
-    found = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=0.5))).weighted(weight)
-    again = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=weight)))
+    found = compare(h, planned(graph, nodes, SimilaritySettings(node_weight=0.5))).weighted(weight)
+    again = compare(h, planned(graph, nodes, SimilaritySettings(node_weight=weight)))
     assert torch.equal(found.overall, again.overall)
 
 
@@ -60,7 +60,7 @@ def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
 @pytest.mark.parametrize("budget", [1, 5000, 1 << 30])
 def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions, device, monkeypatch):
     graph = random_graph(2, num_labeled=7, isolated=(1, 8))
-    plan = planned(graph, np.arange(graph.num_nodes), SimilarityConfig(directions=directions, measure="distance"))
+    plan = planned(graph, np.arange(graph.num_nodes), SimilaritySettings(directions=directions, measure="distance"))
     h = continuous(5, graph.num_nodes, 4).to(device)
     whole = compare(h, plan)
     monkeypatch.setattr(overall, "memory_budget", lambda *_: budget)
@@ -74,7 +74,7 @@ def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions
 @settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
-    config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
+    config = SimilaritySettings(directions=directions, measure=measure, hops=hops)
     shortcut = ComparisonPlan.among(graph.edges, local_graphs(graph, graph.train, hops), config)
     assert shortcut.same
     assert shortcut.backward is None
@@ -86,7 +86,7 @@ def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(grap
 
 def test_the_shortcut_has_the_gradients_of_the_general_path():
     graph = random_graph(2, isolated=(1, 8))
-    config = SimilarityConfig(directions="both", measure="distance")
+    config = SimilaritySettings(directions="both", measure="distance")
     labeled = local_graphs(graph, graph.train, 2)
     weights, pulls = continuous(9, 6, 6), []
     for plan in (ComparisonPlan.among(graph.edges, labeled, config), planned(graph, graph.train, config)):
@@ -102,7 +102,7 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
     h = continuous(5, graph.num_nodes, 4)
     labeled = local_graphs(graph, graph.train, 1)
     for directions, symmetric in (("both", True), ("one", False)):
-        config = SimilarityConfig(directions=directions, hops=1)
+        config = SimilaritySettings(directions=directions, hops=1)
         found = compare(h, ComparisonPlan.among(graph.edges, labeled, config)).structure
         assert torch.allclose(found, found.T) == symmetric
 
@@ -114,7 +114,7 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
 def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_structure(
     graph, seed, measure, weight, directions
 ):
-    config = SimilarityConfig(node_weight=weight, measure=measure, directions=directions)
+    config = SimilaritySettings(node_weight=weight, measure=measure, directions=directions)
     h = continuous(seed, graph.num_nodes, 3)
     found = compare(h, planned(graph, np.arange(graph.num_nodes), config))
     without = (graph.degrees == 0)[:, None] | (graph.degrees == 0)[graph.train][None, :]
@@ -138,7 +138,7 @@ def test_combining_sends_no_gradient_to_a_structure_that_is_not_there():
 @pytest.mark.parametrize("directions", ["one", "both"])
 def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
     graph = random_graph(2, isolated=(0, 1, 8))
-    config = SimilarityConfig(directions=directions)
+    config = SimilaritySettings(directions=directions)
     h = continuous(5, graph.num_nodes, 4).requires_grad_()
     compare(h, planned(graph, np.arange(graph.num_nodes), config)).overall.sum().backward()
     assert torch.isfinite(h.grad).all()

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import Config, SimilarityConfig
+from se_gnn.config import Config, SimilaritySettings
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, search
@@ -39,7 +39,7 @@ def assert_same(found, wanted):
 
 
 def planned(edges, num_nodes, labeled, targets, **settings):
-    config = SimilarityConfig(**settings)
+    config = SimilaritySettings(**settings)
     graph = Graph.build(features=np.zeros((num_nodes, 1)), edges=edges, labels=np.zeros(num_nodes, int))
     ways = [local_graphs(graph, np.asarray(nodes), config.hops, config.max_edges) for nodes in (targets, labeled)]
     return ComparisonPlan.build(graph.edges, *ways, config)
@@ -213,7 +213,7 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     h, edges, labeled = communities
     labels = np.arange(600) % 6
     graph = Graph.build(features=np.zeros((600, 1)), edges=edges, labels=labels, train=labeled)
-    voter = Voter(graph, Config().with_settings(num_nearest=9, max_edges=16))
+    voter = Voter(graph, Config().changed(num_nearest=9, max_edges=16))
     plan = voter.plan(np.arange(600))
     wanted = voter.predict(h, plan)
     for name, value in COUNTS.items():

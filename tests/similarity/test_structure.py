@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.kernels import numba_cpu, reference, structure, structure_with_matches
@@ -35,7 +35,7 @@ def by_loops(h, graph, targets, labeled, measure, both=False):
 
 def plan_of(graph, hops, measure="cosine", *, targets=None, directions="one"):
     nodes = np.arange(graph.num_nodes) if targets is None else targets
-    config = SimilarityConfig(measure=measure, directions=directions, hops=hops)
+    config = SimilaritySettings(measure=measure, directions=directions, hops=hops)
     local = (local_graphs(graph, some, hops) for some in (nodes, graph.train))
     return ComparisonPlan.build(graph.edges, *local, config)
 
@@ -126,7 +126,7 @@ def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, ma
     graph = random_graph(4, num_nodes=120, num_edges=240, num_labeled=20, isolated=(3, 40))
     h = continuous(5, graph.num_nodes, 7)
     local = [local_graphs(graph, some, 2, max_edges) for some in (np.arange(120), graph.train)]
-    plan = ComparisonPlan.build(graph.edges, *local, SimilarityConfig(measure=measure))
+    plan = ComparisonPlan.build(graph.edges, *local, SimilaritySettings(measure=measure))
     whole, made = structure_similarity(h, plan), []
     monkeypatch.setattr(numba_cpu, "FEWEST", 1)
     multiplied = numba_cpu.multiplied
@@ -206,7 +206,7 @@ def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measu
         for nodes in (np.arange(graph.num_nodes), graph.train)
     )
     assert targets.cover is None
-    config = SimilarityConfig(measure=measure, directions=directions)
+    config = SimilaritySettings(measure=measure, directions=directions)
     h, plan = continuous(seed, graph.num_nodes, 3), ComparisonPlan.build(graph.edges, targets, labeled, config)
     expected = by_loops(h.double(), graph, targets, labeled, measure, directions == "both")
     torch.testing.assert_close(structure_similarity(h, plan).double(), expected, rtol=1e-5, atol=2e-6)

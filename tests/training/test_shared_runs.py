@@ -9,9 +9,9 @@ import torch
 import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _agreed
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 from se_gnn.training.train import _Finished, _Planned
 
 pytestmark = [
@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.usefixtures("quick_ranks"),
 ]  # filters: not per thread
 
-CONFIG = Config.preset("best").with_settings(
-    epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
+CONFIG = Settings.of(
+    "best", epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
 )
 
 
@@ -40,7 +40,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def alone(graph):
-    return train(graph, CONFIG, seed=3)
+    return fit(graph, CONFIG, seed=3)
 
 
 def same(one, other):
@@ -51,9 +51,9 @@ def same(one, other):
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_every_rank_has_the_model_of_one_process_bit_for_bit(graph, alone, size):
-    for found in in_ranks(size, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks)):
+    for found in in_ranks(size, lambda ranks: fit(graph, CONFIG, seed=3, ranks=ranks)):
         assert same(found, alone)
-        assert found.config == alone.config
+        assert found.settings == alone.settings
         assert [run["name"] for run in found.metrics["runs"]] == [run["name"] for run in alone.metrics["runs"]]
         assert [run["val_loss"] for run in found.metrics["runs"]] == [run["val_loss"] for run in alone.metrics["runs"]]
 
@@ -62,21 +62,21 @@ def test_a_rank_that_ends_leaves_runs_that_the_next_start_goes_on_with(graph, al
     def ending(ranks):
         if ranks.rank == 1:
             monkeypatch.setattr(ranks_module.Ranks, "heartbeat", lambda self: self.rank == 1 and 1 / 0)
-        return train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)
+        return fit(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)
 
     errors = in_ranks(2, ending)
     assert any(isinstance(error, Exception) for error in errors)
     monkeypatch.undo()
-    for found in in_ranks(2, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)):
+    for found in in_ranks(2, lambda ranks: fit(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)):
         assert same(found, alone)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert len(lines) == alone.metrics["epochs"]
 
 
 def test_a_single_run_is_trained_by_one_rank_and_had_by_all(graph):
-    config = CONFIG.with_settings(portfolio=False, members=1)
-    expected = train(graph, config, seed=1)
-    for found in in_ranks(2, lambda ranks: train(graph, config, seed=1, ranks=ranks)):
+    config = CONFIG.changed(portfolio=False, members=1)
+    expected = fit(graph, config, seed=1)
+    for found in in_ranks(2, lambda ranks: fit(graph, config, seed=1, ranks=ranks)):
         assert same(found, expected)
 
 
@@ -100,6 +100,6 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
 )
 def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, settings, moved, text):
     other = dataclasses.replace(graph, train=graph.train + moved, val=graph.val + moved, test=graph.test[moved:])
-    given = [_agreed(graph, CONFIG, 3), _agreed(other, CONFIG.with_settings(**settings), seed)]
+    given = [_agreed(graph, CONFIG, 3), _agreed(other, CONFIG.changed(**settings), seed)]
     results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
     assert all(f"all ranks must have {text}" in str(error) for error in results)

@@ -8,10 +8,10 @@ import torch
 
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _divided
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 from se_gnn.training.paper_objective import PaperObjective
 from se_gnn.training.share import Share
 from se_gnn.training.trainer import TrainingRun
@@ -48,7 +48,7 @@ def graph():
 
 def settings(preset, **other):
     small = {"epochs": EPOCHS, "hidden_size": 4, "num_nearest": 3, "node_batch": 7, "edge_batch": 9, "patience": None}
-    return Config.preset(preset).with_settings(**{**small, **other})
+    return Config.preset(preset).changed(**{**small, **other})
 
 
 def together(graph, config, size, **options):
@@ -76,7 +76,7 @@ def check_close(run, expected):
             assert record[name] == pytest.approx(other[name], rel=LOSSES, nan_ok=True), (record["epoch"], name)
     for name, tensor in expected.model.state_dict().items():
         error = (run.model.state_dict()[name] - tensor).abs().max()
-        assert error <= PARAMETERS * run.config.training.learning_rate, name
+        assert error <= PARAMETERS * run.settings.training.learning_rate, name
 
 
 def check_same_bits(runs):
@@ -161,7 +161,7 @@ def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_
     graph, tmp_path, monkeypatch, impatient_checkpoints
 ):
     config, losses = settings("authors"), PaperObjective.losses
-    expected = in_ranks(2, lambda ranks: train(graph, config, seed=3, ranks=ranks))
+    expected = in_ranks(2, lambda ranks: fit(graph, config, seed=3, ranks=ranks))
 
     def failing(self, draws):
         if self.share.ranks.rank == 1 and self.epochs_done == 3:
@@ -174,7 +174,7 @@ def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_
     folders = [tmp_path / "a", tmp_path / "b"]  # machines that share no folder
 
     def work(ranks):
-        return train(graph, config, seed=3, ranks=ranks, folder=folders[ranks.rank])
+        return fit(graph, config, seed=3, ranks=ranks, folder=folders[ranks.rank])
 
     start = time.monotonic()
     first, second = in_ranks(2, work)
@@ -209,8 +209,8 @@ class _Counting:
 
 def test_a_model_trained_together_is_that_of_one_process_up_to_rounding(graph):
     config = settings("paper")
-    expected = train(graph, config, seed=3)
-    for found in in_ranks(2, lambda ranks: train(graph, config, seed=3, ranks=ranks)):
+    expected = fit(graph, config, seed=3)
+    for found in in_ranks(2, lambda ranks: fit(graph, config, seed=3, ranks=ranks)):
         assert not isinstance(found, BaseException), repr(found)
         assert found.metrics["best_epoch"] == expected.metrics["best_epoch"]
         for name, tensor in expected.model.state_dict().items():
@@ -222,4 +222,4 @@ def test_what_several_processes_do_is_said_before_they_do_it():
     told = {name: _divided(Config.preset(name)) for name in ("best", "paper", "authors")}
     assert told["best"] == "each trains whole runs"
     assert told["paper"] == told["authors"] == "which train one run together"
-    assert "not split" in _divided(Config.preset("best").with_settings(portfolio=False, members=1))
+    assert "not split" in _divided(Settings.of("best", portfolio=False, members=1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 from se_gnn.recipes import RECIPES
 from se_gnn.training.tuning import ABOUT, BEST, SPACE, TRIALS, Trial, Tuning, parse_budget
@@ -14,14 +14,14 @@ from strategies import random_graph
 
 pytest.importorskip("optuna")
 GRAPH = random_graph(3, num_nodes=50, num_edges=90, num_labeled=12)
-BASE = Config.preset("best").with_settings(epochs=3)
+BASE = Settings.of("best", epochs=3)
 
 
 def search(folder, graph=GRAPH, seed=0, base=BASE):
     return Tuning(graph, base, folder, seed=seed, device=torch.device("cpu"))
 
 
-def test_best_settings_are_those_of_the_best_trial_and_load_as_a_config(tmp_path):
+def test_best_settings_are_those_of_the_best_trial_and_load_as_a_settings(tmp_path):
     tuning = search(tmp_path)
     ranking = tuning.run(600, max_trials=3)
     assert len(ranking) == 3
@@ -41,8 +41,8 @@ def test_the_first_trials_are_the_recipes_as_they_are_and_run_to_the_end(tmp_pat
     trials = search(tmp_path).trials
     assert [trial.settings["recipe"] for trial in trials] == list(RECIPES)
     for trial, recipe in zip(trials, tuning.recipes.values()):
-        tried = tuning._config(trial.settings)
-        assert tried == recipe.with_settings(portfolio=False, choose_vote=False, num_nearest=12)
+        tried = tuning._settings(trial.settings)
+        assert tried == recipe.changed(portfolio=False, choose_vote=False, num_nearest=12)
         assert (trial.ended, trial.epochs) == (False, 3)
 
 
@@ -62,11 +62,11 @@ def test_a_later_trial_must_be_clearly_better(tmp_path, figures, best):
 
 
 def test_what_the_user_set_holds_in_every_trial(tmp_path):
-    tuning = search(tmp_path, base=BASE.with_settings(learning_rate=0.5, teleport=0.33))
+    tuning = search(tmp_path, base=BASE.changed(learning_rate=0.5, teleport=0.33))
     trials = tuning.run(600, max_trials=len(RECIPES) + 2)
     for trial in trials:
         assert "learning_rate" not in trial.settings
-        config = tuning._config(trial.settings)
+        config = tuning._settings(trial.settings)
         assert (config.training.learning_rate, config.encoder.teleport) == (0.5, 0.33)
 
 
@@ -116,4 +116,4 @@ def test_bad_budget_is_an_error(text):
 
 
 def test_every_searched_name_is_a_setting():
-    Config.preset("best").with_settings(**{name: values[0] for name, values in SPACE.items()})
+    Settings.of("best", **{name: values[0] for name, values in SPACE.items()})

@@ -84,9 +84,13 @@ class Settings:
     @classmethod
     def of(cls, preset: str = DEFAULT_PRESET, /, **values: Any) -> Settings:
         """A preset, and values given in Python; "none" stands for None."""
-        return cls(preset).with_given(values)
+        return cls(preset).changed(**values)
 
-    def with_given(self, values: Mapping[str, Any], source: Source = "python") -> Settings:
+    def changed(self, **values: Any) -> Settings:
+        """The same with more values given in Python."""
+        return self.with_given(values, "python")
+
+    def with_given(self, values: Mapping[str, Any], source: Source) -> Settings:
         """The same with more values, which replace earlier ones of the same name."""
         return Settings(self.preset, {**self.given, **{k: Given(_plain(k, v), source) for k, v in values.items()}})
 
@@ -182,7 +186,7 @@ class Resolved:
         """The same as if the user had given these values as well; they must be of the same objective."""
         if not values:
             return self
-        asked = self.asked.with_given(values)
+        asked = self.asked.changed(**values)
         given: dict[str, Any] = {name: asked.given[name].value for name in values}
         origins: dict[str, Origin] = {**self.origin, **dict.fromkeys(given, "given")}
         return Resolved._from_values(asked, {**self.values(), **given}, origins, self.decisions)

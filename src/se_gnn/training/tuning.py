@@ -141,7 +141,7 @@ class Tuning:
         found = {name: settings.values()[name] for name in (*recipe, *self.space) if not settings.is_given(name)}
         useless = unread(settings, self.graph)
         given = {name: "none" if value is None else value for name, value in found.items() if name not in useless}
-        return self.asked.with_given({**given, "portfolio": False})
+        return self.asked.changed(**{**given, "portfolio": False})
 
     def best_toml(self) -> str:
         """The best settings as a file for `se-gnn train --config`."""
