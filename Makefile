@@ -7,10 +7,10 @@ export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
 EXTRAS_demo := plot,report
-EXTRAS_test := all,test
-EXTRAS_lint := all,lint
-EXTRAS_bench := all
-EXTRAS_reproduce := all
+EXTRAS_test := all,lab,test
+EXTRAS_lint := all,lab,lint
+EXTRAS_bench := all,lab
+EXTRAS_reproduce := all,lab
 EXTRAS_docs := docs,data,tables
 
 # A data folder next to the project is found without being named.
@@ -66,7 +66,7 @@ docs: .venv/.docs-stamp ## build the documentation into docs/_build/html
 
 clean: ## remove .venv, caches and what demo and docs wrote
 	rm -rf .venv build dist demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests examples benchmarks reproduce docs -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src lab tests examples benchmarks reproduce docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.%-stamp: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing se-gnn[$(EXTRAS_$*)] into .venv; the first time takes a few minutes"

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from benchmarks.measure import Unavailable
-from se_gnn.datasets import load_dataset
+from lab.datasets import load_dataset
 from se_gnn.datasets.split import split_by_class
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import describe_commit
-
 from reproduce.experiments import EXPERIMENTS, file_names
 from reproduce.job import Job, jobs_of
 from reproduce.prune import wanted_rows

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from lab.attack import MetattackConfig, add_random_edges, flip_pairs, metattack
+from lab.baselines import baseline
+from lab.datasets import load_dataset
 from reproduce.job import Job, Series
 from reproduce.markdown import measured, percent, table
 from reproduce.runner import Making, made_with
 from reproduce.store import Result, Store
-from se_gnn.attack import MetattackConfig, metattack
-from se_gnn.baselines import baseline
-from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph, add_random_edges, flip_pairs
+from se_gnn.graph import Graph
 
 PAGE = Path(__file__).parents[1] / "docs" / "attack.md"
 START, END = "<!-- attack: python -m reproduce.attack --render -->", "<!-- end of attack -->"

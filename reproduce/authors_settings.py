@@ -6,12 +6,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from lab.baselines import baseline
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, table
 from reproduce.methods import classify
 from reproduce.store import Store
 from reproduce.table_2 import DATASETS, beside_the_print
-from se_gnn.baselines import baseline
 
 TITLE = "Baselines with the settings of the authors' scripts, accuracy in percent"
 ABOUT = """\

@@ -111,8 +111,8 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
     import numba
     import torch
 
+    from lab.datasets import load_dataset
     from se_gnn.settings import Settings
-    from se_gnn.datasets import load_dataset
     from se_gnn.training import fit, trainer
 
     torch.set_num_threads(int(threads))

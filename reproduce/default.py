@@ -7,14 +7,14 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lab.baselines import tuned
 from reproduce.job import Series
 from reproduce.markdown import NOT_APPLICABLE, measured, paragraphs, spread, table
 from reproduce.methods import NAMES, baseline_settings, classify, se_gnn_settings
 from reproduce.search_baselines import GRIDS
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
-from se_gnn.baselines import tuned
-from se_gnn.recipes import RECIPES
+from se_gnn.settings.presets import RECIPES
 
 TITLE = "The default preset, beside tuned networks"
 DATASETS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+from lab.datasets.edge_signal import Signal
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
 from se_gnn.settings import Settings
-from se_gnn.datasets.edge_signal import Signal
 
 TITLE = "Graphs in which only what edges carry tells the classes apart"
 ELSEWHERE = True  # on docs/rich-edges.md

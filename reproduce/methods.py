@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from lab.baselines import EXPLAINERS
+from lab.baselines.pro_gnn import PUBLISHED
+from lab.baselines.tuned import tuned
 from reproduce.job import Series
-from se_gnn.baselines import EXPLAINERS
-from se_gnn.baselines.pro_gnn import PUBLISHED
-from se_gnn.baselines.tuned import tuned
 from se_gnn.settings import Settings
 
 NAMES = {

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.machine import describe_machine
-
 from reproduce.job import Job
 from reproduce.methods import guessed_seconds
 from reproduce.store import Result, Store

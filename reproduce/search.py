@@ -17,10 +17,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from sklearn.model_selection import ParameterGrid
 from tqdm import tqdm
 
+from lab.datasets import load_dataset
 from reproduce.runner import Making
 from reproduce.tried import Searches
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.training import fit
 

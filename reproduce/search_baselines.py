@@ -3,7 +3,7 @@
 python -m reproduce.search_baselines gcn cora    # tries baseline_grids.toml, adds rows to searches/gcn.jsonl
 
 What was tried already is not tried again, so that an interrupted search goes on. The best settings go into
-`src/se_gnn/baselines/tuned.json`, where `se_gnn.baselines.tuned` finds them.
+`lab/baselines/tuned.json`, where `lab.baselines.tuned` finds them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from sklearn.model_selection import ParameterGrid
 from tqdm import tqdm
 
+from lab.baselines import BASELINES, Baseline, baseline
+from lab.baselines import tuned as tuned_settings
+from lab.datasets import load_dataset
+from lab.metrics import accuracy
 from reproduce.runner import Making
 from reproduce.tried import FOLDER, Searches, Settings
-from se_gnn.baselines import BASELINES, Baseline, baseline
-from se_gnn.baselines import tuned as tuned_settings
-from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
-from se_gnn.explain.metrics import accuracy
 from se_gnn.files import replace_file
 from se_gnn.graph import Graph
 
@@ -107,7 +107,7 @@ def chosen(folder: Path = FOLDER) -> dict[str, dict[str, Settings]]:
 
 
 def write_tuned() -> None:
-    """Put what was chosen where the package finds it."""
+    """Put what was chosen where `lab.baselines.tuned` finds it."""
     replace_file(tuned_settings.FILE, (json.dumps(chosen(), indent=1, sort_keys=True) + "\n").encode())
 
 

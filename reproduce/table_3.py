@@ -1,28 +1,28 @@
-"""Table 3: ratings by people. No job makes them: `se-gnn rate` asks people, `se-gnn ratings` writes what they said."""
+"""Table 3: ratings by people. No job makes them: `python -m lab rate` asks people, `... ratings` shows the answers."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
+from lab.rating.store import Rating
+from lab.rating.summary import MethodRow, summarize
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, table
 from reproduce.methods import DATASET_NAMES, NAMES, NEAREST
 from reproduce.paper import printed
 from reproduce.store import Store
-from se_gnn.apps.rating.store import Rating
-from se_gnn.apps.rating.summary import MethodRow, summarize
 
 TITLE = "Table 3: mean ratings by people"
-FILE = "table-3.csv"  # beside the results: every answer, as `se-gnn ratings --out` writes them
+FILE = "table-3.csv"  # beside the results: every answer, as `python -m lab ratings --out` writes them
 EMPTY = "no ratings yet"
 NOTE = f"""\
 The share of pairs that raters call similar: a target, and the labeled node that a method finds nearest. The paper asked
 30 people for at least 15 instances each; it says that 0 is similar and 1 is not, but reads high ratings as good, so
 that 1 must be similar. Ours come from people as well. [Rating explanations](rating.md) says how to ask them:
 
-    se-gnn rate cora citeseer pubmed --out ratings.sqlite              # model folders; raters open the page
-    se-gnn ratings ratings.sqlite --out reproduce/results/{FILE}   # when they are done
+    python -m lab rate cora citeseer pubmed --out ratings.sqlite              # model folders; raters open the page
+    python -m lab ratings ratings.sqlite --out reproduce/results/{FILE}   # when they are done
     python -m reproduce render                                         # fills the column, with 95% intervals"""
 
 

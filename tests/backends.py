@@ -49,14 +49,15 @@ def device_of(backend: str) -> str:
 
 def match(backend: str, h: Tensor, plan: MatchPlan, measure: MeasureName) -> tuple[Tensor, Tensor]:
     """Best similarities and winners by a backend, on the CPU."""
-    best, winners = kernel_of(backend).match(h.to(device_of(backend)), plan, measure_named(measure))
+    there = h.to(device_of(backend))
+    best, winners = kernel_of(backend).match(there, plan, measure_named(measure), measure_named(measure).origin(there))
     return best.cpu(), winners.cpu()
 
 
 def pull(backend: str, h: Tensor, plan: MatchPlan, measure: MeasureName, weights: Tensor) -> Tensor:
     """Gradient to h of the weighted sum of the best matches, by a backend, on the CPU."""
     kernel, there = kernel_of(backend), h.to(device_of(backend))
-    best, winners = kernel.match(there, plan, measure_named(measure))
+    best, winners = kernel.match(there, plan, measure_named(measure), measure_named(measure).origin(there))
     grad = weights.to(there.device).masked_fill(winners < 0, 0)
     return kernel.pull_back(there, plan, measure_named(measure), best, winners, grad).cpu()
 

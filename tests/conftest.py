@@ -1,4 +1,4 @@
-"""What all tests share: where the real data is, and a deterministic hypothesis."""
+"""What all tests share: where the real data is, a cache folder without a network, and a deterministic hypothesis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["faults.counting"]
+pytest_plugins = ["commands", "faults.counting"]
 
 # the same examples on every run and machine; kernels compile on first use, so no deadline
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
@@ -28,3 +28,18 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the real data: {folder} does not exist, name its folder by SE_GNN_DATA")
     return folder
+
+
+@pytest.fixture
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own: neither the user's is read or written nor the network reached."""
+    import requests
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SE_GNN_DATA", raising=False)
+
+    def no_network(url, **options):
+        raise requests.exceptions.ConnectionError("no network in tests")
+
+    monkeypatch.setattr(requests, "get", no_network)
+    return tmp_path / "cache" / "se-gnn"

@@ -6,6 +6,7 @@ The models are not trained: a claim about predictions and explanations has to ho
 from __future__ import annotations
 
 import dataclasses
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -267,3 +268,13 @@ def assert_same_graph(one: Graph, other: Graph) -> None:
             np.testing.assert_array_equal(a, b, err_msg=field.name)
         else:
             assert a == b, field.name
+
+
+@st.composite
+def edge_lists(draw, max_nodes=9):
+    """Canonical edges of small graphs, from empty to complete."""
+    num_nodes = draw(st.integers(0, max_nodes))
+    pairs = list(combinations(range(num_nodes), 2))
+    keep = draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
+    edges = [pair for pair, kept in zip(pairs, keep) if kept]
+    return np.array(edges, dtype=np.int64).reshape(-1, 2), num_nodes

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from se_gnn.config import (
     PRESETS,
     SECTION_OF,
-    VARIANT_OF,
     Config,
     ContrastConfig,
     EncoderSettings,
@@ -314,15 +313,6 @@ def test_a_variant_has_the_settings_of_the_data_set_that_it_is_a_variant_of(vari
     assert Config.preset("authors", dataset=variant) == Config.preset("authors", dataset=dataset)
     for foreign in ("my-" + dataset, dataset + "-payments-2024"):
         assert Config.preset("authors", dataset=foreign) == Settings.of("authors")
-
-
-def test_variants_are_data_sets_of_the_registry_and_none_is_forgotten():
-    known = set(dataset_names())
-    assert set(VARIANT_OF) | set(VARIANT_OF.values()) <= known
-    with_settings = {name for _, by_dataset in PRESETS.values() for name in by_dataset}
-    assert with_settings <= known
-    related = {name for name in known for base in with_settings if name.startswith(base + "-")}
-    assert related == set(VARIANT_OF)
 
 
 def test_the_best_preset_is_the_same_for_every_data_set():

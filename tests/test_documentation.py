@@ -1,4 +1,4 @@
-"""Every Python snippet and every `se-gnn` command of the README and the pages runs, in order, page by page.
+"""Every Python snippet and every command of the README and the pages runs, in order, page by page.
 
 A block that cannot run in a test has a comment before it that says why: `<!-- not run: needs a download -->`.
 """
@@ -8,16 +8,17 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
-import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from typer.testing import CliRunner
 
+from docs.generate.examples import invoked
+from lab.datasets import register
 from se_gnn.datasets import dataset_infos
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = ("$ se-gnn ", "$ python -m lab ")
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\s*)?^```(\w+)\n(.*?)^```", flags=re.S | re.M)
 
 
@@ -37,12 +38,13 @@ def snippets(page: Path) -> list[Snippet]:
             found.append(Snippet("python", text))
         if language in ("console", "text"):
             lines = text.replace("\\\n", " ").splitlines()  # a backslash at its end continues a command
-            found += [Snippet("command", line[2:]) for line in lines if line.startswith("$ se-gnn ")]
+            found += [Snippet("command", line[2:]) for line in lines if line.startswith(COMMANDS)]
     return found
 
 
 def downloads(page: Path) -> list[str]:
     """Data sets that the snippets of a page load and that do not come with the package."""
+    register()
     text = "\n".join(snippet.text for snippet in snippets(page))
     loaded = re.findall(r'load_dataset\("([^"]+)"|^se-gnn train (\S+)', text, flags=re.M)
     embedded = {name for info in dataset_infos() if info.embedded for name in info.names}
@@ -94,11 +96,8 @@ def write_tables(folder: Path) -> None:
 
 
 def run_command(line: str) -> None:
-    from se_gnn.apps.cli import app
-
-    _, command, *arguments = shlex.split(line, comments=True)
-    few = ["--set", "epochs=2"] if command == "train" else []
-    result = CliRunner().invoke(app, [command, *arguments, *few])
+    few = ["--set", "epochs=2"] if line.startswith("se-gnn train ") else []
+    result = invoked(line, *few)
     assert result.exit_code == 0, f"{line}\n{result.output}"
 
 

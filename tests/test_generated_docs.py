@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from docs.generate.blocks import replaced
+from docs.generate.examples import PAGES, commands_of
+from docs.generate.presets import PAGE, preset_tables
 
-from docs.generate.blocks import replaced  # noqa: E402
-from docs.generate.examples import PAGES, commands_of  # noqa: E402
-from docs.generate.presets import PAGE, preset_tables  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_tables_of_the_presets_are_current():

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.pyg import pyg
-from se_gnn.baselines.network import directed_edges
+from lab.baselines.network import directed_edges
 from se_gnn.settings import Settings
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray

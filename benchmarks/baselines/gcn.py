@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.baselines.pyg import pyg
-from se_gnn.baselines.network import directed_edges
+from lab.baselines.network import directed_edges
 from se_gnn.graph import Graph
 
 

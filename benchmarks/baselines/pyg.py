@@ -12,6 +12,6 @@ from se_gnn.optional import require
 def pyg(module: str) -> ModuleType:
     """A module of PyTorch Geometric; :class:`Unavailable` where it is not installed."""
     try:
-        return require(f"torch_geometric.{module}", extra="baselines", feature="benchmarks against PyTorch Geometric")
+        return require(f"torch_geometric.{module}", extra="lab", feature="benchmarks against PyTorch Geometric")
     except InputError as error:
         raise Unavailable(str(error)) from error

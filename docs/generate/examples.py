@@ -1,7 +1,7 @@
 """The output of the commands that a page shows, as it is now.
 
-A block of the language `text` that begins with `$ se-gnn ...` shows that command and what it prints. A comment before
-it, `<!-- not run: why; first 12 lines -->`, keeps the beginning of the output and cuts off the rest.
+A block of the language `text` that begins with `$ se-gnn ...` or `$ python -m lab ...` shows that command and what it
+prints. A comment before it, `<!-- not run: why; first 12 lines -->`, keeps the beginning of the output.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import shlex
 import tempfile
 from pathlib import Path
 
+from typer.testing import CliRunner, Result
+
 from docs.generate.blocks import ROOT
-from typer.testing import CliRunner
 
 PAGES = (
     ROOT / "docs" / "command-line.md",
@@ -23,7 +24,8 @@ PAGES = (
     ROOT / "docs" / "rating.md",
 )
 WIDTH = "80"
-_BLOCK = re.compile(r"(<!-- [^>]*first (\d+) lines -->\n)?^```text\n\$ (se-gnn [^\n]*)\n.*?^```", flags=re.S | re.M)
+_COMMAND = r"(?:se-gnn|python -m lab) [^\n]*"
+_BLOCK = re.compile(rf"(<!-- [^>]*first (\d+) lines -->\n)?^```text\n\$ ({_COMMAND})\n.*?^```", flags=re.S | re.M)
 
 
 def write_examples() -> None:
@@ -51,13 +53,21 @@ def _renewed(block: re.Match[str]) -> str:
 
 def printed(command: str) -> str:
     """What a command prints on a terminal of a common width."""
-    from se_gnn.apps.cli import app
-
     os.environ |= {"COLUMNS": WIDTH, "TERMINAL_WIDTH": WIDTH}
-    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    result = invoked(command)
     if result.exit_code:
         raise RuntimeError(f"{command}: {result.output}")
     return result.stdout.strip("\n") + "\n"
+
+
+def invoked(command: str, *more: str) -> Result:
+    """Run `se-gnn ...` or `python -m lab ...` within this process, with ``more`` arguments."""
+    if command.startswith("python -m lab "):
+        from lab.commands import app
+    else:
+        from se_gnn.apps.cli import app
+    arguments = command.removeprefix("se-gnn ").removeprefix("python -m lab ")
+    return CliRunner().invoke(app, [*shlex.split(arguments, comments=True), *more])
 
 
 def commands_of(page: Path) -> list[str]:

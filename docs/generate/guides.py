@@ -6,11 +6,10 @@ import json
 
 from benchmarks.before import FIGURES
 from docs.generate.blocks import ROOT, replaced
+from reproduce import amazon_fraud, audit, bitcoin_otc, coverage, edge_signal, kinds, labels, left_out, recipes, suggest
 from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
 from reproduce.tried import Searches
-
-from reproduce import amazon_fraud, audit, bitcoin_otc, coverage, edge_signal, kinds, labels, left_out, recipes, suggest
 
 DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
@@ -26,7 +25,7 @@ Edges with attributes are compared by products of edges instead of nodes, which 
 time of the comparison with random values on the edges, as a multiple of the plain graph's, local graphs of at most 64
 edges (`{command}`):"""
 MADE_UP = """\
-`se_gnn.datasets.edge_signal.edge_signal_graph` makes graphs of two classes whose ends and node attributes are drawn
+`lab.datasets.edge_signal.edge_signal_graph` makes graphs of two classes whose ends and node attributes are drawn
 alike: only the direction, the type, the weight or an attribute of the edges differs."""
 
 

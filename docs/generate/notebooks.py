@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 
 import nbformat
-from docs.generate.blocks import ROOT
 from nbclient import NotebookClient
+
+from docs.generate.blocks import ROOT
 
 FOLDER = ROOT / "notebooks"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from docs.generate.blocks import ROOT, replaced
-
 from se_gnn.config import PRESETS, Config
 
 PAGE = ROOT / "docs" / "method.md"

@@ -15,8 +15,8 @@ def write_rating_pictures() -> None:
     """Prepare pairs of handwritten digits, serve them, take the pictures; needs playwright and chromium."""
     from playwright.sync_api import sync_playwright
 
-    from se_gnn.apps.rating import RatingStore
-    from se_gnn.apps.rating.application import create_app
+    from lab.rating import RatingStore
+    from lab.rating.application import create_app
     from se_gnn.apps.web import WebSettings
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -37,9 +37,9 @@ def write_rating_pictures() -> None:
 
 
 def _prepared(folder: Path) -> Path:
+    from lab.rating import RatingPlan, prepare_pairs, read_models
+    from lab.rating.database import write_pairs
     from se_gnn import SEGNNClassifier, load_dataset
-    from se_gnn.apps.rating import RatingPlan, prepare_pairs, read_models
-    from se_gnn.apps.rating.database import write_pairs
 
     SEGNNClassifier(preset="authors", epochs=20).fit(load_dataset("digits")).save(folder / "model")
     models = read_models([folder / "model"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 from docs.generate.blocks import ROOT, replaced
-
 from se_gnn.apps.cli.shard_options import SHARD_NODES
 from se_gnn.settings import Settings
 from se_gnn.encoder.attributes import WIDTH

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch_geometric.explain import Explainer as PyGExplainer
 
+from lab.baselines import baseline, post_hoc_explainer
+from lab.datasets import load_dataset
+from lab.metrics import fidelity
 from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
-from se_gnn.baselines import baseline, post_hoc_explainer
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
-from se_gnn.explain.metrics import fidelity
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel

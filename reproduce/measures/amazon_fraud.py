@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from lab.baselines import GCN
+from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.baselines import GCN
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import fit
 

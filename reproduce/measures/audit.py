@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from lab.baselines import baseline
+from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.baselines import baseline
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.labels import Memory

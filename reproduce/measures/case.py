@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.measures.fitted import Fitted, FittedSEGNN, fit
-from se_gnn.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
 from se_gnn.graph import Graph, local_graphs

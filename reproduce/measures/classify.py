@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.job import Job, Series
-from reproduce.measures.fitted import Fitted, fit
-from se_gnn.datasets import load_dataset
-from se_gnn.explain.metrics import (
+from lab.attack import add_random_edges
+from lab.datasets import load_dataset, load_with_truth
+from lab.metrics import (
     accuracy,
     edge_matching_accuracy,
     node_matching_accuracy,
     precision_at_k,
     role_precision_at_k,
 )
-from se_gnn.graph import Graph, add_random_edges, local_graphs
+from lab.truth import GroundTruth
+from reproduce.job import Job, Series
+from reproduce.measures.fitted import Fitted, fit
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.attributed import IntArray
 
 RANKS = range(1, 9)  # k of precision@k
@@ -26,7 +28,7 @@ HOPS = 2  # of the local graphs whose edges are matched
 def measure(job: Job, device: str) -> dict[str, Any]:
     """All shares that apply to the method and the data set."""
     series = job.series
-    graph = load_graph(series, job.seed)
+    graph, truth = load_graph(series, job.seed)
     fitted = fit(graph, series.method, series.settings, seed=job.seed, device=device)
     measures: dict[str, Any] = {
         f"{name}accuracy": accuracy(fitted.predict(nodes), graph.labels[nodes])
@@ -36,23 +38,23 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     if nearest is not None:
         precision = [precision_at_k(graph.test, nearest, graph.labels, k) for k in RANKS]
         measures |= {"precision_at_5": precision[4], "precision": precision}
-        if graph.node_roles is not None and graph.edge_roles is not None:
-            measures |= _measure_nodes(graph, nearest, graph.node_roles)
+        if truth is not None and truth.node_roles is not None and truth.edge_roles is not None:
+            measures |= _measure_nodes(graph, nearest, truth.node_roles)
             if series.settings.get("similarity", {}).get("hops", HOPS) == HOPS:
-                measures |= _measure_edges(graph, fitted, nearest[:, 0], graph.edge_roles)
+                measures |= _measure_edges(graph, fitted, nearest[:, 0], truth.edge_roles)
     return measures
 
 
-def load_graph(series: Series, seed: int) -> Graph:
-    """The data set, with the noise that the series asks for."""
+def load_graph(series: Series, seed: int) -> tuple[Graph, GroundTruth | None]:
+    """The data set, with the noise that the series asks for, and its ground truth where there is no noise."""
     kind, _, rate = series.noise.rpartition("-")
     if kind == "metattack":
-        return load_dataset(f"{series.dataset}-{series.noise}", seed=seed)
-    graph = load_dataset(series.dataset, seed=seed)
+        return load_dataset(f"{series.dataset}-{series.noise}", seed=seed), None
+    graph, truth = load_with_truth(series.dataset, seed=seed)
     if kind == "random":
         generator = np.random.default_rng(seed)
-        return graph.with_edges(add_random_edges(graph.edges, graph.num_nodes, float(rate), generator=generator))
-    return graph
+        return graph.with_edges(add_random_edges(graph.edges, graph.num_nodes, float(rate), generator=generator)), None
+    return graph, truth
 
 
 def _measure_nodes(graph: Graph, nearest: IntArray, roles: IntArray) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from sklearn.model_selection import ParameterGrid
 
+from lab.baselines import Baseline, baseline
+from lab.datasets import load_dataset
+from lab.metrics import accuracy
 from reproduce.job import Job
-from se_gnn.baselines import Baseline, baseline
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
-from se_gnn.explain.metrics import accuracy
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import FloatArray
 from se_gnn.model import Prediction, TrainedModel

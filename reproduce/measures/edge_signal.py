@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lab.datasets.edge_signal import edge_signal_graph
 from reproduce.job import Job
 from se_gnn.settings import Settings
-from se_gnn.datasets.edge_signal import edge_signal_graph
 from se_gnn.explain import Explainer
 from se_gnn.training import fit
 

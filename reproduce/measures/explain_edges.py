@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch_geometric.explain import Explainer as PyGExplainer
 
+from lab.baselines import baseline, post_hoc_explainer
+from lab.baselines.gcn import GCN
+from lab.datasets import load_with_truth
+from lab.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
+from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
-from se_gnn.baselines import baseline, post_hoc_explainer
-from se_gnn.baselines.gcn import GCN
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
-from se_gnn.explain.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
-from se_gnn.explain.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import SEGNN, TrainedModel
@@ -45,7 +45,8 @@ class EdgeExplainer(Protocol):
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Accuracy of the explained model, the AUC by each protocol, and the fidelity of crucial subgraphs."""
-    graph = load_dataset(job.series.dataset, seed=job.seed)
+    graph, truth = load_with_truth(job.series.dataset, seed=job.seed)
+    assert truth is not None
     kind = _Ours if job.series.method == "se-gnn" else _PostHoc
     explainer: EdgeExplainer = kind(graph, job)
     nodes = BA_SHAPES_NODES
@@ -53,7 +54,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     found = fidelity(explainer.pyg, map(_crucial, explainer.explanations(nodes)))
     return {
         **{
-            name: protocol(graph, important[1 if protocol is se_gnn_one_hop_auc else 3])
+            name: protocol(graph, truth.motif_edges, important[1 if protocol is se_gnn_one_hop_auc else 3])
             for name, protocol in AUC_PROTOCOLS.items()
         },
         "accuracy": accuracy(explainer.predict()[graph.test], graph.labels[graph.test]),

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from se_gnn.baselines import DeepKNN, baseline
-from se_gnn.baselines.deep_knn import MLPK
+from lab.baselines import DeepKNN, baseline
+from lab.baselines.deep_knn import MLPK
 from se_gnn.settings import Settings
 from se_gnn.graph import Graph
 from se_gnn.graph.attributed import IntArray

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.measures.rgcn import rgcn_probabilities
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.metrics import classification_metrics

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph
 from se_gnn.training import fit
 

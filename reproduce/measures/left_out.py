@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
+from lab.baselines import baseline
+from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.baselines import baseline
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.attributed import PARTS
 from se_gnn.labels.novelty import novelty

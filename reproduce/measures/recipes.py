@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.training import TrainingRun, resolve_device
 
 

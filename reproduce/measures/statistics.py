@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.datasets import load_dataset
 
 
 def measure(job: Job, device: str) -> dict[str, int]:

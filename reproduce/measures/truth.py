@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.truth.recompute import Recomputed
 from reproduce.truth.statements import Findings, check
 from se_gnn.settings import Settings
-from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model import TrainedModel

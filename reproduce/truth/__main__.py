@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
+from lab.datasets import load_dataset
 from reproduce.measures.truth import findings_of, some_nodes
 from se_gnn.config import PRESETS, Config
-from se_gnn.datasets import load_dataset
 from se_gnn.model.folder import load_model
 from se_gnn.training import fit
 

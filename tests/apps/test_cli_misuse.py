@@ -150,12 +150,7 @@ MISUSES: list[tuple[tuple[str, ...], str]] = [
     (("report", "{model}", "--out", "{out}.pdf"), "--out must end in .html"),
     (("report", "{model}", "--out", "{out}.html", "--nodes", "nobody"), "unknown node 'nobody'"),
     (("report", "{model}", "--out", "{out}.html", "--k", "0"), "Invalid value for '--k'"),
-    # --- attack, import
-    (("attack", "{toy}", "--out", "{toy}"), "graph"),
-    (("attack", "{toy}", "--out", "{out}", "--rate", "-1"), "Invalid value for '--rate'"),
-    (("attack", "{toy}", "--out", "{out}", "--method", "nuke"), "'nuke' is not one of"),
-    (("attack", "{toy}", "--out", "{out}", "--seed", str(2**64)), "Invalid value for '--seed'"),
-    (("attack", "{toy}", "--out", "{out}", "--method", "random", "--keep-degrees"), "belong to metattack"),
+    # --- import
     (("import", "--nodes", "{out}", "--edges", "{out}", "--id", "a", "--label", "b", "--out", "{out}"), "not"),
     (("import", "--nodes", "{file}"), "Missing option"),
 ]

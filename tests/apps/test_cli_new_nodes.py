@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from apps.conftest import QUICK
+from commands import QUICK
 from se_gnn.graph.store import load_graph
 from se_gnn.model.folder import load_model
 

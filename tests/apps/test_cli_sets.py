@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from apps.conftest import QUICK
+from commands import QUICK
 from se_gnn.labels.sets import prediction_sets
 from se_gnn.model.folder import load_model
 

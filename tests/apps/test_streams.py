@@ -42,7 +42,6 @@ def test_a_reader_that_has_enough_is_no_mistake(tmp_path):
 def test_names_that_are_too_long_are_one_line(run, toy, model, name):
     for command in (
         ("train", toy, "--out", name),
-        ("attack", toy, "--out", name),
         ("evaluate", name),
         ("predict", model, "--out", f"{name}.csv"),
         ("report", model, "--out", f"{name}.html"),

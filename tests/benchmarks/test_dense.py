@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from benchmarks.baselines.dense import DenseTraining, DenseVoter, local_edges, overall_similarity
-from benchmarks.graphs import generated_graph
 
 from benchmarks import ours
+from benchmarks.baselines.dense import DenseTraining, DenseVoter, local_edges, overall_similarity
+from benchmarks.graphs import generated_graph
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.similarity import ComparisonPlan, compare
 

@@ -1,6 +1,7 @@
 """`--max-memory` holds for import, embedding and prediction of a mapped graph, measured in a process of its own."""
 
 import pytest
+
 from benchmarks.memory import run_apart
 from benchmarks.workloads.mapped import write_tables
 

@@ -1,7 +1,7 @@
 import numpy as np
+
 from benchmarks.cases import CASES
 from benchmarks.workloads.new_nodes import parted
-
 from labels.conftest import block_graph
 from se_gnn.graph.extended import extended_graph
 

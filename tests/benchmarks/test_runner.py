@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+
+from benchmarks import ours
 from benchmarks.__main__ import main
 from benchmarks.cases import CASES, Case, Figure
 from benchmarks.graphs import generated_graph, load_graph, smaller
@@ -16,8 +18,6 @@ from benchmarks.page import render_page
 from benchmarks.readme import END, SHOWN, START, speed_table, write_readme
 from benchmarks.results import read_results, read_runs, run_cases, write_results
 from benchmarks.table import results_table
-
-from benchmarks import ours
 from se_gnn.graph import local_graphs
 
 ROOT = Path(__file__).resolve().parents[2]

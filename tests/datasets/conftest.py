@@ -1,4 +1,4 @@
-"""A cache folder and a network of the tests' own."""
+"""A network of the tests' own."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ import pytest
 import requests
 
 GET = requests.get
-
-
-@pytest.fixture
-def private_cache(tmp_path, monkeypatch):
-    """Neither the user's cache is read or written nor the network reached."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("SE_GNN_DATA", raising=False)
-
-    def no_network(url, **options):
-        raise requests.exceptions.ConnectionError("no network in tests")
-
-    monkeypatch.setattr(requests, "get", no_network)
-    return tmp_path / "cache" / "se-gnn"
 
 
 @pytest.fixture

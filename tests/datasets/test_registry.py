@@ -8,12 +8,18 @@ import sys
 
 import pytest
 
-from se_gnn.datasets import dataset_infos, dataset_names, load_dataset
+from se_gnn.datasets import dataset_infos, load_dataset, registry
 from se_gnn.errors import InputError
 
 
+@pytest.fixture(autouse=True)
+def _without_the_lab(monkeypatch):
+    """As in a process that has not imported the lab."""
+    monkeypatch.setattr(registry, "_infos", [info for info in registry._infos if info.module.startswith("se_gnn.")])
+
+
 def test_an_unknown_data_set_is_refused_with_a_close_name_and_the_list():
-    text = "unknown data set 'coar' (did you mean 'cora'?); known: digits, ba-shapes, cora, citeseer, pubmed, syn-cora"
+    text = "unknown data set 'coar' (did you mean 'cora'?); known: digits, ba-shapes, cora, citeseer, pubmed, citeseer-"
     with pytest.raises(InputError, match=re.escape(text)):
         load_dataset("coar")
 
@@ -23,12 +29,23 @@ def test_a_name_unlike_any_other_gets_the_list_alone():
         load_dataset("zzz")
 
 
-def test_an_attacked_graph_has_a_name_for_every_rate():
-    with pytest.raises(InputError, match=re.escape("(did you mean 'citeseer-metattack-0.25'?)")):
-        load_dataset("citeseer-metatack-0.25")
-    names = dataset_names()
-    assert {"cora-metattack-0.05", "citeseer-metattack-0.25"} < set(names)
-    assert len(set(names)) == len(names) == len(dataset_infos()) + 2 * 4  # two data sets have five names each
+@pytest.mark.parametrize("name", ["syn-cora", "Syn_Cora_Authors", "citeseer-metattack-0.25", "acm", "amazon-fraud-1"])
+def test_a_data_set_of_the_lab_is_refused_with_where_it_lives(name):
+    text = f"data set {name!r} is not part of the installed se-gnn, but of the lab in its repository: in a checkout, "
+    with pytest.raises(InputError, match=re.escape(text)):
+        load_dataset(name)
+
+
+def test_registered_data_sets_are_loaded_by_name_and_are_registered_once():
+    info = registry.DatasetInfo(
+        name="own-RATE", description="of mine", module="se_gnn.datasets.ba_shapes", rates=("1", "2")
+    )
+    for _ in range(2):
+        registry.register_datasets([info])
+    assert dataset_infos().count(info) == 1
+    assert load_dataset("own-2").dataset == "own-2"
+    with pytest.raises(InputError, match=re.escape("(did you mean 'own-2'?)")):
+        load_dataset("owm-2")
 
 
 def test_capitals_and_underscores_are_forgiven():

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.deterministic import linear, one_thread, rows
+from se_gnn.deterministic import linear, linear_by_row, one_thread, rows
 from se_gnn.graph.sparse import SparseMatrix
 from strategies import continuous, seeds
 
@@ -75,6 +75,16 @@ def test_a_layer_and_its_gradients_are_those_of_pytorch(shape, biased):
     torch.testing.assert_close(found, expected)
     for one, other in zip(*(torch.autograd.grad(out.square().sum(), inputs) for out in (found, expected))):
         torch.testing.assert_close(one, other)
+
+
+def test_a_row_of_a_layer_by_rows_has_the_same_bits_alone_and_among_others():
+    x, weight = continuous(0, 50, 6).requires_grad_(), continuous(1, 33, 6).requires_grad_()
+    together = linear_by_row(x, weight)
+    torch.testing.assert_close(together, torch.nn.functional.linear(x, weight))
+    assert torch.equal(together, torch.cat([linear_by_row(x[i : i + 1], weight) for i in range(50)]))
+    expected = torch.autograd.grad(torch.nn.functional.linear(x, weight).square().sum(), (x, weight))
+    for found, other in zip(torch.autograd.grad(together.square().sum(), (x, weight)), expected):
+        torch.testing.assert_close(found, other)
 
 
 def test_a_layer_of_an_array_that_starts_anywhere_has_the_same_bits():

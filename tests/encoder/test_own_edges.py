@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from se_gnn.config import Config, EncoderSettings
+from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.encoder import EncoderInputs, encoder_features, own_edge_columns, propagation
 from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import EdgeValues, Graph

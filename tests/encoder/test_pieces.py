@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from backends import on_every_device
-from se_gnn.config import Config, EncoderSettings
+from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.errors import InputError

@@ -12,13 +12,13 @@ import pytest
 import torch
 from matplotlib.legend import Legend
 
+from lab.recomputed import largest_errors
 from se_gnn.settings import Settings
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
 from se_gnn.explain import (
     Explainer,
-    largest_errors,
     schema,
     shared_attributes,
     shared_edge_attributes,

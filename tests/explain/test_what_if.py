@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import PRESETS, Config, SimilaritySettings
+from se_gnn.settings import Settings, VoteSettings
+from se_gnn.settings.presets import PRESETS
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Ranking, WhatIf
 from se_gnn.model import SEGNN, TrainedModel

@@ -16,6 +16,7 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
+from lab.commands import app as lab
 from se_gnn.apps.cli.app import app
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
@@ -41,18 +42,18 @@ def quick_and_often() -> Iterator[None]:
     def known_classes(graph, *_, **__):
         return torch.tensor(graph.labels)
 
-    metattack = importlib.import_module("se_gnn.attack.metattack")  # a function has the name, too
+    metattack = importlib.import_module("lab.attack.metattack")  # a function has the name, too
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metattack._Attack, "choose", lambda self, flips: (0, 1 + 2 * (len(flips) + self.seed)))
-        patch.setattr(importlib.import_module("se_gnn.attack.surrogate"), "guess_classes", known_classes)
+        patch.setattr(importlib.import_module("lab.attack.surrogate"), "guess_classes", known_classes)
         patch.setattr(metattack, "SECONDS_BETWEEN_WRITES", -1.0)
         patch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
         yield
 
 
 def run(*arguments: str | Path) -> Result:
-    """Run a command as a user would."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    """Run a command as a user would: `se-gnn ...`, or `python -m lab attack ...`."""
+    return CliRunner().invoke(lab if arguments[0] == "attack" else app, [str(argument) for argument in arguments])
 
 
 def toy() -> Graph:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.graph import EdgeValues, Graph, RawTable, flip_pairs, local_graphs, replace_edges
+from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs, replace_edges
 from se_gnn.graph.edge_values import NO_TIME, encoded_types
 
 
@@ -83,7 +83,7 @@ def test_adjacency_with_values_is_that_without_where_no_edges_are_parallel() -> 
 
 def test_other_edges_keep_the_values_of_pairs_that_stay() -> None:
     graph = graph_of(EDGES, payments())
-    changed = graph.with_edges(flip_pairs(graph.edges, 4, np.array([[0, 1], [2, 3]])))
+    changed = graph.with_edges([[0, 2], [1, 3], [2, 3]])  # (0, 1) goes, (2, 3) comes
     assert changed.edges.tolist() == [[0, 2], [0, 2], [1, 3], [2, 3]]
     values = changed.edge_values
     assert values is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import networkx as nx
 import numba
 import numpy as np
@@ -15,14 +17,20 @@ from strategies import graphs, random_graph, rich_graph
 
 
 def walked_shares(graph, center, hops):
-    """Personalized PageRank of `hops` steps by dense products."""
-    adjacency = np.zeros((graph.num_nodes, graph.num_nodes))
-    adjacency[graph.edges[:, 0], graph.edges[:, 1]] = adjacency[graph.edges[:, 1], graph.edges[:, 0]] = 1
-    walk = adjacency / np.maximum(adjacency.sum(axis=1, keepdims=True), 1)
-    start = np.eye(graph.num_nodes)[center]
-    share = start
+    """Personalized PageRank of `hops` steps, exactly."""
+    teleport, neighbors = Fraction(str(TELEPORT)), [[] for _ in range(graph.num_nodes)]
+    for u, v in graph.edges.tolist():
+        neighbors[u].append(v)
+        neighbors[v].append(u)
+    share = [Fraction(0)] * graph.num_nodes
+    share[center] = Fraction(1)
     for _ in range(hops):
-        share = (1 - TELEPORT) * share @ walk + TELEPORT * start
+        arriving = [Fraction(0)] * graph.num_nodes
+        for u, around in enumerate(neighbors):
+            for v in around:
+                arriving[v] += (1 - teleport) * share[u] / len(around)
+        arriving[center] += teleport
+        share = arriving
     return share
 
 
@@ -30,7 +38,7 @@ def plain_local_graph(graph, center, hops, max_edges):
     """The definition in loops: nodes by their share, each with its edges to those inside."""
     share = walked_shares(graph, center, hops)
     reached = [v for v in range(graph.num_nodes) if share[v] > 0 or v == center]
-    order = sorted(reached, key=lambda v: (v != center, -round(share[v], 12), v))
+    order = sorted(reached, key=lambda v: (v != center, -share[v], v))
     inside, edges = set(), set()
     for v in order[:MAX_NODES]:
         joining = {i for i, (a, b) in enumerate(graph.edges) if (a == v and b in inside) or (b == v and a in inside)}
@@ -49,6 +57,15 @@ def test_local_graph_is_that_of_the_definition(graph, hops, max_edges):
         edges, left_out = plain_local_graph(graph, node, hops, max_edges)
         assert local.row(node).tolist() == edges
         assert local.left_out[node] == left_out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_nodes_reached_equally_often_the_lowest_id_comes_first(seed):
+    graph = random_graph(seed, num_nodes=40, num_edges=90)
+    local = local_graphs(graph, np.arange(40), 3, 12)
+    assert [local.row(node).tolist() for node in range(40)] == [
+        plain_local_graph(graph, i, 3, 12)[0] for i in range(40)
+    ]
 
 
 @given(graph=graphs(), hops=st.integers(1, 3))

@@ -1,14 +1,9 @@
-"""`reproduce` is a folder beside the package, not a part of it."""
+"""A kind of job that takes no time."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-ROOT = str(Path(__file__).resolve().parents[2])
-if ROOT not in sys.path:
-    sys.path.insert(0, ROOT)
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+
+from reproduce import audit
 from reproduce.job import Job, Series
 from reproduce.measures import audit as measures
 from reproduce.store import Result, Store
-
-from reproduce import audit
 from se_gnn.settings import Settings
 from strategies import random_graph
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+
+from lab.truth import GroundTruth
 from reproduce.job import Job, Series
 from reproduce.measures import classify
 from reproduce.measures.fitted import fit
 from reproduce.methods import se_gnn_settings
-
 from se_gnn.graph import Graph
 
 
@@ -22,9 +23,12 @@ def graph():
         train=np.arange(6),
         val=np.arange(6, 9),
         test=np.arange(9, 12),
-        node_roles=np.tile([1, 2, 3], 4) + 3 * labels,
-        edge_roles=np.tile([1, 2], 4) + 2 * np.repeat([0, 1, 0, 1], 2),
     )
+
+
+def truth_of(graph):
+    edge_roles = np.tile([1, 2], 4) + 2 * np.repeat([0, 1, 0, 1], 2)
+    return GroundTruth(edge_roles > 0, np.tile([1, 2, 3], 4) + 3 * graph.labels, edge_roles)
 
 
 class Perfect:
@@ -41,7 +45,7 @@ class Perfect:
 
 
 def measured(monkeypatch, graph, fitted):
-    monkeypatch.setattr(classify, "load_dataset", lambda name, seed: graph)
+    monkeypatch.setattr(classify, "load_with_truth", lambda name, seed: (graph, truth_of(graph)))
     monkeypatch.setattr(classify, "fit", lambda *args, **kwargs: fitted)
     series = Series(kind="classify", dataset="toy", method="gcn-k", settings={})
     return classify.measure(Job(series, 0), "cpu")
@@ -80,8 +84,8 @@ def test_our_edges_are_matched_as_the_explanation_says(graph):
 
 
 def test_noise_is_added_by_the_seed(monkeypatch, graph):
-    monkeypatch.setattr(classify, "load_dataset", lambda name, seed: graph)
+    monkeypatch.setattr(classify, "load_with_truth", lambda name, seed: (graph, truth_of(graph)))
     noisy = Series(kind="classify", dataset="toy", method="gcn", settings={}, noise="random-0.25")
-    one, again, other = (classify.load_graph(noisy, seed) for seed in (0, 0, 1))
+    one, again, other = (classify.load_graph(noisy, seed)[0] for seed in (0, 0, 1))
     assert one.num_edges == 10
     assert one.edges.tolist() == again.edges.tolist() != other.edges.tolist()

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from reproduce.measures.coverage import redrawn
 
 from reproduce import coverage
+from reproduce.measures.coverage import redrawn
 from strategies import random_graph
 
 

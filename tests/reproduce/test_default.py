@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
+from reproduce import default
 from reproduce.job import Job, Series
 from reproduce.measures import default as measures
 from reproduce.store import Result, Store
-
-from reproduce import default
 from se_gnn.settings import Settings
 from se_gnn.model import Prediction
 from strategies import random_graph

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from reproduce.measures.kinds import joined_by_paths
 from reproduce.measures.rgcn import rgcn_probabilities
-
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
 from se_gnn.graph import EdgeValues, Graph
 

@@ -1,8 +1,8 @@
 import numpy as np
-from reproduce.measures.left_out import without_class
-from reproduce.measures.suggest import one_of_each_class
 
 from labels.conftest import block_graph
+from reproduce.measures.left_out import without_class
+from reproduce.measures.suggest import one_of_each_class
 
 
 def test_a_class_that_is_left_out_has_no_label_anywhere():

@@ -1,6 +1,8 @@
 """The page comes from result files alone: means, deviations, what is missing, what made it."""
 
 import pytest
+
+from reproduce import figure_5, figure_7, goals, table_2, table_4, table_5
 from reproduce.__main__ import chosen_jobs, main
 from reproduce.experiments import EXPERIMENTS, on_results_page
 from reproduce.job import Job, jobs_of
@@ -8,8 +10,6 @@ from reproduce.markdown import spread
 from reproduce.methods import classify, preset_on
 from reproduce.page import README_END, README_START, write_page, write_readme
 from reproduce.store import Result, Store
-
-from reproduce import figure_5, figure_7, goals, table_2, table_4, table_5
 from se_gnn.errors import InputError
 
 MACHINE = {"cores": 2, "cpu": "a CPU", "gpu": None, "memory_gb": 8.2, "python": "3.12.1", "packages": {"torch": "2.7"}}
@@ -130,7 +130,7 @@ def test_names_of_series_are_unique_among_all_experiments():
 
 
 def test_protocols_are_those_of_the_metrics():
-    from se_gnn.explain.metrics import AUC_PROTOCOLS
+    from lab.metrics import AUC_PROTOCOLS
 
     assert tuple(AUC_PROTOCOLS) == table_5.PROTOCOLS
 

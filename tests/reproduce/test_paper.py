@@ -1,6 +1,7 @@
 """The printed numbers: each read again off the print, as a checksum of its row."""
 
 import pytest
+
 from reproduce.methods import CLASSIFIERS, NEAREST
 from reproduce.paper import printed
 

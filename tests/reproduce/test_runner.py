@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from reproduce import __main__ as command_line
 from reproduce.job import Job, Series, jobs_of
 from reproduce.json_lines import read_rows
 from reproduce.runner import Making, _in_parallel, run_jobs
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
-
-from reproduce import __main__ as command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKING = Making(command="python -m reproduce run x", commit="abc", device="cpu")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from reproduce.tried import Searches
 
 from reproduce import search
+from reproduce.tried import Searches
 from se_gnn.settings import Settings
 from strategies import random_graph
 

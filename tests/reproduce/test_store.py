@@ -3,6 +3,8 @@
 import json
 
 import pytest
+
+from reproduce import settings_digest
 from reproduce.experiments import EXPERIMENTS, file_names
 from reproduce.job import Job, Series, series_name
 from reproduce.json_lines import append_row, read_rows, write_rows
@@ -10,8 +12,6 @@ from reproduce.methods import preset_on
 from reproduce.prune import wanted_rows
 from reproduce.settings_digest import digest_of, same_settings
 from reproduce.store import RESULTS, Result, Store
-
-from reproduce import settings_digest
 from se_gnn.settings import Settings
 from se_gnn.errors import InputError
 

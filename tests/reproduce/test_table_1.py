@@ -1,6 +1,7 @@
 """Table 1: sizes as in the files, and where they differ from the print."""
 
 import pytest
+
 from reproduce.job import Job
 from reproduce.measures.statistics import measure
 from reproduce.paper import printed

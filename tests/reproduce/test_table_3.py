@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from reproduce import table_3
 from reproduce.__main__ import main
 from reproduce.store import Store
-
-from reproduce import table_3
 
 
 def test_without_ratings_the_column_is_empty_and_names_the_command(tmp_path):
     text = table_3.render(Store(tmp_path), tmp_path)
     assert "| Citeseer | SE-GNN | 0.733 | no ratings yet |" in text
     assert text.count("no ratings yet") == 12
-    assert "se-gnn rate" in text
+    assert "python -m lab rate" in text
 
 
 def test_answers_of_people_fill_the_column(tmp_path):

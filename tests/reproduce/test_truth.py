@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+
+from reproduce import agreement, truth
 from reproduce.job import Job
 from reproduce.measures import agreement as agreement_measures
 from reproduce.measures.agreement import mean_jaccard, vote_changes
@@ -12,8 +14,6 @@ from reproduce.store import Result, Store
 from reproduce.truth.recompute import Recomputed, local_edges
 from reproduce.truth.statements import Findings, check
 from reproduce.truth_page import write_truth
-
-from reproduce import agreement, truth
 from se_gnn.settings import Settings
 from se_gnn.explain import Explainer
 from se_gnn.graph import local_graphs

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from backends import on_every_device
 from se_gnn.settings import SimilaritySettings
+from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.edge_roles import edge_roles
 from se_gnn.similarity import ComparisonPlan, structure_similarity
@@ -41,7 +42,7 @@ def terms_of(graph, config, size, dtype=torch.float32, device="cpu"):
         return None, None
     weight = continuous(5, carried.shape[1], size).to(dtype).to(device).requires_grad_()
     there = torch.from_numpy(carried).to(dtype).to(device)
-    return weight, lambda ids: there[ids] @ weight
+    return weight, lambda ids: linear_by_row(there[ids], weight.T)
 
 
 def plan_of(graph, config, terms=None, nodes=None):
@@ -206,3 +207,15 @@ def test_a_sample_of_the_edges_keeps_their_parts():
         whole, some = slice(local.ptr[i], local.ptr[i + 1]), slice(sampled.ptr[i], sampled.ptr[i + 1])
         known = dict(zip(local.edge_ids[whole].tolist(), local.parts[whole].tolist()))
         assert [known[edge] for edge in sampled.edge_ids[some].tolist()] == sampled.parts[some].tolist()
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+def test_edges_with_terms_have_the_same_bits_whoever_else_is_compared(measure):
+    graph = rich_graph(2, num_nodes=40, num_edges=90)
+    config = dataclasses.replace(EVERYTHING, measure=measure)
+    h = continuous(0, 40, 12) + 3
+    _, terms = terms_of(graph, config, 12)
+    together = structure_similarity(h, plan_of(graph, config, terms)).detach()
+    for node in range(0, 40, 7):
+        alone = structure_similarity(h, plan_of(graph, config, terms, np.array([node]))).detach()
+        assert torch.equal(alone[0], together[node])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import local_graphs
 from se_gnn.similarity import ComparisonPlan, combine, compare, compare_in_blocks, overall
 from se_gnn.similarity.kernels import reference, structure
+from se_gnn.similarity.measure import measure_named
 from strategies import continuous, graphs, measures, random_graph, seeds
 
 hops = st.integers(1, 3)
@@ -142,3 +145,36 @@ def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
     h = continuous(5, graph.num_nodes, 4).requires_grad_()
     compare(h, planned(graph, np.arange(graph.num_nodes), config)).overall.sum().backward()
     assert torch.isfinite(h.grad).all()
+
+
+@pytest.mark.parametrize("directions", ["one", "both"])
+def test_a_comparison_of_some_rows_alone_has_the_same_bits(directions):
+    graph = random_graph(4, num_nodes=60, num_edges=110, num_labeled=8)
+    h = continuous(0, 60, 12) + 3  # far from 0, so that where distances are computed from counts
+    config = SimilaritySettings(measure="distance", directions=directions, hops=1)
+    whole = compare(h, planned(graph, np.array([20, 31]), config))
+    local = [local_graphs(graph, nodes, 1) for nodes in (np.array([20, 31]), graph.train)]
+    edge_ids = np.union1d(local[0].edge_ids, local[1].edge_ids)
+    used = np.unique(np.concatenate([graph.edges[edge_ids].ravel(), graph.train, [20, 31]]))
+    assert len(used) < 60
+    renumbered = [
+        dataclasses.replace(
+            some,
+            nodes=np.searchsorted(used, some.nodes),
+            edge_ids=np.searchsorted(edge_ids, some.edge_ids).astype(np.int32),
+            num_edges=len(edge_ids),
+            cover=None,
+        )
+        for some in local
+    ]
+    plan = ComparisonPlan.build(np.searchsorted(used, graph.edges[edge_ids]), *renumbered, config)
+    some = compare(h[used], plan, origin=measure_named("distance").origin(h))
+    assert torch.equal(some.structure, whole.structure)
+    assert torch.equal(some.node, whole.node)
+
+
+def test_distances_are_computed_from_the_same_point_in_memory_and_mapped(tmp_path):
+    h = continuous(1, 10_000, 5) + 2
+    np.save(tmp_path / "h.npy", h.numpy())
+    measure = measure_named("distance")
+    assert torch.equal(measure.origin(np.load(tmp_path / "h.npy", mmap_mode="r")), measure.origin(h))

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import Config, SimilaritySettings
+from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, search

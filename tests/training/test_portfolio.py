@@ -15,7 +15,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.columns import BooleanColumn, NumberColumn
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.recipes import FOR_COLUMNS, RECIPES
+from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
 from se_gnn.training import fit
 from se_gnn.training.offered import offered_recipes
 from se_gnn.training.portfolio import chosen_recipe, member_seed, num_members, portfolio

@@ -8,7 +8,7 @@ import torch
 
 from se_gnn.settings import Settings
 from se_gnn.errors import InputError
-from se_gnn.recipes import RECIPES
+from se_gnn.settings.presets import RECIPES
 from se_gnn.training.tuning import ABOUT, BEST, SPACE, TRIALS, Trial, Tuning, parse_budget
 from strategies import random_graph
 

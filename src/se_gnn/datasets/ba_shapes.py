@@ -1,4 +1,4 @@
-r"""`ba-shapes`: houses planted on a random graph, so that the edges an explanation has to find are known.
+r"""`ba-shapes`: houses planted on a random graph; the edges of the houses are those that an explanation has to find.
 
 Generated as in "GNNExplainer: Generating Explanations for Graph Neural Networks" (https://arxiv.org/abs/1903.03894):
 
@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from se_gnn.datasets.split import split_by_share
 from se_gnn.graph import Graph, sample_non_edges
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.attributed import FloatArray, IntArray
 
 NUM_BASE = 300
 EDGES_PER_BASE_NODE = 5  # m of the Barabasi-Albert graph
@@ -57,15 +57,12 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
     noise = sample_non_edges(planted, num_nodes, round(RANDOM_EDGES_PER_NODE * num_nodes), generator=generator)
     # each group is of canonical pairs that no other group holds: merging loses none of them
     edges = np.concatenate([planted, noise])
-    is_motif = np.zeros(len(edges), dtype=bool)
-    is_motif[: len(planted)] = _same_house(planted)
     split = split_by_share(num_nodes, train=0.8, val=0.1, generator=generator)
     return Graph.build(
         name=name,
         features=degrees_and_triangles(edges, num_nodes),
         feature_names=("degree", "triangles"),
         edges=edges,
-        motif_edges=is_motif,
         labels=np.concatenate([np.full(NUM_BASE, BASE), np.tile(HOUSE_LABELS, NUM_HOUSES)]),
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
@@ -107,10 +104,3 @@ def degrees_and_triangles(edges: IntArray, num_nodes: int) -> FloatArray:
     # (A A)_ij counts the paths i - k - j; those with an edge i - j are triangles, seen from i in two directions
     triangles = (adjacency @ adjacency * adjacency).sum(axis=1) / 2
     return np.stack([adjacency.sum(axis=1), triangles], axis=1).astype(np.float32)
-
-
-def _same_house(edges: IntArray) -> BoolArray:
-    """Whether both ends lie in the same house, [E]."""
-    house = (edges - NUM_BASE) // len(HOUSE_LABELS)
-    inside: BoolArray = (edges[:, 0] >= NUM_BASE) & (edges[:, 1] >= NUM_BASE) & (house[:, 0] == house[:, 1])
-    return inside

@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from se_gnn.errors import InputError, did_you_mean
+from se_gnn.errors import InputError, did_you_mean, shortened
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
@@ -35,9 +36,7 @@ class DatasetInfo:
         return tuple(self.name.replace("RATE", rate) for rate in self.rates) or (self.name,)
 
 
-_RATES = ("0.05", "0.1", "0.15", "0.2", "0.25")
-
-_INFOS = (
+_infos: list[DatasetInfo] = [
     DatasetInfo(
         name="digits",
         description="1,797 handwritten digits, each joined to its 5 nearest; 10 labeled per class",
@@ -66,11 +65,6 @@ _INFOS = (
         module="se_gnn.datasets.planetoid",
     ),
     DatasetInfo(
-        name="syn-cora",
-        description="about 1,900 nodes: disturbed copies of pieces of Cora; the nodes and edges to find are known",
-        module="se_gnn.datasets.syn_cora",
-    ),
-    DatasetInfo(
         name="citeseer-planetoid",
         description="3,327 papers, some without citations; public split",
         module="se_gnn.datasets.planetoid",
@@ -79,18 +73,6 @@ _INFOS = (
         name="cora-nettack",
         description="2,485 papers, largest component; 10 / 10 / 80 split",
         module="se_gnn.datasets.nettack",
-    ),
-    DatasetInfo(
-        name="citeseer-metattack-RATE",
-        description=f"citeseer after Metattack changed a share of its edges: {', '.join(_RATES)}",
-        module="se_gnn.datasets.metattack",
-        rates=_RATES,
-    ),
-    DatasetInfo(
-        name="cora-metattack-RATE",
-        description="cora-nettack after Metattack, at the same rates",
-        module="se_gnn.datasets.metattack",
-        rates=_RATES,
     ),
     DatasetInfo(
         name="amazon-photo",
@@ -122,55 +104,23 @@ _INFOS = (
         description="coauthor-physics with 100 labeled nodes in all, 500 to validate and 1,000 to test",
         module="se_gnn.datasets.gnn_benchmark",
     ),
-    DatasetInfo(
-        name="ogbn-arxiv",
-        description="169,343 papers, 40 subject areas; split by year",
-        by_hand=True,
-        module="se_gnn.datasets.ogbn_arxiv",
-    ),
-    DatasetInfo(
-        name="bitcoin-otc",
-        description="5,881 accounts, 35,592 directed ratings with times; fraud or trusted; 10 labeled per class",
-        by_hand=True,
-        module="se_gnn.datasets.bitcoin_otc",
-    ),
-    DatasetInfo(
-        name="amazon-fraud",
-        description="10,224 users who wrote reviews, 693 of them fraud; 10% labeled",
-        by_hand=True,
-        module="se_gnn.datasets.amazon_fraud",
-    ),
-    DatasetInfo(
-        name="amazon-fraud-1",
-        description="amazon-fraud with 1% labeled",
-        by_hand=True,
-        module="se_gnn.datasets.amazon_fraud",
-    ),
-    DatasetInfo(
-        name="acm",
-        description="4,019 papers, their authors and subjects, 3 areas; 20 papers labeled per class",
-        by_hand=True,
-        module="se_gnn.datasets.hetero",
-    ),
-    DatasetInfo(
-        name="dblp",
-        description="4,057 authors, their papers and conferences, 4 areas; 20 authors labeled per class",
-        by_hand=True,
-        module="se_gnn.datasets.hetero",
-    ),
-    DatasetInfo(
-        name="ba-shapes-pgexplainer",
-        description="the draw of ba-shapes published with PGExplainer",
-        by_hand=True,
-        module="se_gnn.datasets.ba_shapes_pgexplainer",
-    ),
-    DatasetInfo(
-        name="syn-cora-authors",
-        description="1,895 nodes, made by the authors' own generator",
-        by_hand=True,
-        module="se_gnn.datasets.syn_cora_authors",
-    ),
-)
+]
+
+
+# how the names begin that `lab.datasets` registers, so that an error can say where these data sets are
+_IN_THE_LAB = (
+    "syn-cora", "ba-shapes-pgexplainer", "citeseer-metattack", "cora-metattack", "ogbn-arxiv", "bitcoin-otc",
+    "amazon-fraud", "acm", "dblp",
+)  # fmt: skip
+
+
+def register_datasets(infos: Iterable[DatasetInfo]) -> None:
+    """Make more data sets known to :func:`load_dataset`; one that is known already is left as it is.
+
+    The data sets of the research lab, which is not part of the installed package, come in this way.
+    """
+    known = {info.name for info in _infos}
+    _infos.extend(info for info in infos if info.name not in known)
 
 
 def dataset_infos() -> tuple[DatasetInfo, ...]:
@@ -179,12 +129,12 @@ def dataset_infos() -> tuple[DatasetInfo, ...]:
     >>> [info.name for info in dataset_infos() if info.embedded]
     ['digits', 'ba-shapes']
     """
-    return _INFOS
+    return tuple(_infos)
 
 
 def dataset_names() -> tuple[str, ...]:
     """Every name that :func:`load_dataset` takes, each rate of an attacked graph on its own."""
-    return tuple(name for info in _INFOS for name in info.names)
+    return tuple(name for info in _infos for name in info.names)
 
 
 def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
@@ -192,21 +142,18 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
 
     Args:
         name: as listed by :func:`dataset_infos`; capitals and ``_`` for ``-`` are forgiven.
-        seed: draws what is random in a data set: graph and split of `ba-shapes` and `syn-cora`, the split of `digits`,
-            `amazon-...`, `coauthor-...` and `bitcoin-otc`. The others come with a published split and do not depend on
-            it.
+        seed: random seed for the graph and split of `ba-shapes` and the split of `digits`, `amazon-...` and
+            `coauthor-...`. The others come with a published split and do not depend on it.
         data_dir: folder with downloaded data; else the environment variable `SE_GNN_DATA`, else the user's cache
             folder, to which missing files are downloaded.
 
     >>> load_dataset("ba-shapes")
     Graph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/val/test)
     """
-    by_name = {each: info for info in _INFOS for each in info.names}
-    exact = name.lower().replace("_", "-")
-    info = by_name.get(exact)
+    exact = _exact(name)
+    info = next((info for info in _infos if exact in info.names), None)
     if info is None:
-        known = ", ".join(info.name for info in _INFOS)
-        raise InputError(f"unknown data set {name!r}{did_you_mean(exact, by_name)}; known: {known}")
+        raise InputError(unknown_dataset(name))
     try:
         whole_seed = operator.index(seed)
     except TypeError as error:
@@ -216,3 +163,19 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     module = importlib.import_module(info.module)
     graph = cast("Graph", module.load(exact, seed=whole_seed, data_dir=data_dir))
     return dataclasses.replace(graph, dataset=exact)
+
+
+def unknown_dataset(name: str, instead: str = "") -> str:
+    """What an error says of a name that is not registered; ``instead`` is what else could have been given."""
+    exact = _exact(name)
+    if exact.startswith(_IN_THE_LAB):
+        return (
+            f"data set {shortened(name)} is not part of the installed se-gnn, but of the lab in its repository: in a "
+            "checkout, run `python -m lab` in place of `se-gnn`, or load it with `lab.datasets.load_dataset`"
+        )
+    known = ", ".join(info.name for info in _infos)
+    return f"unknown data set {shortened(name)}{did_you_mean(exact, dataset_names())}; known: {known}{instead}"
+
+
+def _exact(name: str) -> str:
+    return name.lower().replace("_", "-")

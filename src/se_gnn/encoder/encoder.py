@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from se_gnn.deterministic import linear
+from se_gnn.deterministic import linear, linear_by_row
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
@@ -163,7 +163,7 @@ class Encoder(nn.Module):
         """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
         if self.edge_layer is None:
             return carried.new_zeros(len(carried), self.settings.output_size or self.settings.hidden_size)
-        return linear(carried, self.edge_layer.weight)
+        return linear_by_row(carried, self.edge_layer.weight)
 
     def aggregate(self, own: Tensor, step: Step) -> Tensor:
         """What each node aggregates of H^m, [N, D]: linear in H^m."""

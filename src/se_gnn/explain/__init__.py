@@ -5,7 +5,6 @@ from se_gnn.explain.edge_data import shared_edge_data
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
 from se_gnn.explain.explainer import Comparison, Explainer
 from se_gnn.explain.explanation import Explanation
-from se_gnn.explain.recomputed import largest_errors
 from se_gnn.explain.serialize import schema
 from se_gnn.explain.shared_attributes import (
     SharedAttribute,
@@ -32,7 +31,6 @@ __all__ = [
     "SharedAttributes",
     "SharedEdgeAttributes",
     "WhatIf",
-    "largest_errors",
     "schema",
     "shared_attributes",
     "shared_edge_attributes",

@@ -6,7 +6,7 @@ from se_gnn.graph.columns import Column
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.local import LocalGraphs, local_graphs
-from se_gnn.graph.perturb import PerturbedEdges, add_random_edges, flip_pairs, replace_edges, sample_non_edges
+from se_gnn.graph.perturb import PerturbedEdges, replace_edges, sample_non_edges
 from se_gnn.graph.raw import RawTable
 
 __all__ = [
@@ -18,8 +18,6 @@ __all__ = [
     "LocalGraphs",
     "PerturbedEdges",
     "RawTable",
-    "add_random_edges",
-    "flip_pairs",
     "local_graphs",
     "replace_edges",
     "sample_non_edges",

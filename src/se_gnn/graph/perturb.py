@@ -1,4 +1,4 @@
-"""Noise on the edges: some replaced by random pairs that are not edges, random pairs added, given pairs flipped.
+"""Noise on the edges: some are replaced by random pairs that are not edges.
 
 The pairs u < v of N nodes are numbered 0 .. P - 1, P = N (N - 1) / 2, in the order of canonical edges. An edge is a
 taken number; the r-th free number follows from one binary search, so that sampling free pairs needs no rejection and
@@ -7,7 +7,6 @@ takes the same time on an empty and on a nearly complete graph. Shapes: E edges,
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,45 +74,6 @@ def replace_edges(edges: IntArray, num_nodes: int, share: float, *, generator: n
     return PerturbedEdges(
         edges=_pairs(numbers, num_nodes), kept=np.flatnonzero(keep), new=np.searchsorted(numbers, added)
     )
-
-
-def num_changes(rate: float, num_edges: int) -> int:
-    """Number of changes at a perturbation rate: the rate of the edges, rounded down.
-
-    >>> num_changes(0.25, 3668), num_changes(0.29, 100)
-    (917, 29)
-    """
-    if not (math.isfinite(rate) and rate >= 0):
-        raise InputError(f"rate must be a finite number of at least 0, got {rate!r}")
-    return math.floor(rate * num_edges + 1e-6)  # 0.29 * 100 is a little below 29
-
-
-def add_random_edges(edges: IntArray, num_nodes: int, rate: float, *, generator: np.random.Generator) -> IntArray:
-    """Random noise at a perturbation rate: ``floor(rate * E)`` random pairs without an edge become edges, [E', 2].
-
-    >>> path = np.array([[0, 1], [1, 2], [2, 3]])
-    >>> add_random_edges(path, 4, 1.0, generator=np.random.default_rng(0)).tolist()
-    [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    """
-    count = num_changes(rate, len(edges))
-    free = _num_pairs(num_nodes) - len(_distinct(_pair_numbers(edges, num_nodes)))
-    if count > free:
-        raise InputError(f"rate {rate:g} would add {count} edges, but only {free} pairs of nodes have none")
-    return flip_pairs(edges, num_nodes, sample_non_edges(edges, num_nodes, count, generator=generator))
-
-
-def flip_pairs(edges: IntArray, num_nodes: int, pairs: IntArray) -> IntArray:
-    """Canonical edges after each of some distinct pairs u < v was flipped: added, or taken out where it was an edge.
-
-    Parallel edges are one pair: all of them are taken out, or the pair is in the answer once. `with_edges` of a graph
-    gives a pair all its edges back.
-
-    >>> flip_pairs(np.array([[0, 1], [1, 2]]), 3, np.array([[0, 2], [0, 1]])).tolist()
-    [[0, 2], [1, 2]]
-    """
-    numbers = _pair_numbers(pairs, num_nodes)
-    joined = _distinct(_pair_numbers(edges, num_nodes))
-    return _pairs(np.setxor1d(joined, numbers, assume_unique=True), num_nodes)
 
 
 def sample_non_edges(edges: IntArray, num_nodes: int, count: int, *, generator: np.random.Generator) -> IntArray:

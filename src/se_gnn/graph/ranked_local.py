@@ -4,6 +4,9 @@ A walk starts at the center, stops before each step with probability `TELEPORT` 
 at most n times. The share of walks that end at a node is its personalized PageRank of n steps. Nodes join the local
 graph from the largest share to the smallest (the center first, of equals the lowest id first), each with its edges to
 those that are there already, as long as at most M edges are in it. So the local graph of a hub stays as small as any.
+
+Two shares that are equal on paper can be computed from different fractions and then differ in their last bits. Shares
+that differ by less than one part in 2^40 therefore count as equal; rounding errors are much smaller than that.
 Shapes: T nodes asked for, E edges.
 """
 
@@ -17,6 +20,7 @@ from se_gnn.graph.attributed import Graph, Int32Array, IntArray
 from se_gnn.graph.parts import map_parts
 
 TELEPORT = 0.2
+EQUAL = 2.0**-40  # shares that differ by a smaller part of themselves are equal
 MAX_NODES = 32  # of a local graph, the center included
 FEWEST = 256  # local graphs that are worth a thread
 
@@ -103,10 +107,11 @@ def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], near
     held = 0
     for i in range(count):
         u = reached[i]
+        more, less = share[u] * (1 + EQUAL), share[u] * (1 - EQUAL)
         slot = held
         while slot > 0:
             v = nearest[slot - 1]
-            if share[v] > share[u] or (share[v] == share[u] and v < u):
+            if share[v] > more or (share[v] >= less and v < u):
                 break
             if slot < len(nearest):
                 nearest[slot] = v

@@ -23,7 +23,7 @@ from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.voter import Voter
 from se_gnn.settings import Resolved
-from se_gnn.similarity import ComparisonPlan
+from se_gnn.similarity import ComparisonPlan, measure_named
 from se_gnn.similarity.memory import items_within, memory_budget
 
 MOST_TARGETS = 4096  # that are compared at a time
@@ -40,6 +40,7 @@ class MappedVoter(Voter):
                 "limit may be as large as the graph"
             )
         self.budget = memory_budget(max_memory)
+        self.origin: Tensor | None = None  # [D], what distances are computed from: of all nodes, found once
         super().__init__(graph, settings, max_memory=max(1 << 20, self.budget // 4))
 
     @torch.no_grad()
@@ -48,13 +49,16 @@ class MappedVoter(Voter):
 
         ``h`` is the mapped file of embeddings.
         """
+        if self.origin is None:
+            self.origin = measure_named(self.settings.similarity.measure).origin(h).to(device)
         each = 4 * h.shape[1] * (MAX_NODES + (self.settings.similarity.max_edges or 0))
         step = items_within(self.budget // BYTES_SHARE, each, MOST_TARGETS)
-        parts = [self._predict_block(h, nodes[low : low + step], device) for low in range(0, max(1, len(nodes)), step)]
+        starts = range(0, max(1, len(nodes)), step)
+        parts = [self._predict_block(h, nodes[low : low + step], self.origin) for low in starts]
         names = [one.name for one in dataclasses.fields(Prediction)]
         return Prediction(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
-    def _predict_block(self, h: Any, nodes: IntArray, device: torch.device) -> Prediction:
+    def _predict_block(self, h: Any, nodes: IntArray, origin: Tensor) -> Prediction:
         targets = self._local_graphs(nodes)
         forget(*self.graph.neighbor_arrays)
         edge_ids = np.union1d(targets.edge_ids, self.labeled.edge_ids).astype(np.int64)
@@ -66,8 +70,8 @@ class MappedVoter(Voter):
             _renumbered(self.labeled, used, edge_ids),
             self.settings.similarity,
         )
-        own: Tensor = torch.from_numpy(take_rows(h, used)).to(device)
-        return self._vote(nodes, self._nearest(own, plan))
+        own: Tensor = torch.from_numpy(take_rows(h, used)).to(origin.device)
+        return self._vote(nodes, self._nearest(own, plan, origin))
 
 
 def _renumbered(local: LocalGraphs, used: IntArray, edge_ids: IntArray) -> LocalGraphs:

@@ -80,8 +80,8 @@ class Voter:
         """Class probabilities alone, [T, C], left where they were computed."""
         return self._weigh(self._nearest(h, plan))[1]
 
-    def _nearest(self, h: Tensor, plan: ComparisonPlan) -> _Nearest:
-        """The K nearest labeled nodes of each target.
+    def _nearest(self, h: Tensor, plan: ComparisonPlan, origin: Tensor | None = None) -> _Nearest:
+        """The K nearest labeled nodes of each target; ``origin``: where ``h`` has the rows of some nodes alone.
 
         Where there are many labeled nodes, most are proved to be farther, and are not compared: the result is the same.
         Where targets x labeled nodes do not fit the memory, the labeled nodes come in blocks, and the K nearest so far
@@ -90,11 +90,11 @@ class Voter:
         from se_gnn.similarity.search import nearest_by_bounds  # loads much that explaining a node does not need
 
         count = self.settings.vote.num_nearest
-        found = nearest_by_bounds(h, plan, count, max_memory=self.max_memory)
+        found = nearest_by_bounds(h, plan, count, max_memory=self.max_memory, origin=origin)
         if found is not None:
             return _Nearest(found.positions, found.overall, found.node, found.structure)
         nearest: _Nearest | None = None
-        for positions, similarities in compare_in_blocks(h, plan, max_memory=self.max_memory):
+        for positions, similarities in compare_in_blocks(h, plan, max_memory=self.max_memory, origin=origin):
             some = _Nearest.of(similarities, plan, positions)
             nearest = (some if nearest is None else nearest.joined(some)).cut(count)
         assert nearest is not None

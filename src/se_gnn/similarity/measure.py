@@ -16,10 +16,12 @@ from torch import Tensor
 from se_gnn.deterministic import linear
 from se_gnn.deterministic.sums import apart_of_rows
 from se_gnn.device import has_triton
+from se_gnn.files.npy import forget
 from se_gnn.graph.attributed import FloatArray, IntArray
 from se_gnn.settings.sections import MeasureName
 
 EPS = 1e-12  # a shorter vector counts as this long
+BLOCK = 4096  # rows that are summed at a time
 
 
 class Measure(ABC):
@@ -53,6 +55,14 @@ class Measure(ABC):
     @abstractmethod
     def points(self, vectors: Tensor) -> Tensor:
         """Where the vectors lie so that only their distance counts, [..., D]."""
+
+    @abstractmethod
+    def origin(self, h: Tensor | FloatArray) -> Tensor:
+        """The point that vectors are taken from, [D], so that the rounding errors of products are small.
+
+        ``h`` are the embeddings of *all* nodes, [N, D], in memory or mapped: a pair has the same bits whichever of them
+        a comparison reads.
+        """
 
     @abstractmethod
     def at_distance(self, distance: Tensor) -> Tensor:
@@ -126,6 +136,10 @@ class Cosine(Measure):
         """The vectors, of length 1."""
         return torch.nn.functional.normalize(vectors, dim=-1, eps=EPS)
 
+    def origin(self, h: Tensor | FloatArray) -> Tensor:
+        """Zero: directions cannot be taken from anywhere else."""
+        return h.new_zeros(h.shape[1]) if isinstance(h, Tensor) else torch.zeros(h.shape[1])
+
     def at_distance(self, distance: Tensor) -> Tensor:
         """a.b of two unit vectors from |a - b|."""
         return 1 - distance.square() / 2
@@ -173,6 +187,10 @@ class Distance(Measure):
     def points(self, vectors: Tensor) -> Tensor:
         """The vectors themselves."""
         return vectors
+
+    def origin(self, h: Tensor | FloatArray) -> Tensor:
+        """About the mean: distances stay, and products of shorter vectors lose fewer digits."""
+        return _center(h)
 
     def at_distance(self, distance: Tensor) -> Tensor:
         """Minus it."""
@@ -240,3 +258,26 @@ def _distances_on_cpu(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArr
             other = listed[first[t] + i]
             distances[ptr[t] + i] = np.sqrt(apart_of_rows(a, t, b, other))
     return distances
+
+
+def _center(h: Tensor | FloatArray) -> Tensor:
+    """The mean of all rows, [D], rounded so coarsely that small whole numbers less it are exact: ties stay ties."""
+    if isinstance(h, Tensor) and not len(h):
+        return h.new_zeros(h.shape[1])
+    if isinstance(h, Tensor) and h.device.type != "cpu":
+        largest, mean = h.detach().abs().max(), h.detach().mean(dim=0, dtype=torch.float64).to(h.dtype)
+    else:
+        largest, mean = _extent(h.detach().numpy() if isinstance(h, Tensor) else h)
+    step = torch.exp2(torch.floor(torch.log2(largest.clamp_min(torch.finfo(mean.dtype).tiny))) - 4)
+    return torch.round(mean / step) * step
+
+
+def _extent(h: FloatArray) -> tuple[Tensor, Tensor]:
+    """The largest absolute entry, and the mean row, [D], summed in an order that does not depend on the threads."""
+    largest, total = np.zeros((), h.dtype), np.zeros(h.shape[1])
+    for low in range(0, len(h), BLOCK):
+        rows = np.ascontiguousarray(h[low : low + BLOCK])
+        largest = np.maximum(largest, np.abs(rows).max())
+        total += rows.sum(axis=0)
+        forget(h)
+    return torch.from_numpy(np.asarray(largest)), torch.from_numpy((total / len(h)).astype(h.dtype))

@@ -37,7 +37,12 @@ class Similarities:
 
 
 def compare(
-    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None, edge_weights: Tensor | None = None
+    h: Tensor,
+    plan: ComparisonPlan,
+    *,
+    max_memory: int | str | None = None,
+    edge_weights: Tensor | None = None,
+    origin: Tensor | None = None,
 ) -> Similarities:
     """Eq. (2)-(7) for all pairs of a plan, with gradients to ``h``.
 
@@ -46,20 +51,22 @@ def compare(
         plan: what is compared, by which measure, in which directions, with which lambda.
         max_memory: what it may take at a time, such as ``"4GB"``; None: a quarter of what is free.
         edge_weights: how much each edge of the graph counts in the mean of Eq. (6), [E], with gradients; None: alike.
+        origin: the point that distances are computed from, [D]; None: that of ``h``, which then holds all nodes.
     """
-    structure = structure_similarity(h, plan, max_memory=max_memory, edge_weights=edge_weights)
+    structure = structure_similarity(h, plan, max_memory=max_memory, edge_weights=edge_weights, origin=origin)
     return Similarities(_node_similarity(h, plan), structure, plan.node_weight)
 
 
 def compare_in_blocks(
-    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None
+    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None, origin: Tensor | None = None
 ) -> Iterator[tuple[Tensor, Similarities]]:
     """As :func:`compare`, some labeled nodes at a time where all do not fit the memory: positions and similarities."""
     num_labeled, budget = len(plan.labeled), memory_budget(max_memory, h.device)
     step = items_within(budget // 2, 16 * max(1, len(plan.targets)), num_labeled)
     for low in range(0, num_labeled, step):
         high = min(low + step, num_labeled)
-        yield torch.arange(low, high, device=h.device), compare(h, plan.block(low, high), max_memory=budget)
+        some = compare(h, plan.block(low, high), max_memory=budget, origin=origin)
+        yield torch.arange(low, high, device=h.device), some
 
 
 def compare_with_matches(

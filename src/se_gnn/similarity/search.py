@@ -52,16 +52,22 @@ MARGIN = 0.8  # share of the full cost up to which the search is worth it: what 
 
 
 def nearest_by_bounds(
-    h: Tensor, plan: ComparisonPlan, num_nearest: int, *, max_memory: int | str | None = None
+    h: Tensor,
+    plan: ComparisonPlan,
+    num_nearest: int,
+    *,
+    max_memory: int | str | None = None,
+    origin: Tensor | None = None,
 ) -> Compared | None:
     """The K nearest labeled nodes of each target, [T, K], nearest first; None: comparing all is the better way.
 
     That is decided by counts alone: of labeled nodes and targets, and of what the bounds left over for some targets.
+    Distances are computed from ``origin``, [D]; None: that of ``h``.
     """
     num_labeled, num_targets = len(plan.labeled), len(plan.targets)
     budget = memory_budget(max_memory, h.device)
     if h.device.type == "cuda":
-        return _nearest_on_cuda(h, plan, num_nearest, budget)
+        return _nearest_on_cuda(h, plan, num_nearest, budget, origin)
     many = num_labeled >= FEWEST_LABELED and num_labeled * num_targets >= FEWEST_PAIRS
     few_wanted = SHARE * num_nearest <= num_labeled and num_nearest <= num_labeled - 2
     known = h.device.type == "cpu" and h.dtype == torch.float32 and not plan.same and plan.node_weight > 0
@@ -69,17 +75,19 @@ def nearest_by_bounds(
         return None
     if _prepared_bytes(plan) > budget // 2:
         return None
-    search = Search(h, plan, num_nearest, budget=budget)
+    search = Search(h, plan, num_nearest, budget=budget, origin=origin)
     return search.nearest() if search.pays() else None
 
 
-def _nearest_on_cuda(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int) -> Compared | None:
+def _nearest_on_cuda(
+    h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int, origin: Tensor | None
+) -> Compared | None:
     known = h.dtype == torch.float32 and not plan.same and not plan.both and has_triton()
     if not (known and SHARE * num_nearest <= len(plan.labeled) and _plain(plan)):
         return None
     from se_gnn.similarity import search_gpu  # only on machines with Triton
 
-    return search_gpu.nearest_by_bounds(h, plan, num_nearest, budget)
+    return search_gpu.nearest_by_bounds(h, plan, num_nearest, budget, origin)
 
 
 def _prepared_bytes(plan: ComparisonPlan) -> int:
@@ -108,9 +116,17 @@ class Compared:
 class Search:
     """Finds the K nearest labeled nodes of the targets of a plan."""
 
-    def __init__(self, h: Tensor, plan: ComparisonPlan, num_nearest: int, *, budget: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        h: Tensor,
+        plan: ComparisonPlan,
+        num_nearest: int,
+        *,
+        budget: int = BLOCK_BYTES,
+        origin: Tensor | None = None,
+    ) -> None:
         self.h, self.plan, self.budget = h.detach(), plan, budget
-        self.vectors = Vectors.of(self.h, plan.measure)
+        self.vectors = Vectors.of(self.h, plan.measure, plan.measure.origin(h) if origin is None else origin)
         self.ways = [way for way in (plan.forward, plan.backward) if isinstance(way, OneWay)]  # there, and back
         self.matchers = [Matcher(self.vectors, way.matching) for way in self.ways]
         way, matching = self.ways[0], self.ways[0].matching

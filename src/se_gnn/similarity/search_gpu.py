@@ -44,7 +44,9 @@ COARSE = 0.007  # the same with one product
 SUM = 2.2  # an edge of a target, for each labeled node
 
 
-def nearest_by_bounds(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int) -> Compared | None:
+def nearest_by_bounds(
+    h: Tensor, plan: ComparisonPlan, num_nearest: int, budget: int, origin: Tensor | None = None
+) -> Compared | None:
     """The K nearest labeled nodes of each target, [T, K], nearest first; None: comparing all is the better way.
 
     Where that forms the products of edges once for many local graphs, it is (and has other bits than single pairs).
@@ -55,19 +57,22 @@ def nearest_by_bounds(h: Tensor, plan: ComparisonPlan, num_nearest: int, budget:
     with_edges = plan.targets.sizes.any() and plan.labeled.sizes.any()
     if not (many and with_edges and bool(torch.isfinite(h).all())) or shares_products(plan.forward.matching):
         return None
-    return Search(h, plan, num_nearest, budget=budget).nearest()
+    return Search(h, plan, num_nearest, budget=budget, origin=origin).nearest()
 
 
 class Search:
     """Finds the K nearest labeled nodes of the targets of a plan; one direction, edges that all count alike."""
 
-    def __init__(self, h: Tensor, plan: ComparisonPlan, num_nearest: int, *, budget: int) -> None:
+    def __init__(
+        self, h: Tensor, plan: ComparisonPlan, num_nearest: int, *, budget: int, origin: Tensor | None = None
+    ) -> None:
         assert isinstance(plan.forward, OneWay)
         self.h, self.plan, self.num_nearest, self.budget = h.detach().contiguous(), plan, num_nearest, budget
         matching, device = plan.forward.matching, h.device
         index = matching.on(device)
         self.rows = plan.forward.rows(device)
-        self.halves = EdgeHalves.of(EdgePoints.of(self.h, index, plan.measure), index, matching)
+        points = EdgePoints.of(self.h, index, plan.measure, plan.measure.origin(h) if origin is None else origin)
+        self.halves = EdgeHalves.of(points, index, matching)
         self.sizes = tuple(torch.tensor(local.sizes, device=device) for local in (plan.targets, plan.labeled))
         self.typical = float(plan.targets.sizes.mean()), float(plan.labeled.sizes.mean())
         self.longest = int(plan.targets.sizes.max(initial=0))

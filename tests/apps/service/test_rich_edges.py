@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from lab.datasets.edge_signal import edge_signal_graph
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.service import Store
 from se_gnn.settings import Settings
-from se_gnn.datasets.edge_signal import edge_signal_graph
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.model import SEGNN, TrainedModel
 from web_client import UNLIMITED, Client

@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 from se_gnn import __version__
-from se_gnn.apps.cli.attack import attack
 from se_gnn.apps.cli.audit import audit
 from se_gnn.apps.cli.certify import certify
 from se_gnn.apps.cli.datasets import datasets
@@ -28,8 +27,6 @@ from se_gnn.apps.cli.interrupt import patient_interrupt
 from se_gnn.apps.cli.memory import memory
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.predict import predict
-from se_gnn.apps.cli.rate import rate
-from se_gnn.apps.cli.ratings import ratings
 from se_gnn.apps.cli.report import report
 from se_gnn.apps.cli.serve import serve
 from se_gnn.apps.cli.streams import open_standard_streams
@@ -98,21 +95,30 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     _say(f"warning: {message}")
 
 
-app = typer.Typer(
-    name="se-gnn",
-    cls=Group,
-    help="Classify the nodes of a graph, and show for every prediction the labeled nodes it rests on.",
+def command_group(name: str, *, about: str, epilog: str) -> typer.Typer:
+    """Commands under one name, without any yet."""
+    return typer.Typer(
+        name=name,
+        cls=Group,
+        help=about,
+        epilog=epilog,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,  # plain help: quick, and the same in every terminal
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = command_group(
+    "se-gnn",
+    about="Classify the nodes of a graph, and show for every prediction the labeled nodes it rests on.",
     epilog=(
         "\b\n"
         "Start here (nothing to download):\n"
         "  se-gnn train digits --out model\n"
         "  se-gnn explain model --node digit-0003"
     ),
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # plain help: quick, and the same in every terminal
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -170,17 +176,6 @@ app.command(
         "  se-gnn report model --nodes digit-0003,digit-0005 --out two.html"
     )
 )(report)
-app.command(
-    epilog=(
-        "\b\n"
-        "Examples:\n"
-        "  se-gnn rate model --out ratings.sqlite\n"
-        "  se-gnn rate cora citeseer pubmed --out ratings.sqlite --items 30"
-    )
-)(rate)
-app.command(epilog="\b\nExamples:\n  se-gnn ratings ratings.sqlite\n  se-gnn ratings ratings.sqlite --out answers.csv")(
-    ratings
-)
 app.command(epilog="\b\nExamples:\n  se-gnn audit model\n  se-gnn audit model --out audit.csv --top 30")(audit)
 app.command(epilog="\b\nExamples:\n  se-gnn suggest model --count 20\n  se-gnn suggest model --out next.csv")(suggest)
 app.command(epilog="\b\nExamples:\n  se-gnn certify model\n  se-gnn certify model --out flips.jsonl")(certify)
@@ -206,14 +201,6 @@ app.command(
     )
 )(serve)
 app.command(
-    epilog=(
-        "\b\n"
-        "Examples:\n"
-        "  se-gnn attack citeseer --rate 0.25 --out attacked\n"
-        "  se-gnn attack citeseer --method random --rate 0.25 --out noisy"
-    )
-)(attack)
-app.command(
     "import",
     epilog=(
         "\b\n"
@@ -238,9 +225,14 @@ app.command(epilog="\b\nExample:\n  se-gnn datasets")(datasets)
 
 def main() -> None:
     """Entry point of the command `se-gnn`."""
+    run(app, "se-gnn")
+
+
+def run(commands: typer.Typer, name: str) -> None:
+    """Run the command that this process was started with."""
     open_standard_streams()
     gc.set_threshold(NEW_OBJECTS)
     try:
-        app(prog_name="se-gnn")
+        commands(prog_name=name)
     finally:
         gc.freeze()  # the process ends: to look through all that was loaded once more would take most of a second

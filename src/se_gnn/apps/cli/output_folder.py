@@ -1,7 +1,7 @@
 """The folder that a command writes to: nobody's files are lost, and what is there stays until the new is whole.
 
-Work that takes long is kept in a folder of its own inside, `.training` or `.attack`: an interrupted command goes on
-from there, and the model or graph beside it can be used meanwhile.
+Work that takes long is kept in a folder of its own inside, such as `.training`: an interrupted command goes on from
+there, and the model beside it can be used meanwhile.
 """
 
 from __future__ import annotations
@@ -13,50 +13,37 @@ from pathlib import Path
 from se_gnn.errors import InputError
 from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
 from se_gnn.files.commit import finish_interrupted
-from se_gnn.graph.store import holds_graph
 from se_gnn.model.folder import is_model_folder
 
-TRAINING, ATTACK = ".training", ".attack"
+TRAINING = ".training"
 _PROBE = "probe.txt"
 
 
 def check_model_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
     """Refuse a folder whose files would be lost by a training; nothing is written yet."""
-    if _is_new(folder, overwrite=overwrite, resume=resume):
+    if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
     begun = (folder / TRAINING).is_dir()
     if is_model_folder(folder):
-        _check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
+        check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
         return
     foreign = [name for name in visible_names(folder) if name != TRAINING]
     if foreign:
-        raise InputError(f"{folder} exists and is not a model folder (it holds {_some(foreign)}); name another folder")
-    _check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
-
-
-def check_attack_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder whose files would be lost by an attack; nothing is written yet."""
-    if _is_new(folder, overwrite=overwrite, resume=resume):
-        return
-    foreign = [name for name in visible_names(folder) if name not in (*ours, ATTACK)]
-    if foreign:
-        raise InputError(f"{folder} exists and holds other files ({_some(foreign)}); name another folder")
-    begun = (folder / ATTACK).is_dir()
-    if holds_graph(folder):
-        _check_finished(folder, "graph", begun=begun, work="attack", overwrite=overwrite, resume=resume)
-    else:
-        _check_begun(folder, begun=begun, work="attack", overwrite=overwrite, resume=resume)
+        raise InputError(
+            f"{folder} exists and is not a model folder (it holds {some_names(foreign)}); name another folder"
+        )
+    check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
 
 
 def check_import_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool) -> None:
     """Refuse a folder whose files would be lost by an import, or that it would mix with."""
-    if _is_new(folder, overwrite=overwrite, resume=False):
+    if is_new_folder(folder, overwrite=overwrite, resume=False):
         return
     found = visible_names(folder)
     foreign = [name for name in found if name not in ours]
     if foreign:
         raise InputError(
-            f"{folder} exists and is not the folder of an import (it holds {_some(foreign)}); name another folder"
+            f"{folder} exists and is not the folder of an import (it holds {some_names(foreign)}); name another folder"
         )
     if found and not overwrite:
         raise InputError(f"{folder} already holds a graph; --overwrite replaces it")
@@ -85,7 +72,7 @@ def output_folder(folder: Path, work: str, *, resume: bool) -> Iterator[Path]:
         remove_tree(progress)
 
 
-def _is_new(folder: Path, *, overwrite: bool, resume: bool) -> bool:
+def is_new_folder(folder: Path, *, overwrite: bool, resume: bool) -> bool:
     """Whether the folder to write to is still to be made; refuse a file in its place, and options that disagree."""
     if overwrite and resume:
         raise InputError("--overwrite starts again and --resume goes on: give one of them")
@@ -103,7 +90,8 @@ def _is_new(folder: Path, *, overwrite: bool, resume: bool) -> bool:
     return True
 
 
-def _check_finished(folder: Path, what: str, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+def check_finished(folder: Path, what: str, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+    """Refuse to replace something finished, or to resume it, unless the options say so."""
     if resume and not begun:
         raise InputError(f"{folder} holds a finished {what}, nothing to resume; --overwrite makes it again")
     if not (overwrite or resume):
@@ -111,10 +99,12 @@ def _check_finished(folder: Path, what: str, *, begun: bool, work: str, overwrit
         raise InputError(f"{folder} already holds a {what}; --overwrite replaces it{more}")
 
 
-def _check_begun(folder: Path, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+def check_begun(folder: Path, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
+    """Refuse a folder with unfinished work, unless the options say what to do with it."""
     if begun and not (overwrite or resume):
         raise InputError(f"{folder} holds an unfinished {work}; --resume goes on with it, --overwrite starts again")
 
 
-def _some(names: list[str]) -> str:
+def some_names(names: list[str]) -> str:
+    """The first names of a list, for an error."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

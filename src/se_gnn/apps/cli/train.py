@@ -16,7 +16,7 @@ import typer
 from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_text, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
-from se_gnn.errors import InputError, shortened
+from se_gnn.errors import InputError
 from se_gnn.progress import phase
 
 if TYPE_CHECKING:
@@ -137,22 +137,18 @@ def dataset_name(data: str) -> str | None:
 
     A folder that has the name of a data set is meant where it is written as a path, ./digits.
     """
-    from se_gnn.datasets import dataset_infos, dataset_names
-    from se_gnn.errors import did_you_mean
+    from se_gnn.datasets import dataset_names
+    from se_gnn.datasets.registry import unknown_dataset
     from se_gnn.graph.store import holds_graph
 
-    names = dataset_names()
     name = data.lower().replace("_", "-")
-    if name in names:
+    if name in dataset_names():
         return name
     if data and holds_graph(data):
         return None
     if data and Path(data).is_dir():
         raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
-    known = ", ".join(info.name for info in dataset_infos())
-    raise InputError(
-        f"unknown data set {shortened(data)}{did_you_mean(name, names)}; known: {known}, or a stored graph's folder"
-    )
+    raise InputError(unknown_dataset(data, ", or a stored graph's folder"))
 
 
 def _train_and_save(

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import DeviceIndex, MatchPlan
-from se_gnn.similarity.kernels.rounding import CLOSE, center
+from se_gnn.similarity.kernels.rounding import CLOSE
 from se_gnn.similarity.measure import EPS, Measure
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
@@ -38,12 +38,12 @@ class EdgePoints:
     offset: Tensor
 
     @classmethod
-    def of(cls, h: Tensor, index: DeviceIndex, measure: Measure) -> EdgePoints:
+    def of(cls, h: Tensor, index: DeviceIndex, measure: Measure, origin: Tensor) -> EdgePoints:
         """Of the edges of a plan."""
         queries, keys = edge_vectors(h, index.query_ends), edge_vectors(h, index.key_node_ends)
         probes, targets = queries, keys
         if not measure.unit:
-            moved = h - center(h)  # distances stay, rounding shrinks
+            moved = h - origin  # distances stay, rounding shrinks
             probes, targets = edge_vectors(moved, index.query_ends), edge_vectors(moved, index.key_node_ends)
         scale, offset = measure.scoring(targets.square().sum(dim=1))
         return cls(queries, keys, probes, targets * scale[:, None], offset)

@@ -60,7 +60,9 @@ class PartedWay:
     @classmethod
     def _of(cls, ways: list[OneWay], ptr: IntArray, columns: Int32Array, answer_sizes: IntArray) -> PartedWay:
         sums = [way.sums() for way in ways]
-        total = np.sum(sums, axis=0) if sums else np.zeros(len(ptr) - 1, np.float32)
+        total = np.zeros(len(ptr) - 1, np.float32)
+        for own in sums:  # one after the other: np.sum adds in another order where there is one target alone
+            total += own
         shares = tuple((own / np.where(total > 0, total, 1)).astype(np.float32) for own in sums)
         return cls(tuple(ways), ptr, columns, shares, answer_sizes)
 

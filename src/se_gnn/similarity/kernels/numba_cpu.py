@@ -48,7 +48,7 @@ from se_gnn.similarity.kernels.node_products import (
 from se_gnn.similarity.kernels.one_way import OneWay
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.kernels.rescoring import edge_squares, roots, to_cosines, to_distances
-from se_gnn.similarity.kernels.rounding import CLOSE, center
+from se_gnn.similarity.kernels.rounding import CLOSE
 from se_gnn.similarity.measure import Measure
 from se_gnn.similarity.memory import items_within
 
@@ -62,9 +62,9 @@ FEWEST = 16  # local graphs at a time so that their products can be held; fewer 
 class CpuKernel(Kernel):
     """Edge matching on the CPU, in float32."""
 
-    def match(self, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
+    def match(self, h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
         """As `reference.match_edges`."""
-        best, winners = Matcher(Vectors.of(h, measure), plan).match(0, plan.num_queries)
+        best, winners = Matcher(Vectors.of(h, measure, origin), plan).match(0, plan.num_queries)
         return torch.from_numpy(best), torch.from_numpy(winners)
 
     def pull_back(
@@ -74,10 +74,10 @@ class CpuKernel(Kernel):
         return pull_back(h.contiguous(), plan, measure, best, winners, grad.contiguous())
 
     def means(
-        self, h: Tensor, forward: OneWay, backward: OneWay | None, measure: Measure, budget: int
+        self, h: Tensor, forward: OneWay, backward: OneWay | None, measure: Measure, origin: Tensor, budget: int
     ) -> tuple[Tensor, Tensor | None]:
         """Some queries at a time; both directions share the products of nodes where these fit the cache."""
-        vectors = Vectors.of(h, measure)
+        vectors = Vectors.of(h, measure, origin)
         shared = None if backward is None else _shared_products(vectors, forward.matching, backward.matching)
         there, back = (None, None) if shared is None else shared
         held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
@@ -157,10 +157,10 @@ class Vectors:
     measure: Measure
 
     @classmethod
-    def of(cls, h: Tensor, measure: Measure) -> Vectors:
+    def of(cls, h: Tensor, measure: Measure, origin: Tensor) -> Vectors:
         """Where lengths do not count, directions have to be taken from zero."""
         vectors = np.ascontiguousarray(h.detach().numpy())
-        return cls(vectors, vectors if measure.unit else vectors - center(h.detach()).numpy(), measure)
+        return cls(vectors, vectors if measure.unit else vectors - origin.numpy(), measure)
 
 
 def _shared_products(vectors: Vectors, forward: MatchPlan, back: MatchPlan) -> tuple[NodeProducts, NodeProducts] | None:

@@ -76,19 +76,26 @@ class EdgeMatching:
 
 
 def structure_similarity(
-    h: Tensor, plan: ComparisonPlan, *, max_memory: int | str | None = None, edge_weights: Tensor | None = None
+    h: Tensor,
+    plan: ComparisonPlan,
+    *,
+    max_memory: int | str | None = None,
+    edge_weights: Tensor | None = None,
+    origin: Tensor | None = None,
 ) -> Tensor:
     """s^e(v_t, v_l), Eq. (6), [T, L]; -inf where one of the two nodes has no edges and so no structure.
 
-    With ``edge_weights``, [E], each edge counts with its weight in the mean.
+    With ``edge_weights``, [E], each edge counts with its weight in the mean. Distances are computed from ``origin``,
+    [D]; None: that of ``h``.
     """
+    origin = plan.measure.origin(h) if origin is None else origin
     h = plan.vectors(h)
     if edge_weights is not None or (h.requires_grad and torch.is_grad_enabled()):
-        forward = _learned(h, plan.forward, plan.measure, edge_weights)
-        back = None if plan.backward is None else _learned(h, plan.backward, plan.measure, edge_weights)
+        forward = _learned(h, plan.forward, plan.measure, origin, edge_weights)
+        back = None if plan.backward is None else _learned(h, plan.backward, plan.measure, origin, edge_weights)
     else:
         forward, back = _means(
-            h.detach(), plan.forward, plan.backward, plan.measure, memory_budget(max_memory, h.device)
+            h.detach(), plan.forward, plan.backward, plan.measure, origin, memory_budget(max_memory, h.device)
         )
     return _both_ways(plan, forward, back)
 
@@ -100,13 +107,14 @@ def structure_with_matches(
 
     With ``keep_back`` those of the labeled nodes' edges as well, where both directions count.
     """
+    origin = plan.measure.origin(h)
     h = plan.vectors(h).detach()
-    forward, matching = _kept(h, plan.forward, plan.measure)
+    forward, matching = _kept(h, plan.forward, plan.measure, origin)
     back, matching_back = None, None
     if plan.backward is not None and keep_back:
-        back, matching_back = _kept(h, plan.backward, plan.measure)
+        back, matching_back = _kept(h, plan.backward, plan.measure, origin)
     elif plan.backward is not None:
-        back, _ = _means(h, plan.backward, None, plan.measure, memory_budget(max_memory, h.device))
+        back, _ = _means(h, plan.backward, None, plan.measure, origin, memory_budget(max_memory, h.device))
     return _both_ways(plan, forward, back), matching, matching_back
 
 
@@ -131,34 +139,38 @@ def match_edges(h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, T
         - **h:** :math:`(N, D)`
         - **output:** :math:`(Q, L)` each
     """
-    best, winners = _MatchEdges.apply(h, plan, measure)  # type: ignore[no-untyped-call]
+    return _match_edges(h, plan, measure, measure.origin(h))
+
+
+def _match_edges(h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
+    best, winners = _MatchEdges.apply(h, plan, measure, origin)  # type: ignore[no-untyped-call]
     return best, winners
 
 
 class _MatchEdges(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
-        best, winners = _kernel_for(h).match(h.detach(), plan, measure)
+    def forward(ctx: Any, h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
+        best, winners = _kernel_for(h).match(h.detach(), plan, measure, origin)
         ctx.save_for_backward(h, best, winners)
         ctx.plan, ctx.measure = plan, measure
         ctx.mark_non_differentiable(winners)
         return best, winners
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
         h, best, winners = ctx.saved_tensors
-        return _kernel_for(h).pull_back(h.detach(), ctx.plan, ctx.measure, best, winners, grad), None, None
+        return _kernel_for(h).pull_back(h.detach(), ctx.plan, ctx.measure, best, winners, grad), None, None, None
 
 
 def _means(
-    h: Tensor, forward: Way, backward: Way | None, measure: Measure, budget: int
+    h: Tensor, forward: Way, backward: Way | None, measure: Measure, origin: Tensor, budget: int
 ) -> tuple[Tensor, Tensor | None]:
     """The mean of Eq. (6) there, [T, L], and back, [L, T]; no gradients."""
     kernel = _kernel_for(h)
     if isinstance(forward, OneWay) and not isinstance(backward, PartedWay):
-        return kernel.means(h, forward, backward, measure, budget)
+        return kernel.means(h, forward, backward, measure, origin, budget)
     there, back = (
-        way.joined(h, [kernel.means(h, one, None, measure, budget)[0] for one in way.ways], measure)
+        way.joined(h, [kernel.means(h, one, None, measure, origin, budget)[0] for one in way.ways], measure)
         if isinstance(way, PartedWay)
         else None
         for way in (forward, backward)
@@ -167,24 +179,24 @@ def _means(
     return there, back
 
 
-def _learned(h: Tensor, way: Way, measure: Measure, edge_weights: Tensor | None) -> Tensor:
+def _learned(h: Tensor, way: Way, measure: Measure, origin: Tensor, edge_weights: Tensor | None) -> Tensor:
     if edge_weights is not None:
-        return _weighted(h, way, measure, edge_weights)
+        return _weighted(h, way, measure, origin, edge_weights)
     if isinstance(way, PartedWay):
-        return way.joined(h, [_learned(h, one, measure, None) for one in way.ways], measure)
-    return edge_mean(match_edges(h, way.matching, measure)[0], way)
+        return way.joined(h, [_learned(h, one, measure, origin, None) for one in way.ways], measure)
+    return edge_mean(_match_edges(h, way.matching, measure, origin)[0], way)
 
 
-def _weighted(h: Tensor, way: Way, measure: Measure, edge_weights: Tensor) -> Tensor:
+def _weighted(h: Tensor, way: Way, measure: Measure, origin: Tensor, edge_weights: Tensor) -> Tensor:
     """The mean of Eq. (6) in which an edge counts with its weight, times the one that it carries, [T, L]."""
     if isinstance(way, OneWay):
-        best, _ = match_edges(h, way.matching, measure)  # [Q, L]
+        best, _ = _match_edges(h, way.matching, measure, origin)  # [Q, L]
         return weighted_edge_mean(best, way, _counts(way, edge_weights))
     sums = h.new_zeros(len(way.ptr) - 1, len(way.answer_sizes))
     total = h.new_zeros(len(way.ptr) - 1)
     for one in way.ways:
         counts = _counts(one, edge_weights)
-        mean = _weighted(h, one, measure, edge_weights)
+        mean = _weighted(h, one, measure, origin, edge_weights)
         missing = one.answer_sizes == 0
         if missing.any():
             lowest = weighted_edge_mean(floor(h, one, measure)[:, None], one, counts)
@@ -200,17 +212,17 @@ def _counts(way: OneWay, edge_weights: Tensor) -> Tensor:
     return counts if way.weights is None else counts * torch.from_numpy(way.weights).to(counts.device)
 
 
-def _kept(h: Tensor, way: Way, measure: Measure) -> tuple[Tensor, EdgeMatching]:
+def _kept(h: Tensor, way: Way, measure: Measure, origin: Tensor) -> tuple[Tensor, EdgeMatching]:
     if isinstance(way, PartedWay):
         means, parts = [], []
         without_edges = torch.from_numpy(way.answer_sizes == 0).to(h.device)  # [L]: there is nothing to match at all
         for one in way.ways:
-            best, winners = _kernel_for(h).match(h, one.matching, measure)
+            best, winners = _kernel_for(h).match(h, one.matching, measure, origin)
             means.append(edge_mean(best, one))
             best = torch.where((winners >= 0) | without_edges, best, floor(h, one, measure)[:, None])
             parts.append(EdgeMatching.of(one, best, winners))
         return way.joined(h, means, measure), EdgeMatching.of_parts(way, parts)
-    best, winners = _kernel_for(h).match(h, way.matching, measure)
+    best, winners = _kernel_for(h).match(h, way.matching, measure, origin)
     return edge_mean(best, way), EdgeMatching.of(way, best, winners)
 
 

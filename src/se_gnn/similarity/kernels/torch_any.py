@@ -17,8 +17,8 @@ BLOCK_BYTES = 1 << 28  # size of a block of similarities
 class TorchKernel(Kernel):
     """Edge matching by PyTorch's own operations."""
 
-    def match(self, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
-        """As `reference.match_edges`."""
+    def match(self, h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """As `reference.match_edges`; distances are differences, and need no origin."""
         index = plan.on(h.device)
         queries, keys = edge_vectors(h, index.query_ends), edge_vectors(h, index.key_node_ends)
         members = index.members.long()

@@ -40,11 +40,11 @@ SMALLEST_BLOCK = 256  # queries; with fewer at a time the launches would cost mo
 class TritonKernel(Kernel):
     """Edge matching on CUDA, in float32."""
 
-    def match(self, h: Tensor, plan: MatchPlan, measure: Measure) -> tuple[Tensor, Tensor]:
+    def match(self, h: Tensor, plan: MatchPlan, measure: Measure, origin: Tensor) -> tuple[Tensor, Tensor]:
         """As `reference.match_edges`."""
         h = h.contiguous()
         index = plan.on(h.device)
-        points = EdgePoints.of(h, index, measure)
+        points = EdgePoints.of(h, index, measure, origin)
         num_queries, num_local, num_keys = plan.num_queries, plan.num_local, len(points.keys)
         best = torch.empty(num_local, num_queries, device=h.device)  # a local graph after the other: whole lines
         winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=h.device)

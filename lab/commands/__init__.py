@@ -1,0 +1,63 @@
+"""`python -m lab`: commands for research, and those of `se-gnn` that take a data set, with the data sets of the lab.
+
+Nothing heavy is imported before a command needs it, so that `python -m lab --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from lab import datasets as lab_datasets
+from lab.commands.attack import attack
+from lab.commands.rate import rate
+from lab.commands.ratings import ratings
+from se_gnn.apps.cli.app import command_group, run
+from se_gnn.apps.cli.datasets import datasets
+from se_gnn.apps.cli.train import train
+from se_gnn.apps.cli.tune import tune
+
+NAME = "python -m lab"
+
+app = command_group(
+    NAME,
+    about="Research around SE-GNN: attacks on graphs, ratings by people, and more data sets to train on.",
+    epilog="\b\nMore about each:\n  docs/attack.md, docs/rating.md, docs/data.md",
+)
+
+
+@app.callback()
+def _begin() -> None:
+    """Make the data sets of the lab known."""
+    lab_datasets.register()
+
+
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  python -m lab attack citeseer --rate 0.25 --out attacked\n"
+        "  python -m lab attack citeseer --method random --rate 0.25 --out noisy"
+    )
+)(attack)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  python -m lab rate model --out ratings.sqlite\n"
+        "  python -m lab rate cora citeseer pubmed --out ratings.sqlite --items 30"
+    )
+)(rate)
+app.command(
+    epilog=(
+        "\b\n"
+        "Examples:\n"
+        "  python -m lab ratings ratings.sqlite\n"
+        "  python -m lab ratings ratings.sqlite --out answers.csv"
+    )
+)(ratings)
+app.command(epilog="\b\nExample:\n  python -m lab datasets")(datasets)
+app.command(epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")(train)
+app.command(epilog="\b\nExample:\n  python -m lab tune syn-cora --out search --budget 10m")(tune)
+
+
+def main() -> None:
+    """Entry point of `python -m lab`."""
+    run(app, NAME)
