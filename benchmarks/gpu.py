@@ -27,10 +27,10 @@ from torch import Tensor
 from benchmarks.baselines.dense import DenseTraining
 from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
-from se_gnn.settings import Settings
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
+from se_gnn.settings import Resolved, Settings
 from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled, search_gpu
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.numba_cpu import CpuKernel
@@ -109,9 +109,9 @@ def roofline() -> dict[str, Any]:
 def cora_epoch() -> dict[str, Any]:
     """A training epoch with validation against the dense formulation on the same device."""
     graph = load_dataset("cora")
-    config = Config.preset("authors", dataset="cora")
-    ours = TrainingRun(graph, config.changed(members=1), seed=0, device=CUDA, folder=None)
-    dense = DenseTraining(graph, config, seed=0, device=CUDA)
+    settings = Settings.of("authors").resolve(graph)
+    ours = TrainingRun(graph, settings, seed=0, device=CUDA, folder=None)
+    dense = DenseTraining(graph, settings, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}
 
@@ -121,10 +121,10 @@ def million() -> dict[str, Any]:
     graph = random_graph(1_000_000, 10_000_000)
     generator = np.random.default_rng(0)
     graph = graph.with_split(train=np.sort(generator.choice(graph.num_nodes, 10_000, replace=False)))
-    config = Settings.of("paper", ["measure=distance", "num_nearest=20"])
+    settings = Settings.of("paper", measure="distance", num_nearest=20).resolve(graph)
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.perf_counter()
-    voter = Voter(graph, config)
+    voter = Voter(graph, settings)
     plan = voter.plan(np.arange(graph.num_nodes))
     planned = time.perf_counter()
     prediction = voter.predict(h.to(CUDA), plan)
@@ -137,7 +137,7 @@ def million() -> dict[str, Any]:
     }  # fmt: skip
     print(json.dumps(found), flush=True)
     sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
-    values, positions = plain_nearest(h.to(CUDA), voter.plan(sample), config)
+    values, positions = plain_nearest(h.to(CUDA), voter.plan(sample), settings)
     exact, found_here = graph.train[positions.cpu().numpy()], prediction.neighbors[sample]
     return {
         **found,
@@ -151,8 +151,8 @@ def million() -> dict[str, Any]:
 def many_labeled() -> dict[str, Any]:
     """One million nodes, 100,000 of them labeled, a trained model: the search, against comparing all pairs."""
     graph = generated_graph(1_000_000, seed=0)
-    config = Settings.of("best", ["portfolio=false", "epochs=10"])
-    trained = fit(graph, config, seed=0, device="cuda")
+    asked = Settings.of("best", portfolio=False, epochs=10)
+    trained = fit(graph, asked, seed=0, device="cuda")
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     nobody = np.empty(0, np.int64)
@@ -183,7 +183,7 @@ def many_labeled() -> dict[str, Any]:
 
 
 @torch.no_grad()
-def plain_nearest(h: Tensor, plan: ComparisonPlan, config: Config) -> tuple[Tensor, Tensor]:
+def plain_nearest(h: Tensor, plan: ComparisonPlan, settings: Resolved) -> tuple[Tensor, Tensor]:
     """The K nearest of the plan's targets by float32 products, a labeled node at a time: similarities, positions."""
     index = plan.forward.matching.on(CUDA)
     queries, keys = (edge_vectors(h, ends) for ends in (index.query_ends, index.key_node_ends))
@@ -200,9 +200,9 @@ def plain_nearest(h: Tensor, plan: ComparisonPlan, config: Config) -> tuple[Tens
         sums.index_add_(0, owner, value[columns.long()].double())
         structure[:, t] = (sums / sizes).float()
     targets, labeled = (torch.tensor(local.nodes, device=CUDA) for local in (plan.targets, plan.labeled))
-    overall = combine(plan.measure.all_pairs(h[targets], h[labeled]), structure, config.similarity.node_weight)
+    overall = combine(plan.measure.all_pairs(h[targets], h[labeled]), structure, settings.similarity.node_weight)
     overall.masked_fill_(targets[:, None] == labeled[None, :], -torch.inf)
-    positions = nearest_labeled(overall, config.similarity.num_nearest)
+    positions = nearest_labeled(overall, settings.vote.num_nearest)
     return overall.gather(1, positions), positions
 
 

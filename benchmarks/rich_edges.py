@@ -20,8 +20,8 @@ import torch
 
 from benchmarks.machine import describe_commit, describe_machine
 from lab.datasets import load_dataset
-from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import ComparisonPlan, compare
 from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
 

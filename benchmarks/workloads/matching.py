@@ -21,10 +21,10 @@ TRAINING_EPOCHS = 20
 def against_product(case: Case, run: RunSettings) -> Outcome:
     """All edges of the graph in all labeled local graphs, one direction."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, everyone = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
-    one_way = dataclasses.replace(config.similarity, directions="one")
+    one_way = dataclasses.replace(chosen.similarity, directions="one")
     plan = ComparisonPlan.build(graph.edges, everyone.targets, everyone.labeled, one_way)
     matching = plan.forward.matching
     queries, keys = (

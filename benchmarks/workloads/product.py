@@ -63,8 +63,8 @@ class BlockedBlas:
 def against_blas(case: Case, run: RunSettings) -> Outcome:
     """The product of nodes alone, and the matching of all edges with one part replaced at a time."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, plan = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
     matching, vectors, blas = plan.forward.matching, h.numpy(), BlockedBlas()
     nodes, right = np.unique(matching.query_ends), node_products.packed(vectors, matching.key_nodes)

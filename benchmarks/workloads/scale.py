@@ -41,9 +41,9 @@ def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, qui
     graph = load_graph(dataset, seed=seed)
     if quick:
         graph, settings = smaller(graph, 600, seed=seed), [*settings, "epochs=1"]
-    config = ours.config_for(graph, preset=preset, settings=settings)
+    chosen = ours.settings_for(graph, preset=preset, settings=settings)
     clock.lap("load")
-    trained = fit(graph, config, seed=seed)
+    trained = fit(graph, chosen.asked, seed=seed)
     clock.lap("train")
     prediction = trained.predict()
     clock.lap("predict")
@@ -54,7 +54,7 @@ def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, qui
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "labeled nodes": len(graph.train),
-        "epochs": trained.metrics["epochs"],
+        "epochs": trained.facts.epochs,
         "test accuracy": float((prediction.classes == graph.labels)[graph.test].mean()),
         **{f"explained {name.replace('_', ' ')}": n for name, n in dataclasses.asdict(explained).items()},
     }
@@ -102,8 +102,8 @@ def score_generated(num_nodes: int, preset: str, seed: int) -> dict[str, float]:
 
 
 def _score(graph: Graph, preset: str, seed: int) -> None:
-    config = ours.config_for(graph, preset=preset)
-    ours.untrained_model(graph, config, seed=seed).predict()
+    chosen = ours.settings_for(graph, preset=preset)
+    ours.untrained_model(graph, chosen, seed=seed).predict()
 
 
 class _Clock:

@@ -19,7 +19,7 @@ from lab.datasets import load_dataset
 from lab.metrics import fidelity
 from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
-from se_gnn.settings import Settings
+from reproduce.methods import asked
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
@@ -73,7 +73,7 @@ class _Found:
 
 def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
-    trained = fit(graph, Config.from_dict(settings["config"]), seed=seed, device=device)
+    trained = fit(graph, asked(settings["config"]), seed=seed, device=device)
     explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
     evidence = {
         "labeled_nodes": [set(one.ranking.nodes[:top].tolist()) for one in explanations],

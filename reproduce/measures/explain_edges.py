@@ -16,7 +16,7 @@ from lab.datasets import load_with_truth
 from lab.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
 from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
-from se_gnn.settings import Settings
+from reproduce.methods import asked
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
@@ -70,7 +70,7 @@ class _Ours:
 
     def __init__(self, graph: Graph, job: Job) -> None:
         self.graph, self.num_nearest = graph, job.series.settings["importance_from_nearest"]
-        self.trained = fit(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed)
+        self.trained = fit(graph, asked(job.series.settings["config"]), seed=job.seed)
         self.pyg = PyGExplainer(
             model=SEGNNModule(self.trained),
             algorithm=SEGNNExplainer(),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.measures.rgcn import rgcn_probabilities
-from se_gnn.settings import Settings
+from reproduce.methods import asked
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.attributed import IntArray
 from se_gnn.model.metrics import classification_metrics
@@ -27,7 +27,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     if job.series.method == "rgcn":
         found = rgcn_probabilities(graph, settings, seed=job.seed, device=device)
     else:
-        trained = fit(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
+        trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
         for nodes in (graph.val, graph.test):
             found[nodes] = trained.predict(nodes).probabilities
