@@ -15,11 +15,11 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from se_gnn.settings import Resolved, Settings
 from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Resolved, Settings
 from se_gnn.similarity.kernels.plan import MatchPlan
 
 seeds = st.integers(0, 2**31 - 1)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from se_gnn.config import SECTION_OF
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import se_gnn
 from se_gnn import SEGNNClassifier
-from se_gnn.config import SECTION_OF
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
 from strategies import random_graph, small_settings

@@ -10,9 +10,9 @@ import pytest
 
 from se_gnn import progress
 from se_gnn.apps.cli.arguments import shows_progress
-from se_gnn.settings import Settings
 from se_gnn.device import resolve_device
 from se_gnn.progress import announce_compilation, bar, phase, tell, tiles
+from se_gnn.settings import Settings
 from se_gnn.training.estimate import Estimate, estimate
 from se_gnn.training.trainer import TrainingRun
 from strategies import random_graph, small_settings, untrained
@@ -83,13 +83,13 @@ def test_a_long_training_is_told_what_to_change_and_a_short_one_is_not():
     short, long = (Estimate(200, *each, less="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
     assert str(short) == "about 10 s for up to 200 epochs (0.05 s each), 1 MB of memory"
     assert "about 2.0 h for up to 200 epochs (36 s each)" in str(long)
-    assert str(long).endswith(".\n            Less: fewer epochs")
+    assert str(long).endswith(".\n            Faster: fewer epochs")
     assert "are free" in str(Estimate(1, 0.1, 1 << 60))
 
 
 def test_an_estimate_is_positive_and_changes_nothing_in_the_run():
-    graph, config = random_graph(1, num_nodes=30), small_settings()
-    runs = [TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None) for _ in range(2)]
+    graph, resolved = random_graph(1, num_nodes=30), small_settings().resolve()
+    runs = [TrainingRun(graph, resolved, seed=0, device=resolve_device("cpu"), folder=None) for _ in range(2)]
     found = estimate(runs[0])
     assert found.epochs == 5
     assert found.seconds_per_epoch > 0
@@ -112,14 +112,14 @@ def test_progress_is_shown_where_it_is_asked_for_or_seen(monkeypatch):
     assert not shows_progress(progress=True)
 
 
-def test_what_is_said_to_take_less_has_an_effect_under_the_settings():
+def test_what_is_said_to_be_faster_has_an_effect_under_the_settings():
     graph = random_graph(1, num_nodes=30)
     told = {}
     for preset, runs, members in (("paper", 1, 1), ("best", 8, 5), ("best", 5, 5), ("best", 1, 1)):
-        config = Config.preset(preset).changed(hidden_size=4, num_nearest=3)
-        run = TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None)
-        told[preset, runs] = estimate(run, runs, members).less
-    assert "training.max_local_edges" in told["paper", 1]
+        resolved = Settings.of(preset, hidden_size=4, num_nearest=3).resolve()
+        run = TrainingRun(graph, resolved, seed=0, device=resolve_device("cpu"), folder=None)
+        told[preset, runs] = estimate(run, runs, members).faster
+    assert "max_local_edges" in told["paper", 1]
     assert not any("max_local_edges" in told["best", runs] for runs in (8, 5, 1))  # of no effect there
     assert "portfolio=false" in told["best", 8]
     assert "members=1" in told["best", 8]

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.settings import EncoderSettings
 from se_gnn.encoder import Encoder, EncoderInputs, propagation
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings import EncoderSettings
 from strategies import continuous, graphs, random_graph, seeds
 
 aggregations = st.sampled_from(["gcn", "mean"])

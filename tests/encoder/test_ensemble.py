@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from se_gnn.settings import EncoderSettings
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs, Ensemble, principal_layer
+from se_gnn.settings import EncoderSettings, VoteObjective
 from strategies import random_graph
 
 KINDS = [
@@ -118,9 +118,10 @@ def test_unit_scaling_gives_every_row_length_one_and_leaves_empty_rows(sparse):
 def test_dropout_keeps_the_mean_and_drops_whole_nodes(sparse):
     rows = np.ones((200, 40), "f4")
     graph = random_graph(0, num_nodes=200, features=sp.csr_array(rows) if sparse else rows)
-    config = EncoderSettings(hidden_size=16, attribute_dropout=0.5, node_dropout=0.25, hidden_dropout=0.2)
+    config = EncoderSettings(hidden_size=16)
+    shares = VoteObjective(attribute_dropout=0.5, node_dropout=0.25, hidden_dropout=0.2)
     inputs = EncoderInputs.from_graph(graph, config)
-    dropout = Dropout.draw(inputs, config, generator=np.random.default_rng(1))
+    dropout = Dropout.draw(inputs, config, shares, generator=np.random.default_rng(1))
     kept = dropout.of_attributes(inputs).features
     dense = kept if isinstance(kept, torch.Tensor) else kept.rows.to_dense()
     assert dense.mean().item() == pytest.approx(1, abs=0.1)
@@ -130,8 +131,8 @@ def test_dropout_keeps_the_mean_and_drops_whole_nodes(sparse):
 
 def test_same_generator_leaves_out_the_same():
     graph = random_graph(0)
-    config = EncoderSettings(attribute_dropout=0.5, hidden_dropout=0.5)
+    config, shares = EncoderSettings(), VoteObjective(attribute_dropout=0.5, hidden_dropout=0.5)
     inputs = EncoderInputs.from_graph(graph, config)
-    draws = [Dropout.draw(inputs, config, generator=np.random.default_rng([4, 7])) for _ in range(2)]
+    draws = [Dropout.draw(inputs, config, shares, generator=np.random.default_rng([4, 7])) for _ in range(2)]
     assert torch.equal(draws[0].attributes, draws[1].attributes)
     assert torch.equal(draws[0].hidden[0], draws[1].hidden[0])

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import torch
 
 from backends import on_every_device
-from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.errors import InputError
@@ -19,6 +18,7 @@ from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import Graph
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
+from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.training import fit
 from strategies import random_graph
 

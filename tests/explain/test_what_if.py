@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.settings import Settings, VoteSettings
-from se_gnn.settings.presets import PRESETS
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Ranking, WhatIf
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings, VoteSettings
+from se_gnn.settings.presets import PRESETS
 from strategies import hub_graph, models, random_graph, small_settings, untrained
 
 
-def ranking_of(overall, labels, num_classes=3, **similarity):
+def ranking_of(overall, labels, num_classes=3, **vote):
     order = np.argsort(-overall, kind="stable")
     return Ranking(
         nodes=order,
@@ -25,23 +25,23 @@ def ranking_of(overall, labels, num_classes=3, **similarity):
         overall=overall[order],
         node=overall[order],
         structure=overall[order],
-        settings=SimilaritySettings(**similarity),
+        settings=VoteSettings(**vote),
         num_classes=num_classes,
     )
 
 
 def predicted_without(trained, node, removed):
     """A fresh prediction of a model whose graph has fewer labeled nodes; None where nobody could vote."""
-    graph, config = trained.graph, trained.settings
+    graph, own = trained.graph, trained.settings
     rest = np.setdiff1d(graph.train, removed)
     if not len(np.setdiff1d(rest, [node])):
         return None
-    k = min(config.similarity.num_nearest, len(rest))
+    k = min(own.vote.num_nearest, len(rest))
     try:
-        trained.model.settings = config.changed(num_nearest=k)
+        trained.model.settings = own.changed(num_nearest=k)
         return TrainedModel(trained.model, graph.with_split(train=rest)).predict([node]).probabilities[0]
     finally:
-        trained.model.settings = config
+        trained.model.settings = own
 
 
 def assert_stated_removals_are_true(trained, node):
@@ -64,12 +64,10 @@ def assert_stated_removals_are_true(trained, node):
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_stated_removals_are_those_of_a_fresh_prediction_with_every_preset(preset, measure):
-    config = Config.preset(preset).updated(
-        {"encoder": {"hidden_size": 8}, "similarity": {"num_nearest": 4, "temperature": 0.3, "measure": measure}}
-    )
+    asked = Settings.of(preset, hidden_size=8, num_nearest=4, temperature=0.3, measure=measure)
     for seed in range(3):
         graph = random_graph(seed, num_nodes=30, num_edges=60, num_labeled=14, num_classes=3, isolated=(3, 20))
-        trained = untrained(graph, config, seed)
+        trained = untrained(graph, asked, seed)
         for node in range(graph.num_nodes):
             assert_stated_removals_are_true(trained, node)
 

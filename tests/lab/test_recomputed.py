@@ -11,20 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.recomputed import largest_errors
+from se_gnn.explain import Explainer
 from se_gnn.settings import Settings
 from se_gnn.settings.presets import PRESETS
-from se_gnn.explain import Explainer
 from strategies import models, random_graph, small_settings, untrained
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_number_is_right_to_a_millionth_with_every_preset(preset, measure):
-    config = Config.preset(preset).updated(
-        {"encoder": {"hidden_size": 8}, "similarity": {"num_nearest": 5, "measure": measure}}
-    )
+    asked = Settings.of(preset, hidden_size=8, num_nearest=5, measure=measure)
     graph = random_graph(2, num_nodes=40, num_edges=90, num_labeled=18, num_classes=3, isolated=(3, 30))
-    explainer = Explainer(untrained(graph, config))
+    explainer = Explainer(untrained(graph, asked))
     for node in range(graph.num_nodes):
         errors = largest_errors(explainer.explain(node))
         assert max(errors.values()) <= 1e-6, (node, errors)

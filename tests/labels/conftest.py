@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from se_gnn.settings import Settings
 from se_gnn.graph import Graph
 from se_gnn.model import TrainedModel
+from se_gnn.settings import Settings
 from strategies import random_graph, small_settings, untrained
 
 NUM_CLASSES = 3
@@ -39,8 +39,8 @@ def block_graph(num_nodes: int = 400, *, seed: int = 0, noise: float = 1.0) -> G
 
 def block_model(graph: Graph, **similarity) -> TrainedModel:
     settings = {"num_nearest": 5, "temperature": 0.3, **similarity}
-    config = Settings.of("paper").updated({"encoder": {"hidden_size": 16}, "similarity": settings})
-    return untrained(graph, config, seed=0)
+    asked = Settings.of("paper", hidden_size=16, **settings)
+    return untrained(graph, asked, seed=0)
 
 
 @pytest.fixture(scope="session")

@@ -146,7 +146,7 @@ def test_edits_of_a_classifier_are_its_own(tmp_path):
     from se_gnn import SEGNNClassifier
 
     graph = random_graph(0, num_nodes=30, num_labeled=12)
-    classifier = SEGNNClassifier(config=small_settings(epochs=1), device="cpu").fit(graph)
+    classifier = SEGNNClassifier(preset="paper", num_nearest=3, epochs=1, device="cpu").fit(graph)
     classifier.memory.remove([0])
     assert 0 not in classifier.graph_.train
     classifier.save(tmp_path)

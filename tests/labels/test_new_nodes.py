@@ -110,7 +110,7 @@ def test_rows_as_given_are_kept_for_new_nodes_and_known_ones(trained, new, parts
 
 
 def test_a_new_node_can_be_explained_with_its_own_local_graph(trained, new, at_once):
-    classifier = SEGNNClassifier(config=trained.settings)
+    classifier = SEGNNClassifier()
     classifier._take(trained)
     later = classifier.with_graph(extend(trained, new).graph)
     explanation = later.explain("n55")

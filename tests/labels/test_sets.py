@@ -2,12 +2,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from se_gnn.training.fit import with_calibration
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.labels.calibration import with_calibration
 from se_gnn.labels.cases import nearest_cases
 from se_gnn.labels.scores import aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.labels.sets import prediction_sets, quantile

@@ -10,17 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.settings import SimilaritySettings
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
+from se_gnn.settings import VoteSettings
 
 CLASSES = 3
 
 
-def votes_of(overall, labels, **similarity):
+def votes_of(overall, labels, **vote):
     order = np.argsort(-np.asarray(overall), axis=1, kind="stable")
     ranked = (np.take_along_axis(np.asarray(values), order, axis=1) for values in (overall, labels))
     overall, labels = map(torch.from_numpy, ranked)
-    return RankedVotes(overall.float(), labels, SimilaritySettings(**similarity), CLASSES)
+    return RankedVotes(overall.float(), labels, VoteSettings(**vote), CLASSES)
 
 
 def predicted(overall, labels, similarity):
@@ -70,7 +70,7 @@ def random_votes(drawn, num_nearest, temperature):
     shape = np.shape(labels)
     overall = generator.integers(0, 3, shape).astype(np.float32) if ties else generator.normal(size=shape)
     similarity = {"num_nearest": num_nearest, "temperature": temperature}
-    return votes_of(overall.astype(np.float32), labels, **similarity), similarity
+    return votes_of(overall.astype(np.float32), labels, **vote), similarity
 
 
 settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))

@@ -185,17 +185,17 @@ def test_no_nodes_give_an_empty_prediction():
 
 def test_more_nearest_than_labeled_nodes_is_an_error():
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 6 labeled nodes, got 7"):
-        Voter(random_graph(0), small_settings(num_nearest=7))
+        Voter(random_graph(0), small_settings(num_nearest=7).resolve())
 
 
 def test_a_graph_with_other_features_is_an_error():
-    model = SEGNN(4, small_settings())
+    model = SEGNN(4, small_settings().resolve())
     with pytest.raises(InputError, match="the model reads 4 features per node, graph has 5"):
         model.embed(random_graph(0))
 
 
 def test_the_same_generator_seed_gives_the_same_parameters():
-    one, same, other = (SEGNN(5, small_settings(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    one, same, other = (SEGNN(5, small_settings().resolve(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
     for name, tensor in one.state_dict().items():
         assert torch.equal(tensor, same.state_dict()[name])
     assert any(not torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())

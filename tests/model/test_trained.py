@@ -45,7 +45,7 @@ def test_features_and_classes_must_mean_the_same():
 
 def test_a_classifier_goes_to_another_graph_and_stays_itself():
     graph = random_graph()
-    classifier = SEGNNClassifier(epochs=1, num_nearest=3, hidden_size=4).fit(graph)
+    classifier = SEGNNClassifier(epochs=1, num_nearest=3, settings={"hidden_size": 4}).fit(graph)
     before = classifier.predict_proba()
     later = classifier.with_graph(random_graph(1, num_nodes=20, num_labeled=4))
     assert later.predict_proba().shape == (20, 2)

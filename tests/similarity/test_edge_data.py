@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.settings import SimilaritySettings
 from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.edge_roles import edge_roles
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
 from se_gnn.similarity.kernels import reference, structure_with_matches

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import local_graphs
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import ComparisonPlan, combine, compare, compare_in_blocks, overall
 from se_gnn.similarity.kernels import reference, structure
 from se_gnn.similarity.measure import measure_named

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from se_gnn.training.classification import classification_loss
+from se_gnn.training.contrast import ContrastDraws, contrast_loss
 
 from backends import on_every_device
 from se_gnn.explain import Explainer
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.kernels import reference
-from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from strategies import continuous, graphs, measures, models, random_graph, seeds, small_settings, untrained
 
 

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import Voter
+from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, search
 from se_gnn.similarity.kernels.first_bounds import first_bounds
 from se_gnn.similarity.search import Compared, Search
@@ -213,7 +213,7 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     h, edges, labeled = communities
     labels = np.arange(600) % 6
     graph = Graph.build(features=np.zeros((600, 1)), edges=edges, labels=labels, train=labeled)
-    voter = Voter(graph, Config().changed(num_nearest=9, max_edges=16))
+    voter = Voter(graph, Settings.of("paper", measure="cosine", num_nearest=9, max_edges=16).resolve())
     plan = voter.plan(np.arange(600))
     wanted = voter.predict(h, plan)
     for name, value in COUNTS.items():

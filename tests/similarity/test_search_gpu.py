@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 
 from backends import ON_CUDA
-from se_gnn.settings import Settings
 from se_gnn.graph import Graph
 from se_gnn.model import Voter
+from se_gnn.settings import Settings
 from se_gnn.similarity import search
 from se_gnn.similarity.kernels import structure
 from se_gnn.similarity.search import Compared
@@ -76,7 +76,7 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     )  # fmt: skip
     centers = generator.normal(size=(4, 40))
     h = torch.from_numpy((centers[groups] + 0.2 * generator.normal(size=(4_000, 40))).astype(np.float32))
-    voter = Voter(graph, Settings.of("best"))
+    voter = Voter(graph, Settings.of("best").resolve())
     plan = voter.plan(np.arange(4_000))
     monkeypatch.setattr(triton_gpu, "SHARED", 1 << 60)
     monkeypatch.setattr(search_gpu, "FEWEST_PAIRS", 1)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.settings import SimilaritySettings
 from se_gnn.graph import Graph, local_graphs
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.kernels import numba_cpu, reference, structure, structure_with_matches
 from strategies import continuous, graphs, measures, random_graph, seeds

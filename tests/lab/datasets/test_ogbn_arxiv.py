@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lab.datasets import load_dataset
-from se_gnn.settings import Settings
 from se_gnn.errors import InputError
+from se_gnn.settings import Settings
 from se_gnn.training import fit
 
 TABLES = {
@@ -43,8 +43,8 @@ def test_raw_files_become_a_graph_with_the_published_split(raw_folder):
 
 def test_a_model_can_be_trained_on_it(raw_folder):
     graph = load_dataset("ogbn-arxiv", data_dir=raw_folder)
-    config = Settings.of("paper", ["epochs=1", "num_nearest=1"])
-    assert fit(graph, config, seed=0).metrics["epochs"] == 1
+    asked = Settings.of("paper", epochs=1, num_nearest=1)
+    assert fit(graph, asked, seed=0).facts.epochs == 1
 
 
 @pytest.mark.parametrize(
