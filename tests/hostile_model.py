@@ -25,4 +25,4 @@ def hostile_model() -> TrainedModel:
         feature_names=["height", "<u>weight</u>", "price"],
     )
     similarity = {"num_nearest": 5, "directions": "both", "measure": "distance", "temperature": 0.2}
-    return untrained(graph, small_settings(similarity=similarity))
+    return untrained(graph, small_settings(**similarity))

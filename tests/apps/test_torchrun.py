@@ -249,7 +249,7 @@ def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(ru
     code, out, err = finished(process)
     assert code == 0, err
     assert out.count("test accuracy") == 1  # one rank speaks
-    for name in ("model.safetensors", "config.json", "graph.safetensors"):
+    for name in ("model.safetensors", "settings.json", "graph.safetensors"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert not begun.exists()
 
@@ -273,7 +273,7 @@ def test_one_run_trained_by_two_ranks_with_one_killed_is_that_of_one_process_up_
     assert "2, which train one run together" in out
     assert out.count("test accuracy") == 1  # one rank speaks
     one, two = (load_model(tmp_path / name) for name in ("one", "two"))
-    assert one.metrics["best_epoch"] == two.metrics["best_epoch"]
+    assert one.facts.chosen_run.best_epoch == two.facts.chosen_run.best_epoch
     assert len((tmp_path / "two" / "metrics.jsonl").read_text().splitlines()) == two.metrics["epochs"]
     for name, tensor in one.model.state_dict().items():
         error = (two.model.state_dict()[name] - tensor).abs().max()

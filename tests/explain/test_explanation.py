@@ -27,7 +27,7 @@ def validator():
 
 
 def explain(node, graph, **similarity):
-    return Explainer(untrained(graph, small_settings(similarity=similarity))).explain(node)
+    return Explainer(untrained(graph, small_settings(**similarity))).explain(node)
 
 
 # --- crucial subgraph

@@ -21,7 +21,7 @@ def explanation() -> Explanation:
 
 
 def explain(node, graph, **similarity):
-    return Explainer(untrained(graph, small_settings(similarity=similarity))).explain(node)
+    return Explainer(untrained(graph, small_settings(**similarity))).explain(node)
 
 
 def test_the_sentence_is_the_prediction_the_vote_the_closest_and_what_would_change_it(explanation):

@@ -110,7 +110,7 @@ def model_content(folder: Path) -> object:
         return _none_yet(error, "has not ended")
     records = (folder / "metrics.jsonl").exists() or (folder / ".commit").exists()
     assert records, "the log of the epochs is gone"
-    return trained.metrics["seed"], [tensor.numpy().tobytes() for tensor in trained.model.state_dict().values()]
+    return trained.facts.seed, [tensor.numpy().tobytes() for tensor in trained.model.state_dict().values()]
 
 
 def graph_content(folder: Path) -> object:

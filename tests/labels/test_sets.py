@@ -2,7 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from se_gnn.training.fit import with_calibration
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from labels.conftest import block_graph, block_model
@@ -11,6 +10,7 @@ from se_gnn.graph import EdgeValues, Graph
 from se_gnn.labels.cases import nearest_cases
 from se_gnn.labels.scores import aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.labels.sets import prediction_sets, quantile
+from se_gnn.training.fit import with_calibration
 
 
 class Fixed(ClassifierMixin, BaseEstimator):

@@ -195,7 +195,9 @@ def test_a_graph_with_other_features_is_an_error():
 
 
 def test_the_same_generator_seed_gives_the_same_parameters():
-    one, same, other = (SEGNN(5, small_settings().resolve(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    one, same, other = (
+        SEGNN(5, small_settings().resolve(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2)
+    )
     for name, tensor in one.state_dict().items():
         assert torch.equal(tensor, same.state_dict()[name])
     assert any(not torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())

@@ -8,12 +8,13 @@ import json
 import numpy as np
 import pytest
 
-from se_gnn import Config, load_dataset
+from se_gnn import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.graph.raw import RawTable
 from se_gnn.number_format import decimal
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
+from se_gnn.settings import Settings
 from strategies import untrained
 
 NODE = 45
@@ -365,7 +366,7 @@ def test_on_paper_everything_is_open_and_light(open_page, page):
 @pytest.mark.slow
 def test_fifty_nodes_of_cora_take_few_bytes(data_dir, open_page):
     graph = load_dataset("cora", data_dir=data_dir)
-    trained = untrained(graph, Config.preset("best", dataset="cora"))
+    trained = untrained(graph, Settings.of("best"))
     text = report_html(trained, graph.test[:50])
     assert len(text.encode()) < 5_000_000
     browser = open_page(text)

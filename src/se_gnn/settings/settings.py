@@ -117,10 +117,8 @@ class Settings:
                 if name in found:
                     values[name], origin[name] = found[name], layer
         resolved = Resolved._from_values(self, values, origin)
-        if graph is not None:
-            resolved = _with_fitting_vote(resolved, graph)
         check_all_read(resolved, graph)
-        return resolved
+        return resolved if graph is None else _with_fitting_vote(resolved, graph)
 
     def to_toml(self, *comments: str) -> str:
         """TOML text that `read_toml` reads back."""

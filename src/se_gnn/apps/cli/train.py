@@ -173,7 +173,7 @@ def _train_and_save(
             ranks.barrier("saved")
     except KeyboardInterrupt as interrupt:
         kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
-        hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
+        hint = "To resume from the last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
     return trained
