@@ -156,7 +156,7 @@ def many_labeled() -> dict[str, Any]:
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     nobody = np.empty(0, np.int64)
-    voter = Voter(dataclasses.replace(graph, train=chosen, val=nobody, test=nobody), trained.settings)
+    voter = Voter(dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody), trained.settings)
     plan = voter.plan(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}

@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.measure import Unavailable
 from lab.datasets import load_dataset
-from se_gnn.datasets.split import split_by_class
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.split import split_by_class
 
 NUM_CLASSES = 7  # of a generated graph
 MEAN_DEGREE = 10
@@ -45,14 +45,14 @@ def generated_graph(num_nodes: int, *, seed: int, labeled_a_class: int = 20) -> 
     second = np.where(generator.random(count) < 0.8, own_class, any_node)
     centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
     features = centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
-    split = split_by_class(labels, train=labeled_a_class, val=labeled_a_class, generator=generator)
+    split = split_by_class(labels, train=labeled_a_class, validation=labeled_a_class, generator=generator)
     return Graph.build(
         name="generated",
         features=features,
         edges=np.stack([first, second], axis=1),
         labels=labels,
         train=split.train,
-        val=split.val,
+        validation=split.validation,
         test=split.test,
     )
 
@@ -75,9 +75,15 @@ def graph_with_hubs(num_nodes: int, num_edges: int, *, seed: int) -> Graph:
     edges = found[np.sort(generator.permutation(len(found))[:num_edges])]
     centers = generator.normal(size=(NUM_CLASSES, NUM_FEATURES))
     features = 0.5 * centers[labels] + generator.normal(size=(num_nodes, NUM_FEATURES))
-    split = split_by_class(labels, train=20, val=500 // NUM_CLASSES, generator=generator)
+    split = split_by_class(labels, train=20, validation=500 // NUM_CLASSES, generator=generator)
     return Graph.build(
-        name="hubs", features=features, edges=edges, labels=labels, train=split.train, val=split.val, test=split.test
+        name="hubs",
+        features=features,
+        edges=edges,
+        labels=labels,
+        train=split.train,
+        validation=split.validation,
+        test=split.test,
     )
 
 
@@ -86,7 +92,7 @@ def smaller(graph: Graph, size: int, *, seed: int) -> Graph:
     if graph.num_nodes <= size:
         return graph
     generator = np.random.default_rng(seed)
-    kept = np.concatenate([graph.train, graph.val[: size // 4]])
+    kept = np.concatenate([graph.train, graph.validation[: size // 4]])
     others = generator.permutation(np.setdiff1d(np.arange(graph.num_nodes), kept))
     at_labeled = np.unique(graph.edges[np.isin(graph.edges, graph.train).any(axis=1)])
     others = others[np.argsort(~np.isin(others, at_labeled), kind="stable")]  # neighbors of labeled nodes first
@@ -103,7 +109,7 @@ def smaller(graph: Graph, size: int, *, seed: int) -> Graph:
         labels=graph.labels[nodes],
         class_names=graph.class_names,
         train=renumbered(graph.train),
-        val=renumbered(graph.val),
+        validation=renumbered(graph.validation),
         test=renumbered(graph.test),
     )
 

@@ -12,7 +12,7 @@ import torch
 
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
 from se_gnn.settings import Resolved
 from se_gnn.settings.reading import asked_settings

@@ -45,7 +45,7 @@ def with_values(graph: Graph, *, seed: int = 0) -> Graph:
     values = EdgeValues(
         direction=generator.choice(np.array([-1, 1], np.int8), count),
         weight=generator.uniform(0.5, 2, count).astype(np.float32),
-        kind=generator.integers(0, 3, count).astype(np.int32),
+        type=generator.integers(0, 3, count).astype(np.int32),
         type_names=("a", "b", "c"),
         attributes=generator.normal(size=(count, 3)).astype(np.float32),
     )

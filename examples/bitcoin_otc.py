@@ -48,7 +48,7 @@ def split(graph: Graph, *, seed: int = 0) -> Graph:
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(graph.labels == label)) for label in range(graph.num_classes)]
     cut = LABELED + VALIDATING
-    parts = {"train": slice(LABELED), "val": slice(LABELED, cut), "test": slice(cut, None)}
+    parts = {"train": slice(LABELED), "validation": slice(LABELED, cut), "test": slice(cut, None)}
     return graph.with_split(**{part: np.concatenate([nodes[some] for nodes in drawn]) for part, some in parts.items()})
 
 

@@ -98,7 +98,7 @@ def columns_alone(graph: Graph) -> float:
     It learns from every labeled account that neither validates nor tests, many more than vote in se-gnn.
     """
     fraud = graph.class_names.index("yes")
-    rows = np.setdiff1d(np.flatnonzero(graph.labels >= 0), [*graph.val, *graph.test])
+    rows = np.setdiff1d(np.flatnonzero(graph.labels >= 0), [*graph.validation, *graph.test])
     model = LogisticRegression(class_weight="balanced", max_iter=1000)
     model.fit(graph.features[rows], graph.labels[rows] == fraud)
     scores = model.predict_proba(graph.features[graph.test])[:, 1]

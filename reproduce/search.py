@@ -79,7 +79,7 @@ def val_accuracy(dataset: str, settings: dict[str, str], seed: int, device: str)
     assignments = [f"{name}={value}" for name, value in settings.items() if name != "preset"]
     asked = asked_settings(settings["preset"], None, assignments)
     graph = load_dataset(dataset, seed=seed)
-    blind = graph.with_split(train=graph.train, val=graph.val)
+    blind = graph.with_split(train=graph.train, validation=graph.validation)
     validation = fit(blind, asked, seed=seed, device=device).facts.validation or {}
     return float(validation["accuracy"])
 

@@ -86,14 +86,14 @@ def _has(searches: Searches, dataset: str, settings: Settings, votes: list[Setti
 def _scores(name: str, dataset: str, settings: Settings, votes: list[Settings], seed: int, device: str) -> list[float]:
     """Validation accuracy with each way to vote; the network is trained once."""
     graph = load_dataset(dataset, seed=seed)
-    blind = graph.with_split(train=graph.train, val=graph.val)
+    blind = graph.with_split(train=graph.train, validation=graph.validation)
     fitted = baseline(name, **settings).fit(blind, seed=seed, device=device)
     return [_val_accuracy(fitted, blind, vote) for vote in votes]
 
 
 def _val_accuracy(fitted: Baseline, graph: Graph, vote: Settings) -> float:
     fitted.settings = dataclasses.replace(fitted.settings, **vote)
-    return accuracy(fitted.predict()[graph.val], graph.labels[graph.val])
+    return accuracy(fitted.predict()[graph.validation], graph.labels[graph.validation])
 
 
 def chosen(folder: Path = FOLDER) -> dict[str, dict[str, Settings]]:

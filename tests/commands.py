@@ -50,7 +50,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         class_names=["even", "odd, not even"],
         node_names=[f"node {i}" for i in range(23)] + ["alone, far away"],
         train=np.arange(8),
-        val=np.arange(8, 12),
+        validation=np.arange(8, 12),
         test=np.arange(12, 24),
     )
     folder = tmp_path_factory.mktemp("graphs") / "toy"

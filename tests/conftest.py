@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["commands", "faults.counting"]
+pytest_plugins = ["chromium", "commands", "faults.counting"]
 
 # the same examples on every run and machine; kernels compile on first use, so no deadline
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)

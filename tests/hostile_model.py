@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from se_gnn.model import TrainedModel
 from strategies import hub_graph, small_settings, untrained
 
@@ -11,18 +13,20 @@ HOSTILE_NAMES = (
     "../../../etc/passwd",
     "مرحبا بالعالم",
     "evil \u202e txt.exe",
-    "😀 <b>bold</b> &amp; {{ 7 * 7 }}",
+    "😀👩‍👩‍👧 <b>bold</b> &amp; {{ 7 * 7 }}",
     "line\nbreak\ttab\x00null\ud800",
     "?a=b&c=d#e%2f",
+    "' onmouseover='document.title=1",
+    "a-name-of-forty-characters-or-so-in-total",
 )
 
 
-def hostile_model() -> TrainedModel:
-    graph = hub_graph(
-        HOSTILE_NAMES,
-        name="<script>hub</script>",
-        class_names=("<i>first</i>", "second", "{{ third }}"),
-        feature_names=["height", "<u>weight</u>", "price"],
-    )
-    similarity = {"num_nearest": 5, "directions": "both", "measure": "distance", "temperature": 0.2}
-    return untrained(graph, small_settings(**similarity))
+def hostile_model(*, similarity: dict[str, Any] | None = None, **values: Any) -> TrainedModel:
+    """The hub graph with hostile names; ``similarity`` are settings, ``values`` go to `Graph.build`."""
+    usual = {
+        "name": "<script>hub</script>",
+        "class_names": ("<i>first</i>", 'שני "two"', "{% raw %} {{ third }} 😀"),
+        "feature_names": ["<u>height</u>", "وزن", "price & tax"],
+    }
+    chosen = {"num_nearest": 5, "directions": "both", "measure": "distance", "temperature": 0.2, **(similarity or {})}
+    return untrained(hub_graph(HOSTILE_NAMES, **{**usual, **values}), small_settings(**chosen))

@@ -38,5 +38,6 @@ def in_memory(ids, matrix, edges, classes, parts) -> Graph:
     labels = np.where(parts > 0, [names.index(c) for c in classes], -1)
     return Graph.build(
         features=matrix, edges=edges, labels=labels, class_names=names, node_names=[str(i) for i in ids],
-        train=parts == 1, val=parts == 2, test=parts == 3, feature_names=[f"x{i}" for i in range(matrix.shape[1])],
+        train=parts == 1, validation=parts == 2, test=parts == 3,
+        feature_names=[f"x{i}" for i in range(matrix.shape[1])],
     )  # fmt: skip

@@ -47,7 +47,7 @@ def random_graph(
         "edges": generator.choice(joined, (num_edges, 2)),
         "labels": labels,
         "train": np.arange(num_labeled),
-        "val": np.arange(num_labeled, num_labeled + num_val),
+        "validation": np.arange(num_labeled, num_labeled + num_val),
         "test": np.arange(num_labeled + num_val, num_nodes),
     }
     return Graph.build(**{**values, **details})
@@ -59,7 +59,7 @@ def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **deta
     values = EdgeValues(
         direction=generator.integers(-1, 2, num_edges).astype(np.int8),
         weight=generator.uniform(0.2, 3, num_edges).astype(np.float32),
-        kind=generator.integers(0, 2, num_edges).astype(np.int32),
+        type=generator.integers(0, 2, num_edges).astype(np.int32),
         type_names=("pays", "knows"),
         attributes=generator.normal(size=(num_edges, 2)).astype(np.float32),
     )
@@ -88,7 +88,7 @@ def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> Graph:
         "labels": np.where(np.isin(np.arange(nodes), np.arange(41, 50)), -1, classes),
         "node_names": names,
         "train": [*range(1, 30), 59],
-        "val": np.arange(30, 36),
+        "validation": np.arange(30, 36),
         "test": np.arange(36, 40),
     }
     return Graph.build(**{**usual, **values})
@@ -185,17 +185,17 @@ def continuous(seed: int, num_nodes: int, size: int) -> torch.Tensor:
 def edge_values(draw: st.DrawFn, num_edges: int) -> EdgeValues:
     """What so many edges carry: any of its parts, at least one."""
     generator = np.random.default_rng(draw(seeds))
-    kept = draw(st.lists(st.sampled_from(["direction", "weight", "kind", "attributes", "time", "raw"]), min_size=1))
+    kept = draw(st.lists(st.sampled_from(["direction", "weight", "type", "attributes", "time", "raw"]), min_size=1))
     parts: dict[str, Any] = {
         "direction": generator.integers(-1, 2, num_edges).astype(np.int8),
         "weight": generator.choice([0.5, 1, 2], num_edges).astype(np.float32),
-        "kind": generator.integers(0, 2, num_edges).astype(np.int32),
+        "type": generator.integers(0, 2, num_edges).astype(np.int32),
         "attributes": generator.integers(0, 2, (num_edges, 2)).astype(np.float32),
         "time": generator.choice([NO_TIME, -5, 0, 1_300_000_000], num_edges).astype(np.int64),
         "raw": RawTable.from_columns({"note": [["a", None, "b"][i] for i in generator.integers(0, 3, num_edges)]}),
     }
     chosen = {name: array for name, array in parts.items() if name in kept}
-    if "kind" in chosen:
+    if "type" in chosen:
         chosen |= {"type_names": ("owns", "pays"), "type_verbs": draw(st.sampled_from([None, ("owns", "sends to")]))}
     if "attributes" in chosen:
         chosen["attribute_names"] = ("amount", "fee")
@@ -247,7 +247,7 @@ def graphs_with_names(draw: st.DrawFn) -> Graph:
         class_names=class_names,
         node_names=draw(st.lists(words, min_size=num_nodes, max_size=num_nodes, unique=True)),
         train=(labels >= 0) & (part == 0),
-        val=(labels >= 0) & (part == 1),
+        validation=(labels >= 0) & (part == 1),
         test=(labels >= 0) & (part == 2),
         name=draw(words),
         **details,

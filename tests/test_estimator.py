@@ -37,10 +37,10 @@ def pyg_data(graph, **changes):
         "edge_index": torch.from_numpy(both_ways),
         "y": torch.tensor(graph.labels),
     }
-    for part in ("train", "val", "test"):
+    for name, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
         mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-        mask[torch.tensor(getattr(graph, part))] = True
-        values[f"{part}_mask"] = mask
+        mask[torch.tensor(nodes)] = True
+        values[f"{name}_mask"] = mask
     return data(**{**values, **changes})
 
 
@@ -327,7 +327,7 @@ def test_a_graph_without_test_nodes_cannot_be_scored_without_nodes():
 def test_a_node_without_a_label_cannot_be_scored():
     labels = GRAPH.labels.copy()
     labels[12] = -1
-    classifier = SEGNNClassifier(**SMALL).fit(random_graph(1, num_nodes=20, labels=labels, val=None, test=None))
+    classifier = SEGNNClassifier(**SMALL).fit(random_graph(1, num_nodes=20, labels=labels, validation=None, test=None))
     with pytest.raises(InputError, match="score needs nodes with a known label; node '12' has none"):
         classifier.score([12])
 
@@ -346,7 +346,7 @@ def test_a_labeled_node_that_y_does_not_know_does_not_vote():
     labels[[0, 7]] = -1
     classifier = SEGNNClassifier(**SMALL).fit(GRAPH, labels)
     assert 0 not in classifier.graph_.train
-    assert 7 not in np.concatenate([classifier.graph_.val, classifier.graph_.test])
+    assert 7 not in np.concatenate([classifier.graph_.validation, classifier.graph_.test])
     assert not classifier.explain(0).left_out
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmarks.baselines.pyg import pyg
 from lab.baselines.network import directed_edges
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.settings import PaperObjective, Resolved
@@ -145,7 +145,7 @@ class DenseTraining:
         self.model = SEGNN(graph.num_features, settings, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)
         self.voter = DenseVoter(graph, settings, device)
-        self.val_batches = self.voter.batches(graph.val)
+        self.val_batches = self.voter.batches(graph.validation)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.training.learning_rate, weight_decay=settings.training.weight_decay
         )
@@ -174,5 +174,5 @@ class DenseTraining:
     def _validate(self) -> dict[str, float]:
         self.model.eval()
         probabilities = self.voter.probabilities(self.model(self.inputs), self.val_batches).cpu().numpy()
-        labels = self.graph.labels[self.graph.val]
+        labels = self.graph.labels[self.graph.validation]
         return {"val_accuracy": accuracy(probabilities, labels), "val_loss": log_loss(probabilities, labels)}

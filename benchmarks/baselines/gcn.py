@@ -40,7 +40,7 @@ class GCNTraining:
             self.model = GCN(graph.num_features, hidden, graph.num_classes)
         self.x, self.edge_index = torch.tensor(graph.features), directed_edges(graph)
         self.y = torch.tensor(graph.labels)
-        self.train, self.val = torch.tensor(graph.train), torch.tensor(graph.val)
+        self.train, self.val = torch.tensor(graph.train), torch.tensor(graph.validation)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01, weight_decay=5e-4)
 
     def step(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.lanes import LANES
 
 STRIP = 64  # columns that are turned at a time

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 
 
 def products(queries: FloatArray, keys: FloatArray) -> dict[str, Callable[[], object]]:

@@ -11,8 +11,8 @@ from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Spread
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import PARTS
 from se_gnn.graph.extended import NewNodes
+from se_gnn.graph.split import PARTS
 from se_gnn.labels.extension import extend
 
 NUM_NEW = 1000
@@ -51,7 +51,7 @@ def parted(graph: Graph, count: int, *, seed: int) -> tuple[Graph, NewNodes]:
         labels=graph.labels[early],
         class_names=graph.class_names,
         node_names=[graph.node_names[node] for node in early],
-        **{part: place[getattr(graph, part)] for part in ("train", "val", "test")},
+        **{part: place[getattr(graph, part)] for part in ("train", "validation", "test")},
         dataset=graph.dataset,
     )
     names = tuple(graph.node_names[node] for node in late)

@@ -20,7 +20,7 @@ from benchmarks.baselines.plain_maxima import segment_argmax
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.similarity import match_edges
 from se_gnn.similarity.kernels import node_products, numba_cpu
 

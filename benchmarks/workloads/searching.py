@@ -14,7 +14,7 @@ from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, Voter
 from se_gnn.similarity import search
 
@@ -45,7 +45,7 @@ def _with_labels(graph: Graph, run: RunSettings) -> Graph:
     count = graph.num_nodes * NUM_LABELED // NUM_NODES
     chosen: IntArray = np.sort(np.random.default_rng(run.seed).permutation(graph.num_nodes)[:count])
     rest, nobody = np.setdiff1d(np.arange(graph.num_nodes), chosen), np.empty(0, np.int64)
-    return dataclasses.replace(graph, train=chosen, val=nobody, test=rest)
+    return dataclasses.replace(graph, train=chosen, validation=nobody, test=rest)
 
 
 def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str, *, by_search: bool) -> Outcome:

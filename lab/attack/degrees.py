@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 
 SMALLEST = 2  # degrees below do not follow the law
 CUTOFF = 0.004

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.attack.gradient import LowRank
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 
 ROWS = 256  # scored at a time

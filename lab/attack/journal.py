@@ -16,7 +16,7 @@ from lab.attack.config import MetattackConfig
 from se_gnn.errors import InputError
 from se_gnn.files import check_format, parse_json, read_file, replace_file, sha256, writing_to
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.store import graph_files
 
 NAME = "attack.json"

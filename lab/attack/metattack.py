@@ -24,7 +24,7 @@ from se_gnn.device import resolve_device
 from se_gnn.encoder import propagation
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 SECONDS_BETWEEN_WRITES = 5.0
 

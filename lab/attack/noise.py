@@ -8,7 +8,7 @@ import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.graph import sample_non_edges
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 
 def num_changes(rate: float, num_edges: int) -> int:

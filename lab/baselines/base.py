@@ -12,7 +12,7 @@ import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 
 
 class Baseline(ABC):
@@ -29,7 +29,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def fit(self, graph: Graph, *, seed: int, device: str = "cpu", progress: bool = False) -> Self:
-        """Learn from ``graph.train``, choose the epoch on ``graph.val``; ``graph.test`` is never looked at.
+        """Learn from ``graph.train``, choose the epoch on ``graph.validation``; ``graph.test`` is never looked at.
 
         Args:
             graph: the labeled graph.

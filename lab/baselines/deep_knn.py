@@ -19,7 +19,7 @@ from lab.baselines.mlp import MLP, MLPSettings
 from lab.baselines.network import NetworkBaseline, NetworkSettings
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.settings.checks import above_zero, at_least
 from se_gnn.similarity import nearest_labeled, vote, vote_weights
 from se_gnn.similarity.edge import edge_vectors

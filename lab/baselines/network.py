@@ -16,7 +16,7 @@ from lab.baselines.base import Baseline
 from lab.baselines.training import Record, train_network
 from se_gnn.device import resolve_device
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.settings.checks import above_zero, at_least, between, check_types
 
 

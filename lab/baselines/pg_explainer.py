@@ -13,7 +13,7 @@ from tqdm import tqdm
 from lab.baselines.post_hoc import PostHocExplainer
 from lab.baselines.pyg import pyg
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.settings.checks import above_zero, at_least, check_types
 
 

@@ -18,7 +18,7 @@ from lab.baselines.network import NetworkBaseline
 from lab.baselines.pyg import pyg
 from se_gnn.errors import InputError
 from se_gnn.graph import local_graphs
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 
 
 class PostHocExplainer(ABC):

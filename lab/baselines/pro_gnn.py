@@ -28,7 +28,7 @@ from lab.baselines.proximal import shrink, shrink_spectrum
 from se_gnn.device import resolve_device
 from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings.checks import above_zero, at_least, between, check_types
 
@@ -95,7 +95,7 @@ class ProGNN(Baseline):
                 run.step_gcn()
             accuracy, loss, probabilities = run.validate()
             self.history_.append((accuracy, loss))
-            if not len(graph.val) or (accuracy, -loss) > best:
+            if not len(graph.validation) or (accuracy, -loss) > best:
                 best = (accuracy, -loss)
                 self.adjacency_, self._probabilities = run.learned, probabilities
         return self
@@ -117,7 +117,7 @@ class _Run:
         attributes = dense_features(graph, "raw").to(device)
         self.gram = attributes @ attributes.T  # [N, N]
         self.labels = torch.tensor(graph.labels, device=device)
-        self.train, self.val = (torch.tensor(part, device=device) for part in (graph.train, graph.val))
+        self.train, self.val = (torch.tensor(part, device=device) for part in (graph.train, graph.validation))
         u, v = torch.tensor(graph.edges.T, device=device)
         self.given = torch.zeros(graph.num_nodes, graph.num_nodes, device=device)  # A
         self.given[u, v] = self.given[v, u] = 1

@@ -42,7 +42,7 @@ def train_network(
     progress: bool = False,
 ) -> list[Record]:
     """Train in place and keep the parameters of the best epoch; without validation nodes, those of the last one."""
-    labels, train, val = (torch.tensor(part, device=x.device) for part in (graph.labels, graph.train, graph.val))
+    labels, train, val = (torch.tensor(part, device=x.device) for part in (graph.labels, graph.train, graph.validation))
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     generator = np.random.default_rng(seed)
     dropped = _InputDropout(x, settings.input_dropout)

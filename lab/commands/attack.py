@@ -16,7 +16,7 @@ from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
-    from se_gnn.graph.attributed import IntArray
+    from se_gnn.graph.arrays import IntArray
 
 
 ATTACK = ".attack"  # folder for work in progress, inside that of the changed graph

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from se_gnn.datasets.npz import read_known_arrays
+from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.datasets.split import split_stratified
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.graph import Graph
+from se_gnn.graph.split import split_stratified
 
 FILE = RawFile(
     "amazon_upu.npz",
@@ -56,11 +56,11 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     content = read_verified([FILE], "amazon_fraud", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ("edges", "features", "label"), sha256=SHA256, where=FILE.name)
     labels = arrays["label"].astype(np.int64)
-    split = split_stratified(labels, train=SHARES[name], val=VAL_SHARE, generator=np.random.default_rng(seed))
+    split = split_stratified(labels, train=SHARES[name], validation=VAL_SHARE, generator=np.random.default_rng(seed))
     ids = pa.array([f"user {i}" for i in range(len(labels))])
     columns = {column: pa.array(values) for column, values in zip(COLUMNS, arrays["features"].T)}
     label = pa.array([CLASS_NAMES[one] for one in labels])
     ends = {end: ids.take(pa.array(arrays["edges"][:, i])) for i, end in enumerate(("source", "target"))}
     settings = ImportSettings(id="id", label="label", name=name, kinds=dict.fromkeys(COLUMNS, "number"))
     graph = import_tables(pa.table({"id": ids, "label": label, **columns}), pa.table(ends), settings).graph
-    return graph.with_split(train=split.train, val=split.val, test=split.test)
+    return graph.with_split(train=split.train, validation=split.validation, test=split.test)

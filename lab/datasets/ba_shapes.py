@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth, in_order_of_edges
 from se_gnn.datasets import ba_shapes
 from se_gnn.datasets.ba_shapes import (
@@ -25,10 +26,9 @@ from se_gnn.datasets.ba_shapes import (
     TOP,
     degrees_and_triangles,
 )
-from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 
 FILE = RawFile(
     "syn1.npz",
@@ -64,7 +64,7 @@ def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = N
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
         train=arrays["train_mask"],
-        val=arrays["val_mask"],
+        validation=arrays["val_mask"],
         test=arrays["test_mask"],
     )
     return graph, GroundTruth(motif_edges=in_order_of_edges(graph, edges, arrays["motif_edge"]).astype(bool))

@@ -67,7 +67,7 @@ def edge_signal_graph(
         class_names=["sender", "receiver"] if signal == "direction" else ["first", "second"],
         node_names=[f"account {i}" if i < accounts else f"{'shop' if shop[i] else 'person'} {i}" for i in range(nodes)],
         train=train,
-        val=val,
+        validation=val,
         test=test,
         name=f"only {signal}",
     )
@@ -78,7 +78,7 @@ def _values(signal: Signal, first: np.ndarray, to_shop: np.ndarray, generator: n
     if signal == "direction":
         return EdgeValues(direction=np.where(first, 1, -1).astype(np.int8))
     if signal == "kind":
-        return EdgeValues(kind=np.where(first, 0, 1).astype(np.int32), type_names=("pays", "refunds"))
+        return EdgeValues(type=np.where(first, 0, 1).astype(np.int32), type_names=("pays", "refunds"))
     if signal == "weight":
         return EdgeValues(weight=np.where(first == to_shop, HEAVY, LIGHT).astype(np.float32))
     amount = np.where(first, 1.0, -1.0) + 0.2 * generator.normal(size=len(first))

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.kinds import NodesOfKind, join_kinds
-from se_gnn.datasets.npz import csr, read_known_arrays
+from se_gnn.datasets.npz import csr
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 
@@ -59,7 +60,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
         feature_names=joined.feature_names,
         edges=np.concatenate(pairs),
         edge_values=EdgeValues(
-            kind=np.repeat(np.arange(2), [len(some) for some in pairs]).astype(np.int32),
+            type=np.repeat(np.arange(2), [len(some) for some in pairs]).astype(np.int32),
             type_names=type_names,
             type_verbs=tuple(VERBS[kind] for kind in type_names),
         ),
@@ -69,7 +70,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
         labels=labels,
         class_names=[f"class {label}" for label in range(int(arrays["label"].max()) + 1)],
         train=joined.nodes(labeled, arrays["train"]),
-        val=joined.nodes(labeled, arrays["val"]),
+        validation=joined.nodes(labeled, arrays["val"]),
         test=joined.nodes(labeled, arrays["test"]),
     )
 

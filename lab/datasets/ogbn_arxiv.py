@@ -15,7 +15,7 @@ import numpy as np
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 
 ORIGIN = (
     "download https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip, unpack it, "
@@ -38,7 +38,7 @@ def load(name: str = "ogbn-arxiv", *, seed: int = 0, data_dir: str | Path | None
         labels=_integers(raw, "node-label.csv.gz").ravel(),
         class_names=[f"class {label}" for label in range(NUM_CLASSES)],
         train=_integers(split, "train.csv.gz").ravel(),
-        val=_integers(split, "valid.csv.gz").ravel(),
+        validation=_integers(split, "valid.csv.gz").ravel(),
         test=_integers(split, "test.csv.gz").ravel(),
     )
 

@@ -31,7 +31,7 @@ from lab.truth import GroundTruth
 from se_gnn.datasets import planetoid
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs, sample_non_edges
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def syn_cora(
         class_names=cora.class_names,
         node_names=names,
         train=_joined(split["train"]),
-        val=_joined(split["val"]),
+        validation=_joined(split["val"]),
         test=_joined(split["test"]),
     )
     return graph, GroundTruth.of_roles(graph, np.concatenate(node_roles), pairs, np.concatenate(edge_roles))

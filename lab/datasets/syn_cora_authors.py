@@ -11,8 +11,8 @@ from pathlib import Path
 
 import scipy.sparse as sp
 
+from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth
-from se_gnn.datasets.npz import read_known_arrays
 from se_gnn.datasets.planetoid import CORA_TOPICS
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
@@ -44,7 +44,7 @@ def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = N
         labels=arrays["y"],
         class_names=CORA_TOPICS,
         train=arrays["train_mask"],
-        val=arrays["val_mask"],
+        validation=arrays["val_mask"],
         test=arrays["test_mask"],
     )
     return graph, GroundTruth.of_roles(graph, arrays["node_role"], arrays["edges"], arrays["edge_role"])

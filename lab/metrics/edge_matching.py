@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 Value = TypeVar("Value", bound=np.generic)
 

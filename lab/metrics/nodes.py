@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 
 def accuracy(predicted: IntArray, labels: IntArray) -> float:

@@ -30,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 from lab.metrics.edge_matching import values_of_edges
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 
 Explained = Mapping[int, tuple[Any, Any]]  # node -> (edges [M, 2], importance [M])
 

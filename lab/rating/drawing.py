@@ -12,7 +12,7 @@ import numpy as np
 
 from se_gnn.explain import Explanation
 from se_gnn.graph import local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.local_view import by_distance, plain_view
 from se_gnn.plot.projection import apart

@@ -9,7 +9,7 @@ import numpy as np
 from lab.baselines import DeepKNN
 from lab.baselines.tuned import tuned
 from se_gnn.explain import Explanation
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 
 

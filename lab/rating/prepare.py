@@ -16,7 +16,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.files import SMALL, read_current, sha256
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import MANIFEST, load_model
 from se_gnn.optional import require

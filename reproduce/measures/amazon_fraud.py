@@ -27,11 +27,11 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     else:
         trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
-        for nodes in (graph.val, graph.test):
+        for nodes in (graph.validation, graph.test):
             found[nodes] = trained.predict(nodes).probabilities
     fraud = graph.class_names.index("fraud")
     figures = {
         part: classification_metrics(found[nodes], graph.labels[nodes], positive=fraud)
-        for part, nodes in (("val", graph.val), ("test", graph.test))
+        for part, nodes in (("val", graph.validation), ("test", graph.test))
     }
     return {f"{part}_{name}": figures[part][name] for part in figures for name in ("roc_auc", "average_precision")}

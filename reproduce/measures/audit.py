@@ -18,7 +18,7 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels import Memory
 from se_gnn.labels.suspicion import suspicion
 from se_gnn.model import TrainedModel
@@ -84,11 +84,11 @@ def flipped(
     """
     labels, count = graph.labels.copy(), graph.num_classes
     if kind == "confused":
-        predicted = baseline("gcn", **gcn).fit(graph, seed=0, device=device).predict()[graph.val]
-        confusion = confusion_matrix(graph.labels[graph.val], predicted, count)
+        predicted = baseline("gcn", **gcn).fit(graph, seed=0, device=device).predict()[graph.validation]
+        confusion = confusion_matrix(graph.labels[graph.validation], predicted, count)
         np.fill_diagonal(confusion, -1)
         confused = confusion.argmax(axis=1)
-    for nodes in (graph.train, graph.val):
+    for nodes in (graph.train, graph.validation):
         for node in generator.choice(nodes, round(rate * len(nodes)), replace=False):
             other = (labels[node] + generator.integers(1, count)) % count
             labels[node] = confused[labels[node]] if kind == "confused" else other
@@ -103,7 +103,7 @@ def gcn_probabilities(
     outside = np.zeros((len(graph.train), graph.num_classes), np.float32)
     for one in range(FOLDS):
         held = graph.train[fold == one]
-        others = graph.with_split(train=graph.train[fold != one], val=graph.val, test=graph.test)
+        others = graph.with_split(train=graph.train[fold != one], validation=graph.validation, test=graph.test)
         network = baseline("gcn", **gcn).fit(others, seed=seed, device=device)
         outside[fold == one] = network.predict_proba()[held]
     whole = baseline("gcn", **gcn).fit(graph, seed=seed, device=device)

@@ -13,7 +13,7 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import fit
 
@@ -34,11 +34,11 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         graph = plain(graph) if job.series.variant == "plain" else with_verbs(graph)
         trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
-        for nodes in (graph.val, graph.test):
+        for nodes in (graph.validation, graph.test):
             found[nodes] = trained.predict(nodes).probabilities
     return {
         f"{part}_roc_auc": classification_metrics(found[nodes], graph.labels[nodes])["roc_auc"]
-        for part, nodes in (("val", graph.val), ("test", graph.test))
+        for part, nodes in (("val", graph.validation), ("test", graph.test))
     }
 
 
@@ -57,7 +57,7 @@ def with_verbs(graph: Graph) -> Graph:
     """A rating above 0 is of the type "trusts", one below of the type "distrusts"."""
     assert graph.edge_values is not None
     kind = (ratings(graph) < 0).astype(np.int32)
-    return dataclasses.replace(graph, edge_values=dataclasses.replace(graph.edge_values, kind=kind, type_names=VERBS))
+    return dataclasses.replace(graph, edge_values=dataclasses.replace(graph.edge_values, type=kind, type_names=VERBS))
 
 
 def plain(graph: Graph) -> Graph:

@@ -13,7 +13,7 @@ from reproduce.measures.fitted import Fitted, FittedSEGNN, fit
 from se_gnn.errors import InputError
 from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView, neighbor_view, target_view

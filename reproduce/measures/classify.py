@@ -19,7 +19,7 @@ from lab.truth import GroundTruth
 from reproduce.job import Job, Series
 from reproduce.measures.fitted import Fitted, fit
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 RANKS = range(1, 9)  # k of precision@k
 HOPS = 2  # of the local graphs whose edges are matched
@@ -32,7 +32,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     fitted = fit(graph, series.method, series.settings, seed=job.seed, device=device)
     measures: dict[str, Any] = {
         f"{name}accuracy": accuracy(fitted.predict(nodes), graph.labels[nodes])
-        for name, nodes in (("", graph.test), ("val_", graph.val))
+        for name, nodes in (("", graph.test), ("val_", graph.validation))
     }
     nearest = fitted.nearest(graph.test, max(RANKS))
     if nearest is not None:

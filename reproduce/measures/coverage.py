@@ -15,7 +15,7 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores
 from se_gnn.labels.sets import prediction_sets, quantile
 from se_gnn.training import fit

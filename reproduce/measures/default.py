@@ -18,7 +18,7 @@ from lab.metrics import accuracy
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.settings import Settings
@@ -98,7 +98,7 @@ def best_on_validation(
     if grid is None:
         return baseline(method, **settings).fit(graph, seed=seed, device=device), {}
     tried = [(one, baseline(method, **one).fit(graph, seed=seed, device=device)) for one in ParameterGrid(grid)]
-    right = [accuracy(fitted.predict()[graph.val], graph.labels[graph.val]) for _, fitted in tried]
+    right = [accuracy(fitted.predict()[graph.validation], graph.labels[graph.validation]) for _, fitted in tried]
     chosen, fitted = tried[int(np.argmax(right))]
     return fitted, {"chosen": chosen}
 

@@ -39,7 +39,7 @@ def _alike(explainer: Explainer, nodes: list[int]) -> float:
         assert graph.edge_values is not None
         own = matches.matched & (graph.edges[matches.edge_ids] == node).any(axis=1)
         values = graph.edge_values
-        for carried in (values.direction, values.kind, values.weight, values.attributes):
+        for carried in (values.direction, values.type, values.weight, values.attributes):
             if carried is not None:
                 one, other = (
                     carried[ids[own]].astype(np.float64).reshape(-1) for ids in (matches.edge_ids, matches.matched_ids)

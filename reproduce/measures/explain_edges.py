@@ -21,7 +21,7 @@ from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.training import fit
 

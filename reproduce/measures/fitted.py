@@ -11,7 +11,7 @@ from lab.baselines import DeepKNN, baseline
 from lab.baselines.deep_knn import MLPK
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel, Voter
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edge import edge_vectors

@@ -12,7 +12,7 @@ from reproduce.job import Job
 from reproduce.measures.rgcn import rgcn_probabilities
 from reproduce.methods import asked
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import fit
 
@@ -29,11 +29,11 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     else:
         trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
-        for nodes in (graph.val, graph.test):
+        for nodes in (graph.validation, graph.test):
             found[nodes] = trained.predict(nodes).probabilities
     return {
         f"{part}_macro_f1": classification_metrics(found[nodes], graph.labels[nodes])["macro_f1"]
-        for part, nodes in (("val", graph.val), ("test", graph.test))
+        for part, nodes in (("val", graph.validation), ("test", graph.test))
     }
 
 
@@ -56,7 +56,7 @@ def joined_by_paths(graph: Graph) -> Graph:
         names.append(name)
     place = np.full(graph.num_nodes, -1)
     place[nodes] = np.arange(len(nodes))
-    values = EdgeValues(kind=np.concatenate(kinds), type_names=tuple(names))
+    values = EdgeValues(type=np.concatenate(kinds), type_names=tuple(names))
     return Graph.build(
         name=f"{graph.name} by paths",
         features=features[:, filled],
@@ -65,7 +65,7 @@ def joined_by_paths(graph: Graph) -> Graph:
         labels=graph.labels[nodes],
         class_names=graph.class_names,
         train=place[graph.train],
-        val=place[graph.val],
+        validation=place[graph.validation],
         test=place[graph.test],
     )
 
@@ -74,11 +74,11 @@ def _paths(graph: Graph, kind: int) -> dict[str, sp.csr_array]:
     """From all nodes to where half a path ends: one step by a type of edge at that kind, or two."""
     values = graph.edge_values
     assert values is not None
-    assert values.kind is not None
+    assert values.type is not None
     assert graph.node_types is not None
     steps = {}
     for number, name in enumerate(values.type_names):
-        u, v = graph.edges[values.kind == number].T
+        u, v = graph.edges[values.type == number].T
         ones = np.ones(2 * len(u), np.float32)
         ends = (np.concatenate([u, v]), np.concatenate([v, u]))
         steps[name] = sp.csr_array((ones, ends), shape=(graph.num_nodes, graph.num_nodes))

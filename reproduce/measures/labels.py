@@ -32,11 +32,11 @@ def with_labels(graph: Graph, per_class: int, seed: int) -> Graph:
     Those that are labeled already come first, so that a larger number adds to a smaller one.
     """
     generator = np.random.default_rng(seed)
-    free = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.val, graph.test]))
+    free = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.validation, graph.test]))
     free = free[graph.labels[free] >= 0]
     chosen = []
     for label in range(graph.num_classes):
         first = generator.permutation(graph.train[graph.labels[graph.train] == label])
         more = generator.permutation(np.setdiff1d(free[graph.labels[free] == label], first))
         chosen.append(np.concatenate([first, more])[:per_class])
-    return graph.with_split(train=np.sort(np.concatenate(chosen)), val=graph.val, test=graph.test)
+    return graph.with_split(train=np.sort(np.concatenate(chosen)), validation=graph.validation, test=graph.test)

@@ -13,7 +13,7 @@ from lab.baselines import baseline
 from lab.datasets import load_dataset
 from reproduce.job import Job
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import PARTS
+from se_gnn.graph.split import PARTS
 from se_gnn.labels.novelty import novelty
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.settings import Settings

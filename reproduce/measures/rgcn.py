@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.optional import require
 from se_gnn.training import resolve_device
 
@@ -34,7 +34,7 @@ def _trained(
         network = _Network(graph, settings["hidden_size"], settings["dropout"]).to(device)
         optimizer = torch.optim.Adam(network.parameters(), rate, weight_decay=settings["weight_decay"])
         labels = torch.from_numpy(graph.labels.copy()).to(device)
-        train, val = (torch.from_numpy(nodes.copy()).to(device) for nodes in (graph.train, graph.val))
+        train, val = (torch.from_numpy(nodes.copy()).to(device) for nodes in (graph.train, graph.validation))
         best_loss, best = float("inf"), np.zeros((graph.num_nodes, graph.num_classes), np.float32)
         for _ in range(settings["epochs"]):
             network.train()
@@ -64,17 +64,17 @@ class _Network(nn.Module):
             pyg: Any = require("torch_geometric.nn", extra="data", feature="RGCN")
         values = graph.edge_values
         assert values is not None
-        assert values.kind is not None
+        assert values.type is not None
         features: Any = graph.features
         dense = features if isinstance(features, np.ndarray) else features.toarray()
         self.register_buffer("features", torch.from_numpy(dense.copy()).to_sparse())
-        kinds = torch.from_numpy(values.kind.astype(np.int64))
+        kinds = torch.from_numpy(values.type.astype(np.int64))
         edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T))
         self.register_buffer("edges", torch.cat([edges, edges.flip(0)], dim=1))
-        self.register_buffer("types", torch.cat([kinds, kinds + values.num_kinds]))
+        self.register_buffer("types", torch.cat([kinds, kinds + values.num_types]))
         self.first = nn.Linear(graph.num_features, hidden_size)
         self.layers = nn.ModuleList(
-            pyg.RGCNConv(hidden_size, size, 2 * values.num_kinds) for size in (hidden_size, graph.num_classes)
+            pyg.RGCNConv(hidden_size, size, 2 * values.num_types) for size in (hidden_size, graph.num_classes)
         )
         self.dropout = nn.Dropout(dropout)
 

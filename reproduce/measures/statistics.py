@@ -15,6 +15,6 @@ def measure(job: Job, device: str) -> dict[str, int]:
         "features": graph.num_features,
         "classes": graph.num_classes,
         "train": len(graph.train),
-        "val": len(graph.val),
+        "val": len(graph.validation),
         "test": len(graph.test),
     }

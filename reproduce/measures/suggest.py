@@ -10,7 +10,7 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.suggest import suggest
 from se_gnn.model import TrainedModel
 from se_gnn.settings import Settings
@@ -26,7 +26,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         trained = fit(graph, wanted, seed=job.seed, device=device)
         return {"labels": [len(graph.train)], "accuracy": [trained.predict(graph.test).accuracy(graph.labels)]}
     generator = np.random.default_rng(job.seed)
-    pool = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.val, graph.test]))
+    pool = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.validation, graph.test]))
     labeled = one_of_each_class(graph, pool, generator)
     reached = []
     for count in settings["labels"]:
@@ -54,5 +54,5 @@ def suggested(trained: TrainedModel, free: IntArray, count: int, seed: int) -> I
 
 
 def _trained(graph: Graph, labeled: IntArray, wanted: Settings, seed: int, device: str) -> TrainedModel:
-    split = graph.with_split(train=labeled, val=graph.val, test=graph.test)
+    split = graph.with_split(train=labeled, validation=graph.validation, test=graph.test)
     return fit(split, wanted, seed=seed, device=device)

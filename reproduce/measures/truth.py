@@ -12,7 +12,7 @@ from reproduce.methods import asked
 from reproduce.truth.recompute import Recomputed
 from reproduce.truth.statements import Findings, check
 from se_gnn.explain import Explainer
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.training import fit
 

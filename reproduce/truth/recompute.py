@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 
 Double = npt.NDArray[np.float64]

@@ -19,8 +19,9 @@ from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
-from se_gnn.graph.attributed import PARTS, FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.labels import class_indices, integer_classes
+from se_gnn.graph.split import PARTS
 from se_gnn.labels import Audit, Certificates, Memory, audit, certify
 from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays

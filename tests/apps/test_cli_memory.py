@@ -78,7 +78,7 @@ def test_adding_moves_a_node_out_of_its_part(run, model):
     assert result.exit_code == 0, result.output
     graph = load_model(model).graph
     assert 9 in graph.train
-    assert 9 not in graph.val
+    assert 9 not in graph.validation
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def calibrated(run, toy, tmp_path_factory):
 def test_calibration_nodes_are_in_the_model_folder_and_no_longer_validate(calibrated):
     graph = load_model(calibrated).graph
     assert len(graph.calibration) == 2
-    assert len(graph.val) == 2
-    assert not np.intersect1d(graph.val, graph.calibration).size
+    assert len(graph.validation) == 2
+    assert not np.intersect1d(graph.validation, graph.calibration).size
 
 
 def test_csv_has_the_set_of_each_node_and_a_case_for_each_class_in_it(run, calibrated, tmp_path):

@@ -293,7 +293,7 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
 
 def test_without_validation_nodes_nothing_is_said_to_be_chosen_on_them(run, toy, out, tmp_path):
     graph = load_graph(toy)
-    save_graph(dataclasses.replace(graph, val=graph.val[:0]), tmp_path / "unchecked")
+    save_graph(dataclasses.replace(graph, validation=graph.validation[:0]), tmp_path / "unchecked")
     told = " ".join(run("train", tmp_path / "unchecked", "--out", out, "--device", "cpu", *QUICK).stdout.split())
     assert "there are no validation nodes to choose by" in told
     assert "are chosen on the validation nodes" not in told

@@ -32,7 +32,7 @@ def graph_folder(tmp_path_factory):
         edges=[(i, (i + step) % NODES) for i in range(NODES) for step in (1, 3)],
         labels=labels,
         train=np.arange(0, 60),
-        val=np.arange(60, 90),
+        validation=np.arange(60, 90),
         test=np.arange(90, NODES),
     )
     folder = tmp_path_factory.mktemp("graphs") / "ring"

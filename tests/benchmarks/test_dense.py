@@ -17,7 +17,7 @@ from se_gnn.similarity import ComparisonPlan, compare
 def graph() -> Graph:
     """A small graph in which two labeled and some other nodes have no edges."""
     full = generated_graph(140, seed=3, labeled_a_class=4)
-    lonely = np.concatenate([full.train[:2], full.val[:1], full.test[:2]])
+    lonely = np.concatenate([full.train[:2], full.validation[:1], full.test[:2]])
     return full.with_edges(full.edges[~np.isin(full.edges, lonely).any(axis=1)][::3])
 
 

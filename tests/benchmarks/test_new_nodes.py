@@ -8,7 +8,7 @@ from se_gnn.graph.extended import extended_graph
 
 def test_the_parts_of_a_graph_are_the_graph_again_in_another_order():
     graph = block_graph()
-    graph = graph.with_split(train=graph.train, val=graph.val, test=graph.test)
+    graph = graph.with_split(train=graph.train, validation=graph.validation, test=graph.test)
     known, new = parted(graph, 30, seed=0)
     again = extended_graph(known, new)
     place = [again.node_id(name) for name in graph.node_names]

@@ -34,7 +34,7 @@ def test_every_house_hangs_on_its_own_base_node_by_a_middle_node(shapes):
 
 def test_the_seed_decides_graph_and_split():
     one, two, other = (load_dataset("ba-shapes", seed=seed) for seed in (3, 3, 4))
-    for field in ("edges", "features", "train", "val", "test"):
+    for field in ("edges", "features", "train", "validation", "test"):
         np.testing.assert_array_equal(getattr(one, field), getattr(two, field))
     assert one.edges.tolist() != other.edges.tolist()
     assert one.train.tolist() != other.train.tolist()

@@ -68,7 +68,10 @@ def test_networkx_graph_of_a_user_with_attributes_of_any_kind():
     [
         (lambda g: g.nodes[1].pop("x"), "attribute 'x' must have 1 numbers at every node; node 1 has none"),
         (lambda g: g.nodes[1].update(x=[1, 2]), "node 1 has 2 values"),
-        (lambda g: g.nodes[1].update(split="maybe"), "must be train, val, test or nothing, got 'maybe'"),
+        (
+            lambda g: g.nodes[1].update(split="maybe"),
+            "must be train, validation, test, calibration or nothing, got 'maybe'",
+        ),
         (lambda g: g.graph.update(class_names=("a",)), "label '0' is not one of the class_names"),
         (lambda g: g.clear(), "has no nodes"),
     ],

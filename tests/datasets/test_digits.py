@@ -38,14 +38,14 @@ def test_most_edges_join_the_same_digit(digits):
 
 def test_ten_digits_a_class_are_labeled_twenty_validate_and_the_others_test(digits):
     assert np.bincount(digits.labels[digits.train]).tolist() == [10] * 10
-    assert np.bincount(digits.labels[digits.val]).tolist() == [20] * 10
-    together = np.concatenate([digits.train, digits.val, digits.test])
+    assert np.bincount(digits.labels[digits.validation]).tolist() == [20] * 10
+    together = np.concatenate([digits.train, digits.validation, digits.test])
     assert np.sort(together).tolist() == list(range(1797))
 
 
 def test_the_seed_draws_the_split_and_leaves_the_graph(digits):
     again, other = load_dataset("digits", seed=0), load_dataset("digits", seed=1)
     np.testing.assert_array_equal(digits.train, again.train)
-    np.testing.assert_array_equal(digits.val, again.val)
+    np.testing.assert_array_equal(digits.validation, again.validation)
     assert digits.train.tolist() != other.train.tolist()
     np.testing.assert_array_equal(digits.edges, other.edges)

@@ -61,7 +61,7 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     assert graph.edges.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
     assert values.direction.tolist() == [-1, 1, -1, 1, -1, 1]  # an author writes a paper, which appears somewhere
     assert values.attributes.ravel().round(1).tolist() == pytest.approx([0.1, 0, 0.2, 0, 0.3, 0], abs=1e-6)
-    assert values.time[values.kind == 1].tolist() == [10, 20, 30]
+    assert values.time[values.type == 1].tolist() == [10, 20, 30]
     assert_same_graph(from_hetero(to_hetero(graph)), graph)
 
 

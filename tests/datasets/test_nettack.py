@@ -22,7 +22,7 @@ def test_sizes_are_those_of_the_component_and_of_the_published_split(
     graph = load_dataset(name, data_dir=data_dir)
     assert (graph.name, graph.num_nodes, graph.num_edges, graph.num_features) == (name, nodes, edges, features)
     assert np.bincount(graph.labels).tolist() == class_sizes
-    assert (len(graph.train), len(graph.val), len(graph.test)) == split
+    assert (len(graph.train), len(graph.validation), len(graph.test)) == split
     assert sum(split) == nodes - 1  # one paper is in no part
     assert (graph.degrees > 0).all()
     assert len(graph.class_names) == len(class_sizes)

@@ -57,7 +57,7 @@ def test_sizes_are_the_published_ones(data_dir, name, nodes, edges, features, cl
     pytest.importorskip("torch_geometric.io", exc_type=ImportError)
     graph = load_dataset(name, data_dir=data_dir)
     assert (graph.num_nodes, graph.num_edges, graph.num_features) == (nodes, edges, features)
-    assert (len(graph.train), len(graph.val), len(graph.test)) == (labeled, 500, 1000)
+    assert (len(graph.train), len(graph.validation), len(graph.test)) == (labeled, 500, 1000)
     assert np.bincount(graph.labels[graph.labels != UNKNOWN]).tolist() == class_sizes
     assert np.bincount(graph.labels[graph.train]).tolist() == [20] * len(class_sizes)
     assert len(graph.class_names) == len(class_sizes)

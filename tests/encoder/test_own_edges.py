@@ -23,7 +23,7 @@ def graph():
     values = EdgeValues(
         direction=np.array([1, 1, 1, 0], np.int8),
         weight=np.array([1, 3, 2, 2], np.float32),
-        kind=np.array([0, 1, 0, 1], np.int32),
+        type=np.array([0, 1, 0, 1], np.int32),
         type_names=("pays", "knows"),
         attributes=np.array([[1.0], [3.0], [5.0], [7.0]], np.float32),
         attribute_names=("amount",),

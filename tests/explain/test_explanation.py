@@ -109,7 +109,7 @@ def test_the_schema_refuses_what_is_missing_or_unknown(explanation):
 def test_the_json_knows_no_label_where_none_is_known():
     labels = np.arange(16) % 2
     labels[12] = -1
-    graph = random_graph(1, labels=labels, val=None, test=None)
+    graph = random_graph(1, labels=labels, validation=None, test=None)
     assert explain(12, graph).to_dict()["label"] is None
     assert explain(11, graph).to_dict()["label"] == "1"
 

@@ -17,7 +17,7 @@ def library():
     authors = NodesOfKind(names=["a", "b"], features=np.array([[1], [1]], np.float32), columns=[year])
     joined = join_kinds({"paper": papers, "author": authors})
     values = EdgeValues(
-        kind=np.array([0, 0, 1, 1], np.int32),
+        type=np.array([0, 0, 1, 1], np.int32),
         type_names=("writes", "reads"),
         attributes=np.array([[1.0], [1.0], [0.0], [0.0]], np.float32),
         attribute_names=("writes: share",),
@@ -44,6 +44,6 @@ def test_two_papers_share_no_column_of_authors_and_not_that_they_are_papers():
 
 def test_edges_are_not_alike_in_a_column_of_another_type():
     graph = library()
-    writes, reads = (np.flatnonzero(graph.edge_values.kind == kind).tolist() for kind in (0, 1))
+    writes, reads = (np.flatnonzero(graph.edge_values.type == kind).tolist() for kind in (0, 1))
     assert agreeing_facts(graph, *writes) == ("type", "writes: share")
     assert agreeing_facts(graph, *reads) == ("type",)

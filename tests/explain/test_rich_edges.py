@@ -43,7 +43,7 @@ def graph():
     edges = [[0, 1], [0, 1], [1, 2], [3, 0], [4, 5], [6, 4], [7, 4], [5, 6]]
     values = EdgeValues(
         direction=np.array([1, 1, 1, 1, 1, 1, 1, 0], np.int8),
-        kind=np.array([0, 0, 0, 1, 0, 1, 0, 0], np.int32),
+        type=np.array([0, 0, 0, 1, 0, 1, 0, 0], np.int32),
         type_names=("payment", "refund"),
         type_verbs=("pays", "refunds"),
         weight=np.array([1, 2, 1, 1, 1, 3, 1, 1], np.float32),
@@ -103,7 +103,7 @@ def test_the_json_holds_what_edges_carry_and_fits_its_schema(explained):
     told = json.loads(explained.to_json())
     jsonschema.validate(told, schema())
     (first, *_) = (one for one in told["edge_values"].values() if one["facts"]["amount"] == "118")
-    assert (first["from"], first["to"], first["kind"], first["weight"]) == ("a", "b", "payment", 1.0)
+    assert (first["from"], first["to"], first["type"], first["weight"]) == ("a", "b", "payment", 1.0)
     assert first["role"] == "away from the center"
     matches = [match for one in told["neighbors"] for match in one["matches"] or []]
     assert all((match["matched"] is None) == (match["similarity"] == -1.0) for match in matches if not match["alike"])
@@ -256,10 +256,10 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
     kept = np.array([0, 1, 2, 3, 5, 6])  # node 5 is labeled, and has no edges now
     values = graph.edge_values
     alone = Graph.build(
-        features=graph.features, edges=graph.edges[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], val=[], test=[0],
-        class_names=graph.class_names, edge_values=dataclasses.replace(
+        features=graph.features, edges=graph.edges[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], test=[0],
+        validation=[], class_names=graph.class_names, edge_values=dataclasses.replace(
             values, raw=None,
-            **{name: getattr(values, name)[kept] for name in ("direction", "kind", "weight", "attributes")},
+            **{name: getattr(values, name)[kept] for name in ("direction", "type", "weight", "attributes")},
         ),
     )  # fmt: skip
     config = Settings.of("paper", num_nearest=4, measure=measure, **settings).resolve()

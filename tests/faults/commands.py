@@ -66,7 +66,7 @@ def toy() -> Graph:
         edges=edges,
         labels=labels,
         train=np.arange(8),
-        val=np.arange(8, 12),
+        validation=np.arange(8, 12),
         test=np.arange(12, 24),
     )
 

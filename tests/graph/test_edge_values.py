@@ -17,7 +17,7 @@ def payments(**changes: Any) -> EdgeValues:
     parts: dict[str, Any] = {
         "direction": np.array([1, 1, 1, -1], np.int8),
         "weight": np.array([1, 2, 3, 4], np.float32),
-        "kind": np.array([0, 1, 0, 1], np.int32),
+        "type": np.array([0, 1, 0, 1], np.int32),
         "type_names": ("owns", "pays"),
         "attributes": np.array([[0.5], [1.5], [2.5], [3.5]], np.float32),
         "attribute_names": ("amount",),
@@ -119,9 +119,9 @@ def test_take_and_join_give_the_values_back() -> None:
 
 
 def test_what_the_edges_carry_is_told_by_name() -> None:
-    values = payments(names=(("weight", "eur"), ("kind", "what")))
-    assert values.carried == ("direction", "weight", "kind", "attributes", "time")
-    assert values.carried_words["kind"] == "type (column 'what')"
+    values = payments(names=(("weight", "eur"), ("type", "what")))
+    assert values.carried == ("direction", "weight", "type", "attributes", "time")
+    assert values.carried_words["type"] == "type (column 'what')"
     assert values.carried_words["attributes"] == "attributes ('amount')"
 
 
@@ -139,8 +139,8 @@ def test_an_edge_without_a_type_has_one_of_its_own() -> None:
         ({"weight": np.ones(4)}, "edge weight must be float32, got float64"),
         ({"weight": np.ones(3, np.float32)}, r"one entry per edge \(4\)"),
         ({"direction": np.array([1, 2, 0, 0], np.int8)}, "must be 1, -1 or 0, got 2 for edge 1"),
-        ({"kind": np.array([0, 1, 2, 0], np.int32)}, "from 0 to 1, a position in type_names, got 2"),
-        ({"type_names": ()}, "kind and type_names must be given together"),
+        ({"type": np.array([0, 1, 2, 0], np.int32)}, "from 0 to 1, a position in type_names, got 2"),
+        ({"type_names": ()}, "type and type_names must be given together"),
         ({"type_names": ("a", "a")}, "type_names must be unique"),
         ({"type_verbs": ("pays",)}, r"one entry per type \(2\), got 1"),
         ({"attributes": np.full((4, 1), np.inf, np.float32)}, "attributes must be finite: 4 values"),

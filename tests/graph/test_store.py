@@ -49,7 +49,7 @@ def graphs(draw):
         class_names=class_names,
         node_names=draw(st.lists(st.text(max_size=5), min_size=n, max_size=n, unique=True)),
         train=known & (part == 0),
-        val=known & (part == 1),
+        validation=known & (part == 1),
         test=known & (part == 2),
         name=draw(st.text(max_size=10)),
         **details,

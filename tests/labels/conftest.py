@@ -32,9 +32,9 @@ def block_graph(num_nodes: int = 400, *, seed: int = 0, noise: float = 1.0) -> G
     nodes = np.random.default_rng([seed, 1]).permutation(num_nodes)
     graph = Graph.build(
         name="blocks", features=features, edges=edges, labels=labels, class_names=["red", "green", "blue"],
-        node_names=[f"n{i}" for i in range(num_nodes)], train=nodes[:30], val=nodes[30:60], test=nodes[160:],
+        node_names=[f"n{i}" for i in range(num_nodes)], train=nodes[:30], validation=nodes[30:60], test=nodes[160:],
     )  # fmt: skip
-    return graph.with_split(train=nodes[:30], val=nodes[30:60], test=nodes[160:], calibration=nodes[60:160])
+    return graph.with_split(train=nodes[:30], validation=nodes[30:60], test=nodes[160:], calibration=nodes[60:160])
 
 
 def block_model(graph: Graph, **similarity) -> TrainedModel:

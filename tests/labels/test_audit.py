@@ -65,7 +65,7 @@ def planted():
         edges=np.empty((0, 2), int),
         labels=labels,
         train=np.arange(20),
-        val=np.arange(20, 50),
+        validation=np.arange(20, 50),
         test=np.arange(50, 80),
     )
 

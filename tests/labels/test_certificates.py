@@ -29,7 +29,7 @@ def test_every_set_changes_a_fresh_prediction(model, certificates):
         removed = certificates.removal.nodes(i)
         rest = np.setdiff1d(graph.train, removed)
         if len(removed) and len(rest) >= model.settings.vote.num_nearest:
-            other = graph.with_split(train=rest, val=graph.val, test=graph.test)
+            other = graph.with_split(train=rest, validation=graph.validation, test=graph.test)
             assert fresh(model, other, i) == certificates.removal.becomes[i] != certificates.predicted[i]
         labels = graph.labels.copy()
         labels[certificates.relabeling.nodes(i)] = certificates.relabeling.becomes[i]

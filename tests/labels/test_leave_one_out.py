@@ -24,11 +24,12 @@ def test_effects_are_those_of_fresh_predictions(num_labeled):
         rest = np.setdiff1d(graph.train, [node])
         if len(rest) < k:
             model.model.settings = model.settings.changed(num_nearest=len(rest))
-        fresh = TrainedModel(model.model, graph.with_split(train=rest, val=graph.val, test=graph.test)).predict()
+        other = graph.with_split(train=rest, validation=graph.validation, test=graph.test)
+        fresh = TrainedModel(model.model, other).predict()
         model.model.settings = model.settings.changed(num_nearest=k)
         others = np.arange(graph.num_nodes) != node  # it does not vote on itself
         assert found.decides[i] == (fresh.classes != now.classes)[others].sum()
-        val = graph.val
+        val = graph.validation
         assert found.accuracy[i] == pytest.approx((fresh.classes[val] == graph.labels[val]).mean())
         own = fresh.probabilities[val, graph.labels[val]].astype(float)
         assert found.loss[i] == pytest.approx(-np.log(np.clip(own, 1e-8, 1)).mean(), abs=1e-5)
@@ -52,6 +53,6 @@ def test_a_node_that_nobody_else_can_vote_on_gets_no_other_class_without_its_one
 
 
 def test_no_answer_is_never_right():
-    graph = random_graph(2, num_labeled=1, num_classes=1).with_split(train=[0], val=[1, 2])
+    graph = random_graph(2, num_labeled=1, num_classes=1).with_split(train=[0], validation=[1, 2])
     found = leave_one_out(untrained(graph, small_settings(num_nearest=1)))
     assert (found.accuracy_now, found.accuracy.tolist(), found.decides.tolist()) == (1, [0], [0])

@@ -22,7 +22,7 @@ def memory(model):
 
 
 def assert_same_as_from_nothing(edited, labels, train, val, test):
-    graph = dataclasses.replace(edited.graph, labels=labels, train=train, val=val, test=test)
+    graph = dataclasses.replace(edited.graph, labels=labels, train=train, validation=val, test=test)
     fresh = TrainedModel(edited.model, graph).predict()
     now = edited.predict()
     for field in ("probabilities", "neighbors", "weights", "overall"):
@@ -37,7 +37,7 @@ def test_edits_answer_as_a_vote_computed_from_nothing(memory):
     labels = graph.labels.copy()
     labels[[3, 7]], labels[5], labels[20], labels[45] = UNKNOWN, 0, 1, 2
     train = np.array([*np.setdiff1d(graph.train, [3, 7]), 20, 45])
-    val, test = np.setdiff1d(graph.val, [20, 45]), np.setdiff1d(graph.test, [20, 45])
+    val, test = np.setdiff1d(graph.validation, [20, 45]), np.setdiff1d(graph.test, [20, 45])
     assert_same_as_from_nothing(memory.trained, labels, train, val, test)
     assert found.edited is memory.trained
     assert len(memory) == 18
@@ -49,7 +49,7 @@ def test_a_preview_says_which_predictions_change_and_applies_nothing(memory, mod
     assert memory.history == ()
     before, after = model.predict().classes, found.edited.predict().classes
     assert found.changed.tolist() == np.flatnonzero(before != after).tolist()
-    val = model.graph.val
+    val = model.graph.validation
     assert found.validation_before.accuracy == (before[val] == model.graph.labels[val]).mean()
     assert found.validation_after.accuracy == (after[val] == model.graph.labels[val]).mean()
 

@@ -68,7 +68,7 @@ def assert_same_graph(one, other):
     assert np.array_equal(dense(one.features), dense(other.features))
     assert one.node_names == other.node_names
     assert one.captions == other.captions
-    for part in ("labels", "train", "val", "test", "calibration"):
+    for part in ("labels", "train", "validation", "test", "calibration"):
         assert np.array_equal(getattr(one, part), getattr(other, part)), part
 
 

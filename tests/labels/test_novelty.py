@@ -14,7 +14,7 @@ from se_gnn.labels.novelty import left_out, novelty, similarities, without_itsel
 
 @pytest.fixture(scope="module")
 def kernel(graph):
-    known = np.union1d(graph.train, graph.val)
+    known = np.union1d(graph.train, graph.validation)
     return known, similarities(graph, known, known, smoothed=True)
 
 
@@ -69,30 +69,30 @@ def strangers() -> tuple[Graph, np.ndarray]:
     graph = block_graph(noise=0.5)
     blue = graph.labels == 2
     labels = np.where(blue, -1, graph.labels)
-    parts = {part: getattr(graph, part)[~blue[getattr(graph, part)]] for part in ("train", "val")}
+    parts = {part: getattr(graph, part)[~blue[getattr(graph, part)]] for part in ("train", "validation")}
     return dataclasses.replace(graph.with_split(**parts), labels=labels, class_names=("red", "green")), blue
 
 
 def test_nodes_of_an_unknown_class_are_told_from_the_rest():
     rest, blue = strangers()
-    others = np.setdiff1d(np.arange(rest.num_nodes), np.concatenate([rest.train, rest.val]))
+    others = np.setdiff1d(np.arange(rest.num_nodes), np.concatenate([rest.train, rest.validation]))
     found = novelty(block_model(rest), others, false_alarms=0.1)
     assert roc_auc_score(blue[others], found.score) > 0.9
     assert found.abstains[blue[others]].mean() > 3 * found.abstains[~blue[others]].mean()
 
 
 def test_too_few_validation_nodes_for_a_rate_of_false_alarms_are_warned_of(trained, graph):
-    few = dataclasses.replace(trained, graph=graph.with_split(train=graph.train, val=graph.val[:5]))
+    few = dataclasses.replace(trained, graph=graph.with_split(train=graph.train, validation=graph.validation[:5]))
     with pytest.warns(UserWarning, match="at least 19 nodes to take the threshold from, there are 5"):
         assert not novelty(few, graph.test).abstains.any()
 
 
 def test_the_stated_share_of_validation_nodes_is_above_the_threshold(trained, graph):
     for share in (0.1, 0.2, 0.5):
-        found = novelty(trained, graph.val, false_alarms=share)
+        found = novelty(trained, graph.validation, false_alarms=share)
         assert found.abstains.mean() <= share
-        assert found.abstains.mean() >= share - 2 / len(graph.val)
-        assert found.judged == len(graph.val)
+        assert found.abstains.mean() >= share - 2 / len(graph.validation)
+        assert found.judged == len(graph.validation)
 
 
 def test_the_score_of_a_node_does_not_depend_on_who_else_is_asked_about(trained):

@@ -78,7 +78,9 @@ def test_coverage_holds_on_average_over_draws_of_the_calibration_nodes(method, b
     covered = []
     for seed in range(60):
         drawn = np.random.default_rng(seed).permutation(pool)
-        split = graph.with_split(train=graph.train, val=graph.val, calibration=drawn[:150], test=drawn[150:])
+        split = graph.with_split(
+            train=graph.train, validation=graph.validation, calibration=drawn[:150], test=drawn[150:]
+        )
         model = dataclasses.replace(trained, graph=split)
         found = prediction_sets(model, split.test, coverage=0.8, method=method, by_class=by_class, seed=seed)
         if by_class:
@@ -131,7 +133,7 @@ def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
 
 def test_a_class_without_a_labeled_node_has_no_case(graph):
     train = graph.train[graph.labels[graph.train] != 2]
-    rest = graph.with_split(train=train, val=graph.val, test=graph.test, calibration=graph.calibration)
+    rest = graph.with_split(train=train, validation=graph.validation, test=graph.test, calibration=graph.calibration)
     trained = block_model(rest)
     found = prediction_sets(trained, graph.test, coverage=0.6)
     assert (found.cases.labeled[:, 2] == -1).all()
@@ -147,20 +149,22 @@ def test_classes_of_a_set_come_with_the_least_strange_first(trained):
 
 
 def test_without_calibration_nodes_the_error_says_how_to_get_them(graph):
-    bare = graph.with_split(train=graph.train, val=graph.val, test=graph.test)
+    bare = graph.with_split(train=graph.train, validation=graph.validation, test=graph.test)
     with pytest.raises(InputError, match=r"no calibration nodes.*--calibration 0\.3.*calibration=0\.3"):
         prediction_sets(block_model(bare))
 
 
 def test_validation_nodes_calibrate_with_a_warning_that_nothing_is_guaranteed(graph):
-    bare = graph.with_split(train=graph.train, val=graph.val, test=graph.test)
+    bare = graph.with_split(train=graph.train, validation=graph.validation, test=graph.test)
     with pytest.warns(UserWarning, match="approximately"):
         found = prediction_sets(block_model(bare), calibrate_on="validation")
     assert not found.guaranteed
 
 
 def test_too_few_calibration_nodes_give_full_sets_and_a_warning(graph, trained):
-    few = graph.with_split(train=graph.train, val=graph.val, test=graph.test, calibration=graph.calibration[:8])
+    few = graph.with_split(
+        train=graph.train, validation=graph.validation, test=graph.test, calibration=graph.calibration[:8]
+    )
     with pytest.warns(UserWarning, match="at least 9 calibration nodes, there are 8"):
         found = prediction_sets(dataclasses.replace(trained, graph=few), coverage=0.9)
     assert found.members.all()
@@ -180,9 +184,9 @@ def test_an_unknown_method_is_refused(trained):
 
 
 def test_calibration_nodes_are_a_share_of_the_validation_nodes_of_each_class(graph):
-    held = with_calibration(graph.with_split(train=graph.train, val=graph.test), 0.3, seed=1)
-    assert not np.intersect1d(held.val, held.calibration).size
-    assert np.array_equal(np.union1d(held.val, held.calibration), graph.test)
+    held = with_calibration(graph.with_split(train=graph.train, validation=graph.test), 0.3, seed=1)
+    assert not np.intersect1d(held.validation, held.calibration).size
+    assert np.array_equal(np.union1d(held.validation, held.calibration), graph.test)
     for label in range(3):
         count = (graph.labels[graph.test] == label).sum()
         assert (graph.labels[held.calibration] == label).sum() == round(0.3 * count)
@@ -202,7 +206,7 @@ def test_a_share_that_leaves_no_validation_nodes_is_refused(graph, share):
 
 def test_a_share_that_is_no_node_is_refused(graph):
     with pytest.raises(InputError, match="is no node"):
-        with_calibration(graph.with_split(train=graph.train, val=graph.val[:3]), 0.01)
+        with_calibration(graph.with_split(train=graph.train, validation=graph.validation[:3]), 0.01)
 
 
 def test_the_labels_of_calibration_nodes_are_not_part_of_the_answer(trained, graph):

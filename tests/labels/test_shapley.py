@@ -39,9 +39,9 @@ def small():
 
 def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):
     graph = small.graph
-    overall = small.voter.similarities(small.embeddings, small.voter.plan(graph.val)).numpy().astype(float)
+    overall = small.voter.similarities(small.embeddings, small.voter.plan(graph.validation)).numpy().astype(float)
     expected = np.zeros(6)
-    for row, label in zip(overall, graph.labels[graph.val]):
+    for row, label in zip(overall, graph.labels[graph.validation]):
 
         def probability(some, row=row, label=label):
             near = sorted(some, key=lambda i: -row[i])[:3]
@@ -50,17 +50,17 @@ def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small
 
         expected += over_all_orders(6, probability)
     found = shapley_values(small, num_orders=2000, generator=np.random.default_rng(0))
-    expected /= len(graph.val)
+    expected /= len(graph.validation)
     assert (np.abs(found.weighted - expected) < 4 * found.standard_error + 1e-9).all()
     assert found.standard_error.max() < 0.01
 
 
 def test_values_add_up_to_the_vote_of_all(small):
-    graph, now = small.graph, small.predict(small.graph.val)
+    graph, now = small.graph, small.predict(small.graph.validation)
     found = shapley_values(small, num_orders=3, generator=np.random.default_rng(1))
-    own = now.probabilities[np.arange(len(graph.val)), graph.labels[graph.val]]
+    own = now.probabilities[np.arange(len(graph.validation)), graph.labels[graph.validation]]
     assert found.weighted.sum() == pytest.approx(own.mean(), abs=1e-5)
-    right = graph.labels[now.neighbors] == graph.labels[graph.val][:, None]
+    right = graph.labels[now.neighbors] == graph.labels[graph.validation][:, None]
     assert found.unweighted.sum() == pytest.approx(right.mean(), abs=1e-9)
 
 

@@ -27,11 +27,11 @@ def worth(trained, candidates, represented, chosen):
 @pytest.fixture(scope="module")
 def small():
     graph = block_graph(220)
-    return block_model(graph.with_split(train=graph.train[:6], val=graph.val, test=graph.test[:20]))
+    return block_model(graph.with_split(train=graph.train[:6], validation=graph.validation, test=graph.test[:20]))
 
 
 def free_nodes(graph):
-    return np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.train, graph.val, graph.test]))
+    return np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.train, graph.validation, graph.test]))
 
 
 def test_each_suggestion_adds_most_to_what_is_represented(small):
@@ -88,8 +88,8 @@ def test_more_suggestions_than_nodes_are_refused(small):
 
 def test_without_a_node_to_label_the_error_says_so(small):
     graph = small.graph
-    everyone = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.train, graph.val]))
-    full = graph.with_split(train=graph.train, val=graph.val, test=everyone)
+    everyone = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.train, graph.validation]))
+    full = graph.with_split(train=graph.train, validation=graph.validation, test=everyone)
     with pytest.raises(InputError, match="no node left to label"):
         suggest(dataclasses.replace(small, graph=full))
 

@@ -27,7 +27,7 @@ def communities(seed=0, flipped=6):
         edges=inside,
         labels=labels,
         train=np.arange(30),
-        val=np.arange(30, 60),
+        validation=np.arange(30, 60),
         test=np.arange(60, 120),
     )
     return graph, wrong, truth

@@ -28,7 +28,7 @@ def answers(request, data_dir):
     graph = load_dataset(name, data_dir=data_dir)
     used = np.concatenate([theirs["train"], theirs["test"]])  # one labeled node of Citeseer differs from our split
     graph = dataclasses.replace(
-        graph, train=np.sort(theirs["train"]).astype(np.int64), val=np.setdiff1d(graph.val, used),
+        graph, train=np.sort(theirs["train"]).astype(np.int64), validation=np.setdiff1d(graph.validation, used),
         test=np.sort(theirs["test"]).astype(np.int64),
     )  # fmt: skip
     model = SEGNN(graph.num_features, Settings.of("authors").resolve(dataset=name))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
+from chromium import until
 from se_gnn import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.graph.raw import RawTable
@@ -25,115 +25,98 @@ def page(hub):
     return report_html(hub, [NODE, 0, 1, 2, 4, 5, 6, 7, 8, 58], k=3)
 
 
-def lit(browser, what):
-    return browser.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map(e => e.querySelector('title')?.textContent)", what
-    )
+def lit(opened, what):
+    return opened.locator(what).evaluate_all("all => all.map(e => e.querySelector('title')?.textContent)")
+
+
+def hover(opened, what):
+    """Point at an element of the page, where it stands still."""
+    what.evaluate("element => element.scrollIntoView({block: 'center', behavior: 'instant'})")
+    box = what.bounding_box()
+    opened.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
 def names_of(edge, graph):
     return " – ".join(f"\u2068{readable(graph.node_names[node])}\u2069" for node in edge)
 
 
-def errors(browser):
-    return [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-
-
-def outside(browser):
+def outside(opened):
     """Addresses that were asked for and are not in the page."""
-    messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    assert asked  # the page itself
-    return [url for url in asked if not url.startswith(("data:", "file:"))]
+    assert opened.asked  # the page itself
+    return [url for url in opened.asked if not url.startswith(("data:", "file:"))]
 
 
 def test_the_page_asks_for_nothing_and_reports_no_error(open_page, page):
-    browser = open_page(page)
-    browser.execute_script("window.scrollTo(0, document.body.scrollHeight)")
-    assert errors(browser) == []
-    assert outside(browser) == []
+    opened = open_page(page)
+    opened.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert opened.problems == []
+    assert outside(opened) == []
 
 
 def test_the_policy_stops_what_a_page_might_be_made_to_do(open_page, page):
     """The browser itself refuses; without this the test above would prove less."""
-    browser = open_page(page.replace("</main>", "<script>document.title='ran'</script></main>"))
-    assert browser.title != "ran"
+    opened = open_page(page.replace("</main>", "<script>document.title='ran'</script></main>"))
+    assert opened.title() != "ran"
+    assert "Content Security Policy" in opened.problems[0]
 
 
 def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(open_page, page, hub):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(page)
+    opened = open_page(page)
     explanation = Explainer(hub).explain(NODE)
     (edge,) = explanation.crucial_subgraph(size=1).edge_ids.tolist()
     position = explanation.edge_ids.tolist().index(edge)
     article = f"#node-{NODE}"
-    line = browser.find_element(By.CSS_SELECTOR, f"{article} figure.own line.m1")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", line)
-    ActionChains(browser).move_to_element(line).perform()
-    (own,) = lit(browser, f"{article} figure.own .edge.lit")
+    hover(opened, opened.locator(f"{article} figure.own line.m1").first)
+    (own,) = lit(opened, f"{article} figure.own .edge.lit")
     assert own.startswith(names_of(hub.graph.edges[edge], hub.graph))
     for rank, neighbor in enumerate(explanation.neighbors[:3]):
-        (title,) = lit(browser, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
+        (title,) = lit(opened, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
         assert title.startswith(names_of(hub.graph.edges[neighbor.matches.matched_ids[position]], hub.graph))
-    rows = browser.find_elements(By.CSS_SELECTOR, f"{article} tr.lit")
+    rows = opened.locator(f"{article} tr.lit").all()
     assert [row.get_attribute("data-m") for row in rows] == [str(edge)]
-    told = browser.find_element(By.CSS_SELECTOR, f"{article} .told").text
+    told = opened.locator(f"{article} .told").inner_text()
     assert "importance" in told
     assert explanation.neighbors[0].name in told
-    ActionChains(browser).move_to_element(browser.find_element(By.CSS_SELECTOR, f"{article} h3")).perform()
-    assert lit(browser, ".lit") == []
+    hover(opened, opened.locator(f"{article} h3"))
+    assert lit(opened, ".lit") == []
 
 
 def test_a_row_lights_its_edges(open_page, page, hub):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(page)
-    row = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} tr[data-m]")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", row)
-    place = "return arguments[0].getBoundingClientRect().top + window.scrollY"
-    top = browser.execute_script(place, row)
-    ActionChains(browser).move_to_element(row).perform()
-    assert browser.execute_script(place, row) == top  # nothing jumps
-    (own,) = lit(browser, f"#node-{NODE} figure.own .edge.lit")
+    opened = open_page(page)
+    row = opened.locator(f"#node-{NODE} tr[data-m]").first
+    place = "row => row.getBoundingClientRect().top + window.scrollY"
+    top = row.evaluate(place)
+    hover(opened, row)
+    assert row.evaluate(place) == top  # nothing jumps
+    (own,) = lit(opened, f"#node-{NODE} figure.own .edge.lit")
     edge = hub.graph.edges[int(row.get_attribute("data-m"))]
     assert own.startswith(names_of(edge, hub.graph))
 
 
 def test_the_keyboard_does_what_the_pointer_does(open_page, page):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
-    browser = open_page(page)
-    ActionChains(browser).send_keys(Keys.TAB).perform()
-    assert browser.switch_to.active_element.text == "Skip to the content"
-    picture = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} figure.own svg")
-    browser.execute_script("arguments[0].focus()", picture)
-    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
-    first = lit(browser, f"#node-{NODE} figure.own .edge.lit")
-    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
-    second = lit(browser, f"#node-{NODE} figure.own .edge.lit")
+    opened = open_page(page)
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.textContent") == "Skip to the content"
+    opened.locator(f"#node-{NODE} figure.own svg").first.evaluate("picture => picture.focus()")
+    opened.keyboard.press("ArrowRight")
+    first = lit(opened, f"#node-{NODE} figure.own .edge.lit")
+    opened.keyboard.press("ArrowRight")
+    second = lit(opened, f"#node-{NODE} figure.own .edge.lit")
     assert len(first) == len(second) == 1
     assert first != second
-    ActionChains(browser).send_keys(Keys.ARROW_LEFT).perform()
-    assert lit(browser, f"#node-{NODE} figure.own .edge.lit") == first
-    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
-    assert lit(browser, ".lit") == []
+    opened.keyboard.press("ArrowLeft")
+    assert lit(opened, f"#node-{NODE} figure.own .edge.lit") == first
+    opened.keyboard.press("Escape")
+    assert lit(opened, ".lit") == []
 
 
 def test_a_tap_holds_an_edge_until_the_next(open_page, page):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(page)
-    line = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} figure.own line.m1")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", line)
-    ActionChains(browser).move_to_element(line).click().perform()
-    ActionChains(browser).move_to_element(browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} h3")).perform()
-    assert len(lit(browser, f"#node-{NODE} figure.own .edge.lit")) == 1
+    opened = open_page(page)
+    hover(opened, opened.locator(f"#node-{NODE} figure.own line.m1").first)
+    opened.mouse.down()
+    opened.mouse.up()
+    hover(opened, opened.locator(f"#node-{NODE} h3"))
+    assert len(lit(opened, f"#node-{NODE} figure.own .edge.lit")) == 1
 
 
 @pytest.fixture(scope="module")
@@ -149,28 +132,25 @@ def distance_page(by_distance):
 
 def test_what_is_told_of_a_match_is_what_the_table_says_of_it(open_page, distance_page, by_distance):
     """An edge of a neighbor that several edges are matched with has another similarity with each of them."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(distance_page)
+    opened = open_page(distance_page)
     explanation = Explainer(by_distance).explain(NODE)
-    browser.execute_script("document.querySelector('.matching button')?.click()")  # all rows
-    for row in browser.find_elements(By.CSS_SELECTOR, f"#node-{NODE} tr[data-m]"):
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", row)
-        ActionChains(browser).move_to_element(row).perform()
-        told = browser.find_elements(By.CSS_SELECTOR, f"#node-{NODE} .told-match")
+    opened.evaluate("document.querySelector('.matching button')?.click()")  # all rows
+    for row in opened.locator(f"#node-{NODE} tr[data-m]").all():
+        hover(opened, row)
+        told = opened.locator(f"#node-{NODE} .told-match").all_inner_texts()
         position = explanation.edge_ids.tolist().index(int(row.get_attribute("data-m")))
         expected = [decimal(explanation.importance[position])]
         expected += [decimal(one.matches.similarity[position]) for one in explanation.neighbors[:3]]
-        assert [piece.text.split()[-1] for piece in told] == expected
+        assert [piece.split()[-1] for piece in told] == expected
 
 
 def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, distance_page, by_distance):
-    browser = open_page(distance_page)
+    opened = open_page(distance_page)
     explanation = Explainer(by_distance).explain(NODE)
-    found = browser.execute_script(
+    found = opened.evaluate(
         """
-        const article = document.getElementById(`node-${arguments[0]}`);
+        (node) => {
+        const article = document.getElementById(`node-${node}`);
         const found = [];
         [...article.querySelectorAll("figure:not(.own) svg")].forEach((svg, column) => {
           for (const edge of svg.querySelectorAll(".edge[data-m]")) {
@@ -180,6 +160,7 @@ def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, 
           }
         });
         return found;
+        }
         """,
         NODE,
     )
@@ -193,56 +174,49 @@ def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, 
 
 
 def test_hostile_names_are_text_and_nothing_else(open_page, page, hub):
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(page)
-    assert browser.title == "<script>hub</script> · se-gnn report"
-    kinds = browser.execute_script("return [...document.scripts].map((script) => script.type)")
+    opened = open_page(page)
+    assert opened.title() == "<script>hub</script> · se-gnn report"
+    kinds = opened.evaluate("[...document.scripts].map((script) => script.type)")
     assert kinds == ["application/json", "module"]
-    strange = "return document.querySelectorAll('main img, main b > i, u, main i:not(.symbol)').length"
-    assert browser.execute_script(strange) == 0
+    assert opened.locator("main img, main b > i, u, main i:not(.symbol)").count() == 0
     for node in (1, 2, 4, 5, 6, 7, 8):
-        heading = browser.find_element(By.CSS_SELECTOR, f"#node-{node} h3 bdi")
-        assert heading.get_attribute("textContent") == readable(hub.graph.node_names[node])
-        direction = "return getComputedStyle(arguments[0]).unicodeBidi"
-        assert browser.execute_script(direction, heading) == "isolate"
-    chips = browser.find_elements(By.CSS_SELECTOR, "#by-class .chip")
-    assert [chip.get_attribute("textContent") for chip in chips] == list(hub.graph.class_names)
+        heading = opened.locator(f"#node-{node} h3 bdi").first
+        assert heading.text_content() == readable(hub.graph.node_names[node])
+        assert heading.evaluate("element => getComputedStyle(element).unicodeBidi") == "isolate"
+    assert opened.locator("#by-class .chip").all_text_contents() == list(hub.graph.class_names)
 
 
 def test_long_tables_open_on_demand(open_page, page):
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(page)
-    browser.execute_script("document.querySelector('#node-0 > details').open = true")
-    shown = "return [...document.querySelectorAll('#node-0 tr[data-m]')].filter(r => r.getClientRects().length).length"
-    assert browser.execute_script(shown) == 8
-    button = browser.find_element(By.CSS_SELECTOR, "#node-0 .matching button")
+    opened = open_page(page)
+    opened.evaluate("document.querySelector('#node-0 > details').open = true")
+    shown = "[...document.querySelectorAll('#node-0 tr[data-m]')].filter(r => r.getClientRects().length).length"
+    assert opened.evaluate(shown) == 8
+    button = opened.locator("#node-0 .matching button")
     assert button.get_attribute("aria-expanded") == "false"
-    browser.execute_script("arguments[0].click()", button)
-    assert browser.execute_script(shown) > 8
+    button.click()
+    assert opened.evaluate(shown) > 8
     assert button.get_attribute("aria-expanded") == "true"
 
 
 def test_sections_are_folded_and_a_link_opens_its_own(open_page, page):
-    browser = open_page(page)
-    opened = "return [...document.querySelectorAll('.case > details[open]')].map(d => d.parentElement.id)"
-    assert browser.execute_script(opened) == [f"node-{NODE}"]
-    assert browser.execute_script("return document.scrollingElement.scrollHeight") < 7000
-    browser.execute_script("location.hash = 'node-7'")
-    wait(browser, f"{opened}.includes('node-7')")
-    browser.execute_script("location.hash = 'calibration'")
-    wait(browser, "return document.getElementById('calibration').open")
-    browser.execute_script("document.querySelector('#node-7 > details').open = false; location.hash = 'node-7'")
-    wait(browser, f"{opened}.includes('node-7')")
+    opened = open_page(page)
+    unfolded = "[...document.querySelectorAll('.case > details[open]')].map(d => d.parentElement.id)"
+    assert opened.evaluate(unfolded) == [f"node-{NODE}"]
+    assert opened.evaluate("document.scrollingElement.scrollHeight") < 7200
+    opened.evaluate("location.hash = 'node-7'")
+    until(opened, f"{unfolded}.includes('node-7')")
+    opened.evaluate("location.hash = 'calibration'")
+    until(opened, "document.getElementById('calibration').open")
+    opened.evaluate("document.querySelector('#node-7 > details').open = false; location.hash = 'node-7'")
+    until(opened, f"{unfolded}.includes('node-7')")
 
 
 def test_a_page_opened_at_a_node_shows_it(open_page, page):
-    browser = open_page(page)
-    browser.get(f"{browser.current_url}#node-6")
-    browser.refresh()
-    wait(browser, "return document.querySelector('#node-6 > details').open")
-    wait(browser, "return Math.abs(document.getElementById('node-6').getBoundingClientRect().top) < 200")
+    opened = open_page(page)
+    opened.goto(f"{opened.url}#node-6")
+    opened.reload()
+    until(opened, "document.querySelector('#node-6 > details').open")
+    until(opened, "Math.abs(document.getElementById('node-6').getBoundingClientRect().top) < 200")
 
 
 @pytest.fixture(scope="module")
@@ -258,23 +232,18 @@ def captioned(hub):
 
 
 def test_captions_stand_before_codes_and_both_find_a_node(open_page, captioned):
-    from selenium.webdriver.common.by import By
-
-    browser = open_page(report_html(captioned, [NODE], k=3))
-    heading = browser.find_element(By.CSS_SELECTOR, f"#node-{NODE} h3").text
+    opened = open_page(report_html(captioned, [NODE], k=3))
+    heading = opened.locator(f"#node-{NODE} h3").inner_text()
     assert heading == f"Kwame Wolfeschlegelsteinhausenbergerdorff {NODE} AC-{NODE:09d}"
-    field = browser.find_element(By.CSS_SELECTOR, '[data-field="search"]')
     for words in (f"AC-{NODE:09d}", f"wolfe dorff {NODE}"):
-        field.clear()
-        field.send_keys(words)
-        rows = browser.find_elements(By.CSS_SELECTOR, ".predictions tbody tr")
-        assert any(f"AC-{NODE:09d}" in row.text for row in rows)
+        opened.locator('[data-field="search"]').fill(words)
+        assert any(f"AC-{NODE:09d}" in row for row in opened.locator(".predictions tbody tr").all_inner_texts())
 
 
 def test_rows_stand_side_by_side_with_equal_values_marked(open_page, captioned):
-    browser = open_page(report_html(captioned, [NODE], k=5))
-    rows = browser.execute_script(
-        "return [...document.querySelectorAll('.rows tbody tr')].map(row => [...row.cells]"
+    opened = open_page(report_html(captioned, [NODE], k=5))
+    rows = opened.evaluate(
+        "[...document.querySelectorAll('.rows tbody tr')].map(row => [...row.cells]"
         ".map(cell => [cell.textContent, cell.classList.contains('agrees')]))"
     )
     country = next(row for row in rows if row[0][0] == "country")
@@ -289,30 +258,25 @@ def test_rows_stand_side_by_side_with_equal_values_marked(open_page, captioned):
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("kind", ["hostile names", "captions"])
 def test_nothing_is_wider_than_the_window(open_page, page, captioned, kind, width):
-    browser = open_page(page if kind == "hostile names" else report_html(captioned, [NODE, 0], k=4))
-    window = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
-    browser.refresh()
-    browser.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
-    wide, room = browser.execute_script(
-        "const page = document.scrollingElement; return [page.scrollWidth, page.clientWidth]"
-    )
+    html = page if kind == "hostile names" else report_html(captioned, [NODE, 0], k=4)
+    opened = open_page(html, viewport={"width": width, "height": 844}, is_mobile=width < 600)
+    opened.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    wide, room = opened.evaluate("[document.scrollingElement.scrollWidth, document.scrollingElement.clientWidth]")
     assert wide <= room <= width
-    spilled = "return [...document.querySelectorAll('td, th')].filter(cell => cell.scrollWidth > cell.clientWidth + 1)"
-    assert browser.execute_script(f"{spilled}.map(cell => cell.textContent)") == []
+    spilled = "[...document.querySelectorAll('td, th')].filter(cell => cell.scrollWidth > cell.clientWidth + 1)"
+    assert opened.evaluate(f"{spilled}.map(cell => cell.textContent)") == []
     if width == 390:  # tables are cards: none of them has to be scrolled either
-        cut = "return [...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth)"
-        assert browser.execute_script(f"{cut}.map(s => s.getAttribute('aria-label'))") == []
+        cut = "[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth)"
+        assert opened.evaluate(f"{cut}.map(s => s.getAttribute('aria-label'))") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_in_both_color_schemes(open_page, page, scheme):
     """Every text of the page against the ground it stands on, as the browser computes them."""
-    browser = open_page(page)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
-    pairs = browser.execute_script(
+    opened = open_page(page, color_scheme=scheme)
+    pairs = opened.evaluate(
         """
+        () => {
         for (const details of document.querySelectorAll("details")) details.open = true;
         const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
         const painted = (colors) => {
@@ -339,28 +303,27 @@ def test_text_has_contrast_in_both_color_schemes(open_page, page, scheme):
           found.set(one, [painted([numbers.getPropertyValue("--on-m")]), painted([one]), "a number in a picture"]);
         }
         return [...found.values()];
+        }
         """
     )
     assert len(pairs) > 12
     assert [(what, contrast(one, other)) for one, other, what in pairs if contrast(one, other) < 4.5] == []
-    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    paper = opened.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
 def test_on_paper_everything_is_open_and_light(open_page, page):
-    browser = open_page(page)
-    features = [{"name": "prefers-color-scheme", "value": "dark"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
-    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert paper == "rgb(255, 255, 255)"
-    hidden = "return [...document.querySelectorAll('tr[data-m]')].filter(r => !r.getClientRects().length).length"
-    assert browser.execute_script(hidden) == 0
-    folded = "return document.querySelectorAll('details:not([open])').length"
-    before = browser.execute_script(folded)
-    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script(folded) == 0
-    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
-    assert browser.execute_script(folded) == before
+    opened = open_page(page, color_scheme="dark")
+    opened.emulate_media(media="print")
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    hidden = "[...document.querySelectorAll('tr[data-m]')].filter(r => !r.getClientRects().length).length"
+    assert opened.evaluate(hidden) == 0
+    folded = "document.querySelectorAll('details:not([open])').length"
+    before = opened.evaluate(folded)
+    opened.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert opened.evaluate(folded) == 0
+    opened.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert opened.evaluate(folded) == before
 
 
 @pytest.mark.slow
@@ -369,9 +332,9 @@ def test_fifty_nodes_of_cora_take_few_bytes(data_dir, open_page):
     trained = untrained(graph, Settings.of("best"))
     text = report_html(trained, graph.test[:50])
     assert len(text.encode()) < 5_000_000
-    browser = open_page(text)
-    assert errors(browser) == []
-    assert outside(browser) == []
+    opened = open_page(text)
+    assert opened.problems == []
+    assert outside(opened) == []
 
 
 def contrast(one, other):
@@ -386,20 +349,12 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def wait(browser, script):
-    """Until a script gives something."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 5).until(lambda driver: driver.execute_script(script))
-
-
 def test_a_tooltip_says_the_similarity_of_its_match_or_how_many_there_are(open_page, distance_page, by_distance):
-    browser = open_page(distance_page)
+    opened = open_page(distance_page)
     explanation = Explainer(by_distance).explain(NODE)
-    edges = browser.execute_script(
-        "return [...document.querySelectorAll(`#node-${arguments[0]} figure:not(.own)`)].flatMap((figure, column) =>"
-        " [...figure.querySelectorAll('.edge[data-m]')].map(e => [column, e.dataset.m, e.firstChild.textContent]))",
-        NODE,
+    edges = opened.locator(f"#node-{NODE} figure:not(.own)").evaluate_all(
+        "all => all.flatMap((figure, column) =>"
+        " [...figure.querySelectorAll('.edge[data-m]')].map(e => [column, e.dataset.m, e.firstChild.textContent]))"
     )
     assert edges
     for column, ids, title in edges:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labels.conftest import block_graph, block_model
-from se_gnn.graph.attributed import Graph
+from se_gnn.graph import Graph
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.labels.novelty import novelty
 from se_gnn.report import report_html

@@ -14,7 +14,7 @@ def graph(**changes):
     """Nodes 0 (class 0) and 1 (class 1) vote; 2 is for validation, 3 and 4 for the test, 5 has no known class."""
     values = {
         "features": np.zeros((6, 1)), "edges": [(0, 1)], "labels": [0, 1, 0, 1, 1, -1],
-        "train": [0, 1], "val": [2], "test": [3, 4],
+        "train": [0, 1], "validation": [2], "test": [3, 4],
     }  # fmt: skip
     return Graph.build(**{**values, **changes})
 
@@ -40,7 +40,7 @@ def test_a_labeled_node_misleads_by_the_weight_it_gave_to_wrong_predictions():
 
 
 def test_without_validation_and_test_nodes_nobody_misleads():
-    assert find_misleading(prediction(SHARES), graph(val=[], test=[])) == []
+    assert find_misleading(prediction(SHARES), graph(validation=[], test=[])) == []
 
 
 def test_the_table_holds_every_prediction_in_columns():
@@ -85,4 +85,4 @@ def test_twenty_thousand_predictions_take_few_bytes():
 def test_the_choice_has_certain_uncertain_and_wrong_nodes_each_once():
     assert choose_nodes(prediction(SHARES), graph()).tolist() == [4, 3]
     assert choose_nodes(prediction(SHARES), graph(test=[])).tolist() == [2]
-    assert choose_nodes(prediction(SHARES), graph(test=[], val=[])).tolist() == [2, 4, 5, 3]
+    assert choose_nodes(prediction(SHARES), graph(test=[], validation=[])).tolist() == [2, 4, 5, 3]

@@ -23,7 +23,9 @@ def test_the_report_has_the_sets_of_a_model_with_calibration_nodes(graph):
 
 
 def test_without_enough_calibration_nodes_the_report_is_silent_about_sets(graph):
-    few = graph.with_split(train=graph.train, val=graph.val, test=graph.test, calibration=graph.calibration[:3])
+    few = graph.with_split(
+        train=graph.train, validation=graph.validation, test=graph.test, calibration=graph.calibration[:3]
+    )
     assert set_table(block_model(few)) is None
     page = report_html(block_model(few), [int(graph.test[0])], k=1)
     assert "Sets with a guarantee" not in page

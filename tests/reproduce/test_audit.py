@@ -23,7 +23,7 @@ def graph():
 @pytest.mark.parametrize("kind", ["uniform", "confused"])
 def test_the_asked_share_of_known_labels_is_flipped_and_test_labels_stay(graph, kind):
     noisy = measures.flipped(graph, kind, 0.2, GCN, generator=np.random.default_rng(0))
-    for part in ("train", "val"):
+    for part in ("train", "validation"):
         nodes = getattr(graph, part)
         assert (noisy.labels[nodes] != graph.labels[nodes]).mean() == pytest.approx(0.2)
     assert (noisy.labels[graph.test] == graph.labels[graph.test]).all()

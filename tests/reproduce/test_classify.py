@@ -21,7 +21,7 @@ def graph():
         edges=ends,
         labels=labels,
         train=np.arange(6),
-        val=np.arange(6, 9),
+        validation=np.arange(6, 9),
         test=np.arange(9, 12),
     )
 

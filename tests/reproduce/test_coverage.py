@@ -16,7 +16,7 @@ from strategies import random_graph
 def graph():
     found = random_graph(0, num_nodes=900, num_edges=900, num_labeled=20)
     rest = np.setdiff1d(np.arange(900), found.train)
-    return dataclasses.replace(found, val=rest[:10], calibration=rest[10:110], test=rest[110:])
+    return dataclasses.replace(found, validation=rest[:10], calibration=rest[10:110], test=rest[110:])
 
 
 def test_exchangeable_nodes_are_covered_as_promised_however_the_test_nodes_differ(graph):

@@ -69,7 +69,7 @@ def test_the_grid_is_decided_on_validation_nodes_alone(monkeypatch):
 
         def predict(self):
             guess = np.full(graph.num_nodes, -1)
-            nodes = graph.val if self.answer == "right on validation" else graph.test
+            nodes = graph.validation if self.answer == "right on validation" else graph.test
             guess[nodes] = graph.labels[nodes]
             return guess
 
@@ -106,5 +106,5 @@ def test_more_labels_add_to_fewer_and_leave_validation_and_test_alone():
     assert set(few.train) <= set(more.train)
     assert max(np.bincount(graph.labels[few.train])) == 1
     for one in (few, more):
-        assert one.val.tolist() == graph.val.tolist()
+        assert one.validation.tolist() == graph.validation.tolist()
         assert one.test.tolist() == graph.test.tolist()

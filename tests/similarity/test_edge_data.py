@@ -67,7 +67,7 @@ def by_loops(h, graph, plan, config, terms):
                 arguments = (int(local.nodes[i]), ends, int(values.direction[edge]), graph.edges.tolist())
                 part += reference.edge_role(*arguments)
             if config.match_types == "own":
-                part += 10 * int(values.kind[edge])
+                part += 10 * int(values.type[edge])
             weight = float(values.weight[edge]) if config.weighted_mean else 1.0
             found.append(reference.RichEdge(ends, part, weight, 0.0 if every is None else every[edge]))
         return found
@@ -150,7 +150,7 @@ def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, devic
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
-    values = EdgeValues(kind=np.array([0, 1, 1], np.int32), type_names=("pays", "knows"))
+    values = EdgeValues(type=np.array([0, 1, 1], np.int32), type_names=("pays", "knows"))
     graph = Graph.build(
         features=np.eye(6), edges=[[0, 1], [2, 3], [4, 5]], labels=[0, -1, 1, -1, -1, -1], edge_values=values
     )

@@ -218,17 +218,17 @@ def changed_graphs():
     features = GRAPH.features.copy()
     features[0, 0] += 1
     size = {"num_nodes": 24, "num_edges": 40, "num_labeled": 8, "isolated": (2, 20)}
-    split = {"val": GRAPH.val, "test": GRAPH.test}
+    split = {"validation": GRAPH.validation, "test": GRAPH.test}
     return {
         "a feature": random_graph(1, **size, features=features),
         "an edge": GRAPH.with_edges(GRAPH.edges[1:]),
         "a label": random_graph(1, **size, labels=np.where(np.arange(24) == 5, 0, GRAPH.labels)),
         "one labeled node less": GRAPH.with_split(train=GRAPH.train[:-1], **split),
         "a labeled node for validation": GRAPH.with_split(
-            train=GRAPH.train[:-1], val=np.append(GRAPH.val, GRAPH.train[-1]), test=GRAPH.test
+            train=GRAPH.train[:-1], validation=np.append(GRAPH.validation, GRAPH.train[-1]), test=GRAPH.test
         ),
         "a validation node for the test": GRAPH.with_split(
-            train=GRAPH.train, val=GRAPH.val[:-1], test=np.append(GRAPH.test, GRAPH.val[-1])
+            train=GRAPH.train, validation=GRAPH.validation[:-1], test=np.append(GRAPH.test, GRAPH.validation[-1])
         ),
         "sparse features": random_graph(1, **size, features=sp.csr_array(GRAPH.features)),
     }

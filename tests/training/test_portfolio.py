@@ -73,7 +73,7 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     first = trained.facts.runs[: len(RECIPES)]
     best = first[0]
     for run in first[1:]:
-        error = np.sqrt(best.val_accuracy * (1 - best.val_accuracy) / len(trained.graph.val))
+        error = np.sqrt(best.val_accuracy * (1 - best.val_accuracy) / len(trained.graph.validation))
         best = run if run.val_accuracy > best.val_accuracy + error / 2 else best
     assert trained.settings.decisions[1].what == f"recipe {best.name!r}"
     assert [run.name for run in trained.facts.runs[len(RECIPES) :]] == [
@@ -96,12 +96,12 @@ def test_of_recipes_that_are_always_right_the_loss_decides_and_of_others_only_a_
 
 def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):
     chosen = trained.settings.vote.temperature
-    truth = graph.labels[graph.val]
+    truth = graph.labels[graph.validation]
 
     def loss(temperature: float) -> float:
         changed = TrainedModel(copy.copy(trained.model), graph)
         changed.model.settings = trained.settings.changed(temperature=temperature)
-        own = changed.predict(graph.val).probabilities[np.arange(len(truth)), truth]
+        own = changed.predict(graph.validation).probabilities[np.arange(len(truth)), truth]
         return float(-np.log(np.maximum(own, 1e-4)).mean())
 
     best = loss(chosen)
@@ -176,7 +176,7 @@ def test_for_a_ranking_all_labeled_nodes_may_vote(best_by, sizes, monkeypatch):
 
 
 def test_without_validation_nodes_the_first_recipe_is_taken_and_said():
-    graph = random_graph(3, num_nodes=60, num_labeled=20, val=np.empty(0, np.int64))
+    graph = random_graph(3, num_nodes=60, num_labeled=20, validation=np.empty(0, np.int64))
     trained = fit(graph, quick(members=1))
     told = [str(one) for one in trained.settings.decisions]
     assert "recipe 'smooth': there are no validation nodes to choose by" in told
@@ -193,7 +193,12 @@ def test_labels_of_test_nodes_change_nothing(graph, trained):
     labels = graph.labels.copy()
     labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
     scrambled = Graph.build(
-        features=graph.features, edges=graph.edges, labels=labels, train=graph.train, val=graph.val, test=graph.test
+        features=graph.features,
+        edges=graph.edges,
+        labels=labels,
+        train=graph.train,
+        validation=graph.validation,
+        test=graph.test,
     )
     assert torch.equal(fit(scrambled, quick(members=3)).embeddings, trained.embeddings)
 
@@ -222,7 +227,7 @@ def misleading(graph) -> Graph:
     noise = 20 * generator.standard_normal((graph.num_nodes, 20))
     return Graph.build(
         features=np.hstack([told, noise]).astype("f4"), edges=np.empty((0, 2), np.int64), labels=graph.labels,
-        train=graph.train, val=graph.val, test=graph.test,
+        train=graph.train, validation=graph.validation, test=graph.test,
     )  # fmt: skip
 
 
@@ -231,7 +236,7 @@ def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_with
     base = random_graph(3, num_nodes=200, num_edges=400, num_labeled=60, num_classes=3)
     informative = Graph.build(
         features=np.eye(3, dtype="f4")[base.labels], edges=base.edges, labels=base.labels, train=base.train,
-        val=base.val, test=base.test,
+        validation=base.validation, test=base.test,
     )  # fmt: skip
     asked = Settings.of(
         "best",
@@ -264,7 +269,7 @@ def test_training_by_all_labeled_nodes_learns(graph, compared, measure):
 
 
 def test_without_validation_nodes_no_recipe_is_said_to_be_offered():
-    graph = numbers_graph(val=np.empty(0, np.int64))
+    graph = numbers_graph(validation=np.empty(0, np.int64))
     told = [str(one) for one in fit(graph, quick(members=1)).settings.decisions]
     assert not any("offered" in sentence for sentence in told)
     assert "a single model (given)" in told

@@ -33,7 +33,7 @@ def graph():
         edges=[(i, (i + step) % 40) for i in range(40) for step in (2, 3)],
         labels=labels,
         train=np.arange(10),
-        val=np.arange(10, 20),
+        validation=np.arange(10, 20),
         test=np.arange(20, 40),
     )
 
@@ -100,7 +100,9 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
     ],
 )
 def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, settings, moved, text):
-    other = dataclasses.replace(graph, train=graph.train + moved, val=graph.val + moved, test=graph.test[moved:])
+    other = dataclasses.replace(
+        graph, train=graph.train + moved, validation=graph.validation + moved, test=graph.test[moved:]
+    )
     given = [_agreed(graph, ASKED.resolve(), 3), _agreed(other, ASKED.changed(**settings).resolve(), seed)]
     results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
     assert all(f"all ranks must have {text}" in str(error) for error in results)

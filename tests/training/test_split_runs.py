@@ -36,7 +36,7 @@ def a_graph(labeled=11, validation=10):
         edges=[(i, (i + step) % 40) for i in range(40) for step in (2, 3, 7)],  # the last node has none
         labels=labels,
         train=[*range(labeled - 1), 40],
-        val=np.arange(20, 20 + validation),
+        validation=np.arange(20, 20 + validation),
         test=np.arange(30, 40),
     )
 

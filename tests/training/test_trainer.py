@@ -112,7 +112,7 @@ def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes
     assert trained.facts.chosen_run.val_accuracy == history[best]["val_accuracy"]
     accuracies = [record["val_accuracy"] for record in history]
     assert accuracies.count(max(accuracies)) > 1  # else ties would not be tried
-    prediction = trained.predict(GRAPH.val)
+    prediction = trained.predict(GRAPH.validation)
     assert prediction.accuracy(GRAPH.labels) == history[best]["val_accuracy"]
     assert prediction.loss(GRAPH.labels) == pytest.approx(history[best]["val_loss"], abs=1e-6)
 
@@ -173,8 +173,8 @@ def test_without_validation_nodes_figures_are_none_and_not_nan(directions, devic
 def test_facts_of_a_run_hold_the_figures_of_the_validation_nodes():
     trained = fit(GRAPH, small_settings(), seed=4)
     facts = trained.facts
-    assert facts.validation == evaluate_nodes(trained, GRAPH.val)
-    assert facts.chosen_run.val_accuracy == trained.predict(GRAPH.val).accuracy(GRAPH.labels)
+    assert facts.validation == evaluate_nodes(trained, GRAPH.validation)
+    assert facts.chosen_run.val_accuracy == trained.predict(GRAPH.validation).accuracy(GRAPH.labels)
     assert (facts.epochs, facts.seed, facts.device, facts.test) == (5, 4, "cpu", None)
     assert facts.seconds_per_epoch > 0
     assert {"se-gnn", "torch"} <= facts.versions.keys()
@@ -312,14 +312,14 @@ def test_an_unknown_device_is_an_error(device, monkeypatch):
 def test_validation_figures_are_exact_where_training_looks_at_a_part_of_the_edges():
     asked = small_settings(max_local_edges=1, epochs=3, hops=2)
     trained = fit(GRAPH, asked)
-    assert trained.facts.validation == evaluate_nodes(trained, GRAPH.val)
+    assert trained.facts.validation == evaluate_nodes(trained, GRAPH.validation)
 
 
 def test_training_does_not_look_at_test_nodes_or_their_labels():
     labels = GRAPH.labels.copy()
     labels[GRAPH.test] = 1 - labels[GRAPH.test]
     scrambled = dataclasses.replace(GRAPH, labels=labels)
-    hidden = GRAPH.with_split(train=GRAPH.train, val=GRAPH.val)
+    hidden = GRAPH.with_split(train=GRAPH.train, validation=GRAPH.validation)
     assert_same_bits(*(fit(graph, small_settings(), seed=3) for graph in (GRAPH, scrambled)))
     assert_same_bits(*(fit(graph, small_settings(), seed=3) for graph in (GRAPH, hidden)))
 

@@ -127,7 +127,7 @@ def test_labels_of_test_nodes_change_nothing(tmp_path):
 
 
 def test_graph_without_validation_nodes_is_refused(tmp_path):
-    graph = random_graph(3, num_nodes=50, num_edges=90, num_labeled=12, val=np.empty(0, np.int64))
+    graph = random_graph(3, num_nodes=50, num_edges=90, num_labeled=12, validation=np.empty(0, np.int64))
     with pytest.raises(InputError, match="chooses on validation nodes"):
         search(tmp_path, graph=graph)
 

@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.datasets.split import split_by_share
 from se_gnn.graph import Graph, sample_non_edges
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.split import split_by_share
 
 NUM_BASE = 300
 EDGES_PER_BASE_NODE = 5  # m of the Barabasi-Albert graph
@@ -57,7 +57,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
     noise = sample_non_edges(planted, num_nodes, round(RANDOM_EDGES_PER_NODE * num_nodes), generator=generator)
     # each group is of canonical pairs that no other group holds: merging loses none of them
     edges = np.concatenate([planted, noise])
-    split = split_by_share(num_nodes, train=0.8, val=0.1, generator=generator)
+    split = split_by_share(num_nodes, train=0.8, validation=0.1, generator=generator)
     return Graph.build(
         name=name,
         features=degrees_and_triangles(edges, num_nodes),
@@ -67,7 +67,7 @@ def load(name: str = "ba-shapes", *, seed: int = 0, data_dir: str | Path | None 
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
         train=split.train,
-        val=split.val,
+        validation=split.validation,
         test=split.test,
     )
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from se_gnn.graph import Column, EdgeValues, Graph, RawTable
 
-_EVERYWHERE = ("features", "edges", "labels", "train", "val", "test", "calibration", "node_names", "merged")
+_EVERYWHERE = ("features", "edges", "labels", "train", "validation", "test", "calibration", "node_names", "merged")
 _NAMES = tuple(field.name for field in dataclasses.fields(Graph) if field.name not in _EVERYWHERE)
 OF_EDGES = ("motif_edges", "edge_roles")
 OF_NODES = ("node_roles", "node_types")
@@ -20,8 +20,9 @@ class GraphDetails(TypedDict, total=False):
     class_names: Sequence[str] | None
     node_names: Sequence[str] | None
     train: Any
-    val: Any
+    validation: Any
     test: Any
+    calibration: Any
     name: str
     feature_names: Sequence[str] | None
     columns: Sequence[Column] | None

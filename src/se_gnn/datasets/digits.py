@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_digits
 
-from se_gnn.datasets.split import split_by_class
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.split import split_by_class
 
 NUM_NEIGHBORS = 5
 TRAIN_PER_CLASS = 10
@@ -32,7 +32,7 @@ def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = N
     bunch = load_digits()
     pixels = (bunch.data / LARGEST_PIXEL).astype(np.float32)  # [N, 64] in [0, 1]
     generator = np.random.default_rng(seed)
-    split = split_by_class(bunch.target, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
+    split = split_by_class(bunch.target, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
     return Graph.build(
         name=name,
         features=pixels,
@@ -43,7 +43,7 @@ def load(name: str = "digits", *, seed: int = 0, data_dir: str | Path | None = N
         feature_names=tuple(f"row {row}, column {column}" for row in range(8) for column in range(8)),
         image_shape=(8, 8),
         train=split.train,
-        val=split.val,
+        validation=split.validation,
         test=split.test,
     )
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from se_gnn.datasets.npz import read_graph
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.datasets.split import split_by_class, split_by_count
 from se_gnn.graph import Graph
+from se_gnn.graph.split import split_by_class, split_by_count
 
 URL = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 TRAIN_PER_CLASS = 20
 VAL_PER_CLASS = 30
 FEW = "-100"  # the end of a name: 100 labeled nodes in all
-FEW_COUNTS = {"train": 100, "val": 500, "test": 1000}
+FEW_COUNTS = {"train": 100, "validation": 500, "test": 1000}
 
 
 def _file(name: str, sha256: str | None) -> RawFile:
@@ -55,7 +55,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     if name.endswith(FEW):
         split = split_by_count(raw.labels, **FEW_COUNTS, generator=generator)
     else:
-        split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, val=VAL_PER_CLASS, generator=generator)
+        split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
     return Graph.build(
         name=name,
         features=raw.features,
@@ -63,6 +63,6 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
         labels=raw.labels,
         class_names=[f"class {label}" for label in range(raw.labels.max() + 1)],
         train=split.train,
-        val=split.val,
+        validation=split.validation,
         test=split.test,
     )

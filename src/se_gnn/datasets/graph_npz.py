@@ -16,6 +16,7 @@ from se_gnn.datasets.scipy_sparse import from_scipy
 from se_gnn.errors import InputError
 from se_gnn.files import replace_file, writing_to
 from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.split import PART_WORDS
 from se_gnn.graph.store import ARRAYS, NAMES, graph_files, graph_from_files
 
 ABOUT = "about"
@@ -45,7 +46,7 @@ def load_npz(path: str | Path, **details: Unpack[GraphDetails]) -> Graph:
     if ABOUT in arrays:
         files: dict[str, bytes] = {NAMES: arrays.pop(ABOUT).tobytes(), ARRAYS: save(arrays)}
         return graph_from_files(files, where=file)
-    parts: dict[str, Any] = {part: arrays[part] for part in ("train", "val", "test") if part in arrays}
+    parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
     given: dict[str, Any] = {"name": file.stem, **parts, **details}
     labels = _first(arrays, _LABELS)
     if "adj_data" in arrays:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from se_gnn.datasets.details import graph_details
 from se_gnn.datasets.kinds import SPARSE_BELOW, JoinedKinds, NodesOfKind, join_kinds
+from se_gnn.datasets.pyg import MASKS
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 from se_gnn.graph.arrays import IntArray
@@ -23,7 +24,6 @@ from se_gnn.optional import require
 
 REVERSED = "rev_"  # what PyG's ToUndirected calls the edges that it adds
 FIELDS = {"weight": "edge_weight", "time": "edge_time", "attributes": "edge_attr"}
-PARTS = ("train", "val", "test")
 
 
 def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
@@ -51,7 +51,7 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
     labels = np.full(len(joined.names), UNKNOWN, np.int64)
     own = _array(data[labeled[0]].y).reshape(-1)
     labels[joined.nodes(labeled[0], np.arange(len(own)))] = own
-    masks = {part: getattr(data[labeled[0]], f"{part}_mask", None) for part in PARTS}
+    masks = {part: getattr(data[labeled[0]], name, None) for part, name in MASKS.items()}
     split: dict[str, Any] = {
         part: None if mask is None else joined.nodes(labeled[0], np.flatnonzero(_array(mask)))
         for part, mask in masks.items()
@@ -96,12 +96,12 @@ def to_hetero(graph: Graph) -> Any:
         data[kind].node_id = torch.from_numpy(nodes)
         if (graph.labels[nodes] != UNKNOWN).any():
             data[kind].y = torch.from_numpy(graph.labels[nodes].copy())
-            for part in PARTS:
-                data[kind][f"{part}_mask"] = torch.from_numpy(np.isin(nodes, getattr(graph, part)))
+            for part, name in MASKS.items():
+                data[kind][name] = torch.from_numpy(np.isin(nodes, getattr(graph, part)))
     back = np.zeros(graph.num_edges, bool) if values is None or values.direction is None else values.direction < 0
     ends = np.where(back[:, None], graph.edges[:, ::-1], graph.edges)
-    types = np.zeros(graph.num_edges, np.int64) if values is None or values.kind is None else values.kind
-    names = ("joins",) if values is None or values.kind is None else values.type_names
+    types = np.zeros(graph.num_edges, np.int64) if values is None or values.type is None else values.type
+    names = ("joins",) if values is None or values.type is None else values.type_names
     for source, relation, target in sorted(
         {*zip(kinds[ends[:, 0]].tolist(), types.tolist(), kinds[ends[:, 1]].tolist())}
     ):
@@ -140,15 +140,15 @@ def _as_written(data: Any, about: dict[str, Any]) -> Graph:
     features = np.zeros((count, size), np.float32)
     kinds = np.empty(count, np.int32)
     labels = np.full(count, UNKNOWN, np.int64)
-    split: dict[str, list[IntArray]] = {part: [np.empty(0, np.int64)] for part in PARTS}
+    split: dict[str, list[IntArray]] = {part: [np.empty(0, np.int64)] for part in MASKS}
     for number, kind in enumerate(type_names):
         nodes = _array(data[kind].node_id)
         kinds[nodes] = number
         features[np.ix_(nodes, _block_of(about.get("feature_names"), kind, type_names, size))] = _array(data[kind].x)
         if getattr(data[kind], "y", None) is not None:
             labels[nodes] = _array(data[kind].y)
-            for part in PARTS:
-                split[part].append(nodes[_array(data[kind][f"{part}_mask"])])
+            for part, name in MASKS.items():
+                split[part].append(nodes[_array(data[kind][name])])
     of_edges, (motif_edges, edge_roles, node_roles) = about.pop("edge_values"), about.pop("truth")
     total = sum(data[edge_type].edge_index.shape[1] for edge_type in data.edge_types)
     pairs = np.empty((total, 2), np.int64)
@@ -161,8 +161,8 @@ def _as_written(data: Any, about: dict[str, Any]) -> Graph:
         for part, field in FIELDS.items():
             if part in held:
                 parts[part][ids] = _array(store[field])
-        if "kind" in held:
-            parts["kind"][ids] = of_edges["type_names"].index(edge_type[1])
+        if "type" in held:
+            parts["type"][ids] = of_edges["type_names"].index(edge_type[1])
     values = None
     if of_edges is not None:
         # the pairs lead where the edges do; build turns the direction of those that it swaps
@@ -225,7 +225,7 @@ def _edges(data: Any, joined: JoinedKinds, *, directed: bool) -> tuple[IntArray,
         sizes.append(index.shape[1])
         held.append({part: getattr(store, field, None) for part, field in FIELDS.items()})
     parts: dict[str, Any] = {
-        "kind": np.repeat(np.arange(len(relations)), sizes).astype(np.int32),
+        "type": np.repeat(np.arange(len(relations)), sizes).astype(np.int32),
         "type_names": tuple(called),
         "direction": np.ones(sum(sizes), np.int8) if directed else None,
     }

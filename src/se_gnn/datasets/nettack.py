@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from se_gnn.datasets.npz import read_graph
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 GRAPH_URL = "https://raw.githubusercontent.com/danielzuegner/gnn-meta-attack/master/data"
 SPLIT_URL = "https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/splits"
@@ -68,7 +68,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
         labels=raw.labels[nodes],
         class_names=CLASS_NAMES[name],
         train=split["idx_train"],
-        val=split["idx_val"],
+        validation=split["idx_val"],
         test=split["idx_test"],
     )
 

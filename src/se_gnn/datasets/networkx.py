@@ -21,10 +21,9 @@ from se_gnn.datasets.networkx_edges import (
 )
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.optional import require
-
-PARTS = ("train", "val", "test")
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -90,7 +89,8 @@ def from_networkx(
         features: node attribute with a vector of numbers. Where no node has it, all other node attributes become
             features as the columns of a table would (`se_gnn.datasets.tables`).
         label: node attribute with the class; missing or None: not known.
-        split: node attribute that says train, val or test; where no node has it, every node with a label is labeled.
+        split: node attribute that says train, validation, test or calibration; where no node has it, every node
+            with a label is labeled.
         caption: node attribute with what people see for a node; where no node has it, they see its name.
         directed: keep the direction of the edges.
         edge_weight: edge attribute that says how much an edge counts, a number above 0.
@@ -190,8 +190,8 @@ def _text(value: Any) -> str:
 
 
 def _split(values: list[Any]) -> GraphDetails:
-    strange = next((value for value in values if value not in (*PARTS, None, "")), None)
+    strange = next((value for value in values if value not in (*PART_WORDS, None, "")), None)
     if strange is not None:
-        raise InputError(f"the split of a node must be train, val, test or nothing, got {strange!r}")
-    train, val, test = ([i for i, value in enumerate(values) if value == part] for part in PARTS)
-    return {"train": train, "val": val, "test": test}
+        raise InputError(f"the split of a node must be {', '.join(PARTS)} or nothing, got {strange!r}")
+    parts = [PART_WORDS.get(value) for value in values]
+    return {part: [i for i, own in enumerate(parts) if own == part] for part in PARTS}  # type: ignore[return-value]

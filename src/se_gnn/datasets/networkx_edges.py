@@ -36,8 +36,8 @@ def edge_attributes(values: EdgeValues, edge: int) -> dict[str, Any]:
         known["direction"] = 0
     if values.weight is not None:
         known["weight"] = values.weight[edge].item()
-    if values.kind is not None:
-        known["type"] = values.type_names[values.kind[edge]]
+    if values.type is not None:
+        known["type"] = values.type_names[values.type[edge]]
     if values.attributes is not None:
         known["attributes"] = values.attributes[edge].copy()
     if values.time is not None and values.time[edge] != NO_TIME:
@@ -56,9 +56,9 @@ def stored_values(ends: Ends, about: dict[str, Any]) -> EdgeValues:
         arrays["direction"] = np.array([known.get("direction", 1) for known in attributes], np.int8)
     if "weight" in parts:
         arrays["weight"] = np.array([known["weight"] for known in attributes], np.float32)
-    if "kind" in parts:
+    if "type" in parts:
         place = {name: i for i, name in enumerate(about["type_names"])}
-        arrays["kind"] = np.array([place[known["type"]] for known in attributes], np.int32)
+        arrays["type"] = np.array([place[known["type"]] for known in attributes], np.int32)
     if "attributes" in parts:
         size = len(about["attribute_names"] or ()) or sum(column.size for column in about["columns"] or ())
         rows = [np.asarray(known["attributes"], np.float32) for known in attributes]

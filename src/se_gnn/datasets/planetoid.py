@@ -102,7 +102,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
         labels=labels,
         class_names=source.class_names,
         train=data.train_mask.numpy(),
-        val=data.val_mask.numpy(),
+        validation=data.val_mask.numpy(),
         test=test,
     )
 

@@ -14,6 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.optional import require
 
+MASKS = {"train": "train_mask", "validation": "val_mask", "test": "test_mask", "calibration": "calibration_mask"}
 SPARSE_BELOW = 0.1  # share of non-zero attributes below which they are kept sparse
 
 
@@ -35,12 +36,13 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
             raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {field}")
     dense = _array(data.x)
     filled = np.count_nonzero(dense) / max(1, dense.size)
-    masks: dict[str, Any] = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
+    masks: dict[str, Any] = {part: getattr(data, mask, None) for part, mask in MASKS.items()}
     for part, mask in masks.items():
         if mask is not None and mask.dim() != 1:
-            raise InputError(f"{part}_mask must have one dimension, got shape {tuple(mask.shape)}: choose one split")
+            raise InputError(f"{MASKS[part]} must have one dimension, got shape {tuple(mask.shape)}: choose one split")
     details: dict[str, Any] = {"name": name, **(getattr(data, "about", None) or {})}
     sparse = details.pop("sparse_features", filled < SPARSE_BELOW)
+    split: dict[str, Any] = {part: _mask(mask) for part, mask in masks.items()}
     pairs, values, taken = edges_of(data, details.pop("edge_values", None), directed=directed)
     details |= {field: _array(data[field])[taken] for field in OF_EDGES if field in data}
     return Graph.build(
@@ -49,9 +51,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
         edge_values=values,
         labels=_array(data.y).reshape(-1),
         **details,
-        train=_mask(masks["train"]),
-        val=_mask(masks["val"]),
-        test=_mask(masks["test"]),
+        **split,
     )
 
 
@@ -74,9 +74,9 @@ def to_pyg(graph: Graph) -> Any:
     of_edges |= {field: torch.from_numpy(array.copy()) for field, array in tensors.items()}
     details |= about_edges
     dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-    masks = {f"{part}_mask": torch.zeros(graph.num_nodes, dtype=torch.bool) for part in ("train", "val", "test")}
-    for part in ("train", "val", "test"):
-        masks[f"{part}_mask"][torch.from_numpy(getattr(graph, part).copy())] = True
+    masks = {name: torch.zeros(graph.num_nodes, dtype=torch.bool) for name in MASKS.values()}
+    for part, name in MASKS.items():
+        masks[name][torch.from_numpy(getattr(graph, part).copy())] = True
     return pyg.Data(
         x=torch.from_numpy(dense.copy()),
         edge_index=torch.from_numpy(np.ascontiguousarray(both.T)),

@@ -11,7 +11,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import IntArray, as_integers
 
-FIELDS = {"weight": "edge_weight", "kind": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
+FIELDS = {"weight": "edge_weight", "type": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
 ID = "edge_id"
 
 
@@ -57,8 +57,8 @@ def edges_of(
         direction = np.where(counts == 1, 1, 0).astype(np.int8) if keep_direction else None
         raw = known.pop("raw", None)
         known["raw"] = None if raw is None else raw.take(ids[columns])
-    if parts["kind"] is not None and not known.get("type_names"):
-        known["type_names"] = tuple(str(kind) for kind in range(int(parts["kind"].max(initial=0)) + 1))
+    if parts["type"] is not None and not known.get("type_names"):
+        known["type_names"] = tuple(str(kind) for kind in range(int(parts["type"].max(initial=0)) + 1))
     known = {name: value for name, value in known.items() if value is not None}
     held = {part: array for part, array in parts.items() if array is not None}
     if not held and direction is None and "raw" not in known:
@@ -79,7 +79,7 @@ def _field(data: Any, part: str, count: int) -> npt.NDArray[Any] | None:
     array = array.reshape(count)
     if part == "weight":
         return array.astype(np.float32)
-    return as_integers(array, field).astype(np.int32 if part == "kind" else np.int64)
+    return as_integers(array, field).astype(np.int32 if part == "type" else np.int64)
 
 
 def _array(tensor: Any) -> npt.NDArray[Any]:

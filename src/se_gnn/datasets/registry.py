@@ -148,7 +148,7 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
             folder, to which missing files are downloaded.
 
     >>> load_dataset("ba-shapes")
-    Graph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/val/test)
+    Graph('ba-shapes': 700 nodes, 2105 edges, 2 dense features, 4 classes, 560/70/70 train/validation/test)
     """
     exact = _exact(name)
     info = next((info for info in _infos if exact in info.names), None)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from se_gnn.datasets.details import GraphDetails, graph_details
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.split import PARTS
 
 
 def to_scipy(graph: Graph) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def to_scipy(graph: Graph) -> dict[str, Any]:
     adjacency = graph.adjacency.copy()
     adjacency.data = np.ones(len(adjacency.data), np.float32)
     adjacency.sum_duplicates()
-    own = {name: getattr(graph, name) for name in ("features", "labels", "node_names", "train", "val", "test")}
+    own = {name: getattr(graph, name) for name in ("features", "labels", "node_names", *PARTS)}
     return {"adjacency": adjacency, **own, **graph_details(graph)}
 
 

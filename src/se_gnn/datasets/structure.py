@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.edge_list import canonical_edges
 
 EDGES, TRIANGLES, NEIGHBORS = "number of edges", "number of triangles", "mean edges of neighbors"

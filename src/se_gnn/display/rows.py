@@ -8,7 +8,7 @@ import numpy as np
 
 from se_gnn.display.columns import show_value
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.graph.columns import MISSING
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic import linear, one_thread
-from se_gnn.graph.attributed import Features, Float64Array
+from se_gnn.graph.arrays import Features, Float64Array
 from se_gnn.settings import EncoderSettings
 
 WIDTH = 64  # directions that are kept; of fewer features all are

@@ -24,7 +24,7 @@ from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
 from se_gnn.files.npy import read_rows
 from se_gnn.files.scratch import nameless_file, room_for_scratch
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.mapped import MappedGraph
 
 LEAST = 64  # bytes per node that there must be

@@ -18,7 +18,7 @@ from se_gnn.deterministic import linear, linear_by_row
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
-from se_gnn.graph.attributed import Features
+from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings
 

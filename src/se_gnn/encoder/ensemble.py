@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from se_gnn.encoder.attributes import attribute_encoder_settings
 from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps, Step
 from se_gnn.encoder.inputs import EncoderInputs
-from se_gnn.graph.attributed import Features
+from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings
 

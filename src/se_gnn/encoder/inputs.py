@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from se_gnn.encoder.own_edges import encoder_features, relative_weights
-from se_gnn.graph.attributed import Features, FloatArray, Graph, IntArray
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings.sections import Aggregation, EncoderSettings, Scaling
 

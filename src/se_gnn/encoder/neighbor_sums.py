@@ -16,7 +16,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from se_gnn.deterministic.llvm import FLOATS, I64, WIDTH, Loop, Matrix, constant
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 
 
 def aligned(rows: int, columns: int) -> FloatArray:

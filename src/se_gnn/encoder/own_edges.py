@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.graph.attributed import Features, FloatArray, Graph, IntArray
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.settings import EncoderSettings
 
@@ -79,8 +80,8 @@ def own_edges(graph: Graph) -> FloatArray:
 
 def _side(values: EdgeValues, num_nodes: int, ids: IntArray, nodes: IntArray) -> FloatArray:
     """What nodes read of some of their edges: ``nodes[i]`` reads the edge ``ids[i]``, [N, .]."""
-    kinds = max(1, values.num_kinds)
-    place = nodes * kinds + (0 if values.kind is None else values.kind[ids])
+    kinds = max(1, values.num_types)
+    place = nodes * kinds + (0 if values.type is None else values.type[ids])
 
     def summed(amounts: FloatArray | None) -> FloatArray:
         return np.bincount(place, amounts, minlength=num_nodes * kinds).reshape(num_nodes, kinds).astype(np.float32)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import Features
+from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
 
 PIECES = 8

@@ -17,7 +17,7 @@ import numpy as np
 from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 from se_gnn.settings import EncoderSettings
 

@@ -18,7 +18,7 @@ from se_gnn.explain.evidence import EdgeMatches
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.interop import json_lines, pandas
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model import Prediction
 from se_gnn.similarity import EdgeMatching

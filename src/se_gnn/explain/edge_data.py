@@ -12,7 +12,7 @@ from torch import Tensor
 from se_gnn.errors import InputError
 from se_gnn.explain.attributes import attributes_of_edges
 from se_gnn.explain.shared_attributes import SharedAttribute
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edge import edge_vectors

@@ -43,10 +43,10 @@ def edge_text(graph: Graph, edge: int) -> EdgeText:
     direction = 0 if values.direction is None else int(values.direction[edge])
     start, end = (v, u) if direction < 0 else (u, v)
     facts, joint = [], LINE if direction == 0 else ARROW
-    if values.kind is not None and direction:
-        joint = values.verb(int(values.kind[edge]))
-    elif values.kind is not None:
-        facts.append(Fact("type", values.type_names[values.kind[edge]]))
+    if values.type is not None and direction:
+        joint = values.verb(int(values.type[edge]))
+    elif values.type is not None:
+        facts.append(Fact("type", values.type_names[values.type[edge]]))
     if values.weight is not None:
         facts.append(Fact(dict(values.names).get("weight", "weight"), f"{values.weight[edge]:.4g}"))
     if values.attributes is not None:
@@ -61,7 +61,7 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     if values is None:
         return ()
     found = []
-    if values.kind is not None and values.kind[edge] == values.kind[matched]:
+    if values.type is not None and values.type[edge] == values.type[matched]:
         found.append("type")
     if values.weight is not None:
         apart = abs(float(values.weight[edge]) - float(values.weight[matched]))
@@ -75,10 +75,10 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
 
 def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
     """Whether an attribute is a column of another type than the edge has: "writes: share" of an edge that cites."""
-    if values.kind is None:
+    if values.type is None:
         return False
     type_, colon, _ = name.partition(": ")
-    return bool(colon) and type_ in values.type_names and values.type_names[values.kind[edge]] != type_
+    return bool(colon) and type_ in values.type_names and values.type_names[values.type[edge]] != type_
 
 
 def edge_rule(graph: Graph, settings: SimilaritySettings) -> str | None:
@@ -89,7 +89,7 @@ def edge_rule(graph: Graph, settings: SimilaritySettings) -> str | None:
     same = []
     if settings.match_direction and values.direction is not None:
         same.append("the same direction, seen from the center")
-    if settings.match_types == "own" and values.kind is not None:
+    if settings.match_types == "own" and values.type is not None:
         same.append("the same type")
     told = []
     if same:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from se_gnn.explain.shared_attributes import SharedAttributes
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 
 CRUCIAL_EDGES = 5  # of a crucial subgraph, unless another size is asked for
 

@@ -15,7 +15,7 @@ from se_gnn.explain.evidence import EdgeMatches, Neighbor
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.explain.what_if import Ranking, WhatIf
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import (
     ComparisonPlan,

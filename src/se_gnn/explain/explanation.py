@@ -22,7 +22,7 @@ from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
 from se_gnn.explain.what_if import Ranking, Relabeling, Removal
 from se_gnn.graph import Graph, LocalGraphs
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.model import TrainedModel
 from se_gnn.settings import Resolved

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 if TYPE_CHECKING:
     from se_gnn.explain.evidence import EdgeMatches, Neighbor
@@ -148,7 +148,7 @@ def _carried(explanation: Explanation) -> dict[str, Any]:
         carried[str(edge)] = {
             "from": graph.node_names[text.start] if directed else None,
             "to": graph.node_names[text.end] if directed else None,
-            "kind": None if values.kind is None else values.type_names[values.kind[edge]],
+            "type": None if values.type is None else values.type_names[values.type[edge]],
             "weight": None if values.weight is None else float(values.weight[edge]),
             "facts": {fact.name: fact.value for fact in text.facts},
             "role": roles.get(edge),

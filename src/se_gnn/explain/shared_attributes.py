@@ -20,7 +20,7 @@ from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 from se_gnn.settings import Resolved, VoteSettings
 from se_gnn.similarity import vote, vote_weights

@@ -80,13 +80,13 @@ def as_integers(values: Any, name: str) -> IntArray:
     return array.astype(np.int64)
 
 
-def as_nodes(nodes: Any, name: str, num_nodes: int) -> IntArray:
+def as_nodes(nodes: Any, name: str, num_nodes: int | None = None) -> IntArray:
     """A set of nodes, given as ids or as a mask: sorted ids, each once; None is the empty set."""
     if nodes is None:
         return np.empty(0, np.int64)
     array = np.asarray(nodes)
     if array.dtype == bool:
-        if array.shape != (num_nodes,):
+        if num_nodes is not None and array.shape != (num_nodes,):
             raise InputError(f"{name} mask must have one entry per node ({num_nodes}), got shape {array.shape}")
         return np.flatnonzero(array)
     return np.unique(as_integers(array, name))

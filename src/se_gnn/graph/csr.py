@@ -13,7 +13,7 @@ from torch import Tensor
 
 from se_gnn.deterministic.sums import multiply_add
 from se_gnn.deterministic.threads import one_thread
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 
 PARTS = 64  # of about as many stored values each
 

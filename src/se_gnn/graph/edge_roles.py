@@ -9,7 +9,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.graph.attributed import Graph, Int32Array, IntArray
+from se_gnn.graph.arrays import Int32Array, IntArray
+from se_gnn.graph.graph import Graph
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.parts import map_parts
 

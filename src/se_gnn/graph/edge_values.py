@@ -23,7 +23,7 @@ NO_TIME = int(np.iinfo(np.int64).min)  # of an edge without a date: it has alway
 ARRAYS = {  # of one entry per edge, with the type that each has
     "direction": np.int8,
     "weight": np.float32,
-    "kind": np.int32,
+    "type": np.int32,
     "attributes": np.float32,
     "time": np.int64,
 }
@@ -37,7 +37,7 @@ class EdgeValues:
         direction: +1 where the edge leads from its first end to its second, -1 the other way, 0 both ways or none.
             None: no edge has a direction.
         weight: how much the edge counts, above 0. None: all count the same.
-        kind: type of each edge, a position in ``type_names``. None: all are of one type.
+        type: type of each edge, a position in ``type_names``. None: all are of one type.
         type_names: what people see for each type.
         type_verbs: what an edge of each type does, for sentences ("pays"). None: the name is the verb.
         attributes: further columns, encoded as those of nodes are. None: there are none.
@@ -48,7 +48,7 @@ class EdgeValues:
         names: what the table calls its direction, weight, type and time: pairs of part and column.
 
     Shapes:
-        - **direction**, **weight**, **kind**, **time:** :math:`(E,)`
+        - **direction**, **weight**, **type**, **time:** :math:`(E,)`
         - **attributes:** :math:`(E, A)`
 
     >>> values = EdgeValues(direction=np.array([1, -1], np.int8), weight=np.array([2, 0.5], np.float32))
@@ -58,7 +58,7 @@ class EdgeValues:
 
     direction: npt.NDArray[np.int8] | None = None
     weight: FloatArray | None = None
-    kind: Int32Array | None = None
+    type: Int32Array | None = None
     type_names: tuple[str, ...] = ()
     type_verbs: tuple[str, ...] | None = None
     attributes: FloatArray | None = None
@@ -83,7 +83,7 @@ class EdgeValues:
         if self.raw is not None and len(self.raw) != count:
             raise InputError(f"edge raw must have one row per edge ({count}), got {len(self.raw)}")
         self._check_direction_and_weight()
-        self._check_kinds()
+        self._check_types()
         self._check_attributes()
 
     def _check_direction_and_weight(self) -> None:
@@ -101,19 +101,19 @@ class EdgeValues:
                     f" ({len(wrong)} such edges)"
                 )
 
-    def _check_kinds(self) -> None:
+    def _check_types(self) -> None:
         names = self.type_names
-        if (self.kind is None) != (not names):
-            raise InputError("edge kind and type_names must be given together")
+        if (self.type is None) != (not names):
+            raise InputError("edge type and type_names must be given together")
         if len(set(names)) != len(names):
             raise InputError(f"type_names must be unique, got {', '.join(map(repr, names))}")
         if self.type_verbs is not None and len(self.type_verbs) != len(names):
             raise InputError(f"type_verbs must have one entry per type ({len(names)}), got {len(self.type_verbs)}")
-        if self.kind is not None and len(self.kind):
-            low, high = int(self.kind.min()), int(self.kind.max())
+        if self.type is not None and len(self.type):
+            low, high = int(self.type.min()), int(self.type.max())
             if low < 0 or high >= len(names):
                 raise InputError(
-                    f"edge kind must be from 0 to {len(names) - 1}, a position in type_names, got "
+                    f"edge type must be from 0 to {len(names) - 1}, a position in type_names, got "
                     f"{low if low < 0 else high}"
                 )
 
@@ -155,13 +155,13 @@ class EdgeValues:
         return 0 if self.attributes is None else int(self.attributes.shape[1])
 
     @property
-    def num_kinds(self) -> int:
+    def num_types(self) -> int:
         """Number of types; 0 where edges have none."""
         return len(self.type_names)
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The parts that are there: of direction, weight, kind, attributes and time."""
+        """The parts that are there: of direction, weight, type, attributes and time."""
         return tuple(name for name in ARRAYS if getattr(self, name) is not None)
 
     @property
@@ -172,8 +172,7 @@ class EdgeValues:
         {'weight': "weight (column 'amount')"}
         """
         called = dict(self.names)
-        words = {part: "type" if part == "kind" else part for part in self.carried}
-        found = {part: word + (f" (column {called[part]!r})" if part in called else "") for part, word in words.items()}
+        found = {part: part + (f" (column {called[part]!r})" if part in called else "") for part in self.carried}
         if "attributes" in found:
             listed = [column.name for column in self.columns] if self.columns else self.names_of_attributes
             found["attributes"] = f"attributes ({', '.join(map(repr, listed))})"
@@ -184,9 +183,9 @@ class EdgeValues:
         """What people see for each attribute."""
         return self.attribute_names or tuple(f"attribute {i}" for i in range(self.num_attributes))
 
-    def verb(self, kind: int) -> str:
+    def verb(self, number: int) -> str:
         """What an edge of a type does."""
-        return (self.type_verbs or self.type_names)[kind]
+        return (self.type_verbs or self.type_names)[number]
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges, in their order: ids, or a mask."""
@@ -194,7 +193,7 @@ class EdgeValues:
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.carried}
         return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.take(rows))
 
-    def turned(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
+    def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
         """The same with the ends of some edges swapped, [E]: their direction is the other one."""
         if self.direction is None or not flipped.any():
             return self
@@ -211,8 +210,8 @@ class EdgeValues:
             arrays["direction"] = np.zeros(count, np.int8)
         if self.weight is not None:
             arrays["weight"] = np.full(count, np.median(self.weight) if len(self) else 1, np.float32)
-        if self.kind is not None:
-            arrays["kind"] = np.full(count, np.bincount(self.kind, minlength=1).argmax(), np.int32)
+        if self.type is not None:
+            arrays["type"] = np.full(count, np.bincount(self.type, minlength=1).argmax(), np.int32)
         if self.attributes is not None:
             mean = self.attributes.mean(axis=0) if len(self) else np.zeros(self.num_attributes, np.float32)
             arrays["attributes"] = np.tile(mean, (count, 1)).astype(np.float32)
@@ -246,14 +245,14 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def encoded_types(kinds: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
+def encoded_types(types: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
     """Type of each edge as a number, and the names of the types, sorted; an edge without one is `(missing)`.
 
-    >>> kinds, names = encoded_types(["pays", "owns", "pays"])
-    >>> kinds.tolist(), names
+    >>> types, names = encoded_types(["pays", "owns", "pays"])
+    >>> types.tolist(), names
     ([1, 0, 1], ('owns', 'pays'))
     """
-    texts = [MISSING if kind is None else kind for kind in kinds]
+    texts = [MISSING if one is None else one for one in types]
     names = tuple(sorted(set(texts)))
     place = {name: i for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], np.int32), names

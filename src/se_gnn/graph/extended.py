@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Features, Int32Array, IntArray
-from se_gnn.graph.attributed import Graph
 from se_gnn.graph.edge_list import EdgeReport, canonical_edges, check_edge_ends
 from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.graph.graph import Graph
 from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.parallel_edges import canonical_valued_edges
 from se_gnn.graph.raw import RawTable

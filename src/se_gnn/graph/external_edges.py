@@ -18,7 +18,8 @@ import numpy.typing as npt
 from se_gnn.errors import InputError
 from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
 from se_gnn.files.scratch import scratch_file
-from se_gnn.graph.attributed import EdgeReport, IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.edge_list import EdgeReport
 
 MOST = 2**31 - 1  # nodes, and edges: ids are 32 bits wide
 MOST_RANGES = 256  # files that are open at a time

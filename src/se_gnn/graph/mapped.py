@@ -19,16 +19,19 @@ import numpy.typing as npt
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, check_format, json_bytes, parse_json, read_file, sha256
 from se_gnn.files.npy import ArrayInfo, check_array, map_array
-from se_gnn.graph.attributed import EdgeReport, Graph, IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.edge_list import EdgeReport
+from se_gnn.graph.graph import Graph
 from se_gnn.graph.labels import UNKNOWN
+from se_gnn.graph.split import PARTS
 
 HEADER = "mapped.json"
 ARRAYS = "arrays"
 FORMAT, VERSION = "se-gnn-mapped-graph", 1
-NAMES = ("ids", "features", "labels", "edges", "indptr", "indices", "edge_ids", "train", "val", "test")
-_KINDS = {
+NAMES = ("ids", "features", "labels", "edges", "indptr", "indices", "edge_ids", *PARTS)
+_DTYPES: dict[str, tuple[str, ...]] = {
     "ids": ("<i8",), "features": ("<f4", "<f2"), "labels": ("<i8",), "edges": ("<i8",), "indptr": ("<i8",),
-    "indices": ("<i4",), "edge_ids": ("<i4",), "train": ("<i8",), "val": ("<i8",), "test": ("<i8",),
+    "indices": ("<i4",), "edge_ids": ("<i4",), **dict.fromkeys(PARTS, ("<i8",)),
 }  # fmt: skip
 
 
@@ -149,10 +152,10 @@ def open_mapped(folder: Path, *, just_written: bool = False) -> MappedGraph:
             "edge_ids": (2 * num_edges,),
         }  # fmt: skip
         for name, shape in shapes.items():
-            if arrays[name].shape != shape or arrays[name].dtype.str not in _KINDS[name]:
+            if arrays[name].shape != shape or arrays[name].dtype.str not in _DTYPES[name]:
                 raise ValueError(f"{name} must have shape {shape}, got {arrays[name].shape}")
         names: Any = NumberedNames(arrays.pop("ids"))
-        parts: dict[str, Any] = {part: np.array(arrays.pop(part)) for part in ("train", "val", "test")}
+        parts: dict[str, Any] = {part: np.array(arrays.pop(part)) for part in PARTS}
         return MappedGraph(
             **arrays, **parts, node_names=names, class_names=tuple(map(str, about["class_names"])),
             feature_names=tuple(map(str, about["feature_names"])), name=str(about["name"]),
@@ -171,8 +174,8 @@ def _check_arrays(folder: Path, about: dict[str, Any], infos: Mapping[str, Array
         told = "it must tell how many nodes, edges and classes there are"
         raise InputError(f"{folder / HEADER} is damaged: {told}") from error
     nodes, ids = range(num_nodes), range(num_edges)
-    within = {"edges": nodes, "indices": nodes, "edge_ids": ids, "indptr": range(2 * num_edges + 1),
-              "labels": range(UNKNOWN, num_classes), "train": nodes, "val": nodes, "test": nodes}  # fmt: skip
+    within: dict[str, range] = {"edges": nodes, "indices": nodes, "edge_ids": ids, "indptr": range(2 * num_edges + 1),
+              "labels": range(UNKNOWN, num_classes), **dict.fromkeys(PARTS, nodes)}  # fmt: skip
     for name in NAMES:
         check_array(folder / ARRAYS / f"{name}.npy", infos[name], within.get(name))
     path = folder / ARRAYS / "indptr.npy"

@@ -18,7 +18,7 @@ def canonical_valued_edges(
 ) -> tuple[IntArray, IntArray, EdgeValues, EdgeReport]:
     """Sorted pairs u < v, the given edge of each, its values, and what was merged; parallel edges stay as given.
 
-    The direction of an edge whose ends are swapped is turned with it.
+    The direction of an edge whose ends are swapped is reversed with it.
 
     >>> values = EdgeValues(direction=np.array([1, 1, 1, 1], np.int8))
     >>> pairs = np.array([[2, 0], [0, 2], [0, 2], [1, 1]])
@@ -29,7 +29,7 @@ def canonical_valued_edges(
     proper = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
     swapped = pairs[proper, 0] > pairs[proper, 1]
     ends = np.sort(pairs[proper], axis=1)
-    held = values.take(proper).turned(swapped)
+    held = values.take(proper).reversed(swapped)
     order = np.lexsort((ends[:, 1], ends[:, 0]))  # stable: parallel edges stay in the order given
     first = _first_of_equals(ends, held)  # [E]
     repeated = first != np.arange(len(first))

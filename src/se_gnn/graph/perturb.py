@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,10 +28,13 @@ from se_gnn.files import (
 )
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_arrays, read_header
-from se_gnn.graph.attributed import EdgeReport, Features, Graph
+from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import column_from_dict
+from se_gnn.graph.edge_list import EdgeReport
+from se_gnn.graph.graph import Graph
 from se_gnn.graph.mapped import holds_mapped, mapped_digest, open_mapped
 from se_gnn.graph.raw import RawTable
+from se_gnn.graph.split import PARTS
 from se_gnn.graph.stored_values import KINDS as EDGE_KINDS
 from se_gnn.graph.stored_values import about_values, value_arrays, values_from
 
@@ -41,9 +44,8 @@ FORMAT = "se-gnn-graph"
 VERSION = 2  # of a graph with edge values or several kinds of nodes; others are version 1, as they always were
 MOST_NAMES = 1 << 30  # bytes of `graph.json`
 
-_PLAIN_ARRAYS = ("edges", "labels", "train", "val", "test")
+_PLAIN_ARRAYS = ("edges", "labels", *PARTS)
 _GROUND_TRUTH = ("motif_edges", "node_roles", "edge_roles")  # each may be missing
-_CALIBRATION = "calibration"  # where there are such nodes
 _RAW = ("codes", "offsets", "text")
 _IDS = ("I64",)
 _KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions that each array may have
@@ -52,7 +54,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions that 
     "features.indices": (("I32", "I64"), 1),
     "features.indptr": (("I32", "I64"), 1),
     "edges": (_IDS, 2),
-    **dict.fromkeys(("labels", "train", "val", "test", "node_roles", "edge_roles"), (_IDS, 1)),
+    **dict.fromkeys(("labels", *PARTS, "node_roles", "edge_roles"), (_IDS, 1)),
     "motif_edges": (("BOOL",), 1),
     "node_types": (("I32",), 1),
     **EDGE_KINDS,
@@ -94,8 +96,6 @@ def graph_files(graph: Graph) -> dict[str, bytes]:
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN_ARRAYS}
     arrays |= {name: getattr(graph, name) for name in _GROUND_TRUTH if getattr(graph, name) is not None}
-    if len(graph.calibration):
-        arrays[_CALIBRATION] = graph.calibration
     if graph.raw is not None:
         arrays |= {f"raw.{part}": getattr(graph.raw, part) for part in _RAW}
     if graph.node_types is not None:
@@ -147,7 +147,6 @@ def graph_from_files(files: dict[str, bytes], *, where: Path) -> Graph:
         return Graph(
             features=_features(arrays, about["shape"]),
             **{name: arrays[name] for name in _PLAIN_ARRAYS},
-            calibration=arrays.get(_CALIBRATION, np.empty(0, np.int64)),
             motif_edges=arrays.get("motif_edges"),
             node_roles=arrays.get("node_roles"),
             edge_roles=arrays.get("edge_roles"),

@@ -12,7 +12,7 @@ from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.raw import RawTable
 
 _RAW = ("codes", "offsets", "text")
-_PARTS = {"direction": "I8", "weight": "F32", "kind": "I32", "attributes": "F32", "time": "I64"}
+_PARTS = {"direction": "I8", "weight": "F32", "type": "I32", "attributes": "F32", "time": "I64"}
 KINDS: dict[str, tuple[tuple[str, ...], int]] = {  # types and dimensions of the arrays
     f"edge.{part}": ((kind,), 2 if part == "attributes" else 1) for part, kind in _PARTS.items()
 }

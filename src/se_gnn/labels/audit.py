@@ -11,7 +11,7 @@ import numpy as np
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.labels.leave_one_out import LeaveOneOut, leave_one_out
 from se_gnn.labels.shapley import ShapleyValues, shapley_values
 from se_gnn.labels.suspicion import Suspicion, suspicion
@@ -88,7 +88,7 @@ class Audit:
         gain = effects.accuracy - effects.accuracy_now
         with np.errstate(invalid="ignore"):
             harmful = (values.weighted + CERTAIN * values.standard_error < 0) & (effects.loss < effects.loss_now)
-            misleads = (gain * len(self.graph.val) > MISLED - 0.5) | ((gain >= 0) & harmful)
+            misleads = (gain * len(self.graph.validation) > MISLED - 0.5) | ((gain >= 0) & harmful)
         average = effects.weight.sum() / max(1, len(self))
         return {
             Finding.WRONG: self.suspicion.score > self.suspicion.threshold,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import Float64Array, IntArray
+from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.labels.ranked import ranked_blocks
 from se_gnn.model import TrainedModel
 from se_gnn.model.flips import NEVER, FlipSets, smallest_relabelings, smallest_removals

@@ -9,16 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.split import PARTS, Part
 
-Part = Literal["train", "val", "test", "calibration"]
-PARTS: tuple[Part, ...] = ("train", "val", "test", "calibration")
 LABELED: Part = "train"
 
 

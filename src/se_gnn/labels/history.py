@@ -15,7 +15,8 @@ from typing import Any
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
-from se_gnn.labels.edits import PARTS, Change, State, state_of
+from se_gnn.graph.split import PARTS
+from se_gnn.labels.edits import Change, State, state_of
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import HISTORY, parameter_bytes
 

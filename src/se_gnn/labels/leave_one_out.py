@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from se_gnn.graph.attributed import Float64Array, FloatArray, IntArray
+from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
 from se_gnn.labels.ranked import Ranked, ranked_blocks
 from se_gnn.model import TrainedModel
 from se_gnn.model.metrics import SMALLEST
@@ -44,7 +44,7 @@ def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
     graph, k = trained.graph, trained.settings.vote.num_nearest
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
-    judged[graph.val] = True
+    judged[graph.validation] = True
     used, decides = np.zeros(num_labeled, np.int64), np.zeros(num_labeled, np.int64)
     weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
     right_now = loss_now = 0.0
@@ -72,7 +72,7 @@ def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
             voted = votes[rows]
             np.add.at(right, positions[rows][voted], gained[voted])
             np.add.at(loss, positions[rows][voted], more[voted])
-    count = len(graph.val)
+    count = len(graph.validation)
     share = 1 / count if count else float("nan")
     return LeaveOneOut(
         used, weight, decides, (right_now + right) * share, (loss_now + loss) * share,

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.edits import Change, adding, relabeling, removing
 from se_gnn.labels.history import Entry, new_entry, read_history, undone
 from se_gnn.labels.preview import Preview, preview

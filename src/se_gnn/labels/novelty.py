@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.labels.sets import quantile
 from se_gnn.model import TrainedModel
 
@@ -77,7 +77,7 @@ def novelty(
     graph = trained.graph
     _check(false_alarms)
     wanted = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-    known = np.union1d(graph.train, graph.val)
+    known = np.union1d(graph.train, graph.validation)
     if len(known) > MOST:
         known = np.sort(np.random.default_rng(seed).choice(known, MOST, replace=False))
     targets = np.eye(graph.num_classes)[graph.labels[known]]
@@ -94,7 +94,7 @@ def novelty(
     answers = kernel @ (inverse @ targets)
     answers[among] = without_itself(inverse, targets)
     score = 1 - answers.max(axis=1)
-    judged = np.isin(known, graph.val if len(graph.val) else graph.train)
+    judged = np.isin(known, graph.validation if len(graph.validation) else graph.train)
     threshold = quantile(score[among][judged], 1 - false_alarms)
     if math.isinf(threshold):
         needed = math.ceil(1 / false_alarms - 1 - 1e-9)
@@ -121,7 +121,7 @@ def novelty_of_all(trained: TrainedModel) -> Novelty | None:
     Where known nodes are too few for a threshold, every node has an answer, without a warning.
     """
     graph = trained.graph
-    if graph.num_nodes * min(MOST, len(graph.train) + len(graph.val)) > MOST_PAIRS:
+    if graph.num_nodes * min(MOST, len(graph.train) + len(graph.validation)) > MOST_PAIRS:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.edits import Change, apply, check_enough
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.prediction import accuracy, log_loss
@@ -67,6 +67,6 @@ def preview(trained: TrainedModel, changes: Sequence[Change]) -> Preview:
 
 
 def _figures(trained: TrainedModel, prediction: Prediction) -> Figures:
-    val = trained.graph.val
+    val = trained.graph.validation
     probabilities, labels = prediction.probabilities[val], trained.graph.labels[val]
     return Figures(accuracy(probabilities, labels), log_loss(probabilities, labels), len(val))

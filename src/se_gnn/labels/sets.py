@@ -19,7 +19,7 @@ import numpy as np
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.labels.cases import Cases, nearest_cases
 from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.model import TrainedModel
@@ -163,13 +163,13 @@ def _calibration_nodes(graph: Graph, calibrate_on: str) -> IntArray:
     if calibrate_on not in get_args(CalibratedOn):
         raise InputError(f"calibrate_on must be {' or '.join(get_args(CalibratedOn))}, got {shortened(calibrate_on)}")
     if calibrate_on == "validation":
-        if not len(graph.val):
+        if not len(graph.validation):
             raise InputError(f"{graph.name} has no validation nodes to calibrate on")
         warnings.warn(
             "calibrated on validation nodes, which chose the epoch: coverage holds approximately, not with a guarantee",
             stacklevel=3,
         )
-        return graph.val
+        return graph.validation
     if not len(graph.calibration):
         raise InputError(
             f"{graph.name} has no calibration nodes, which sets with a guarantee need: train with --calibration 0.3 "

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from se_gnn.graph.attributed import BoolArray, Float64Array, IntArray
+from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
 from se_gnn.labels.ranked import ranked_blocks
 from se_gnn.model import TrainedModel
 
@@ -39,20 +39,20 @@ def shapley_values(trained: TrainedModel, *, num_orders: int, generator: np.rand
     """Values of the labeled nodes in the votes on the validation nodes."""
     graph, settings = trained.graph, trained.settings.vote
     num_labeled, truth = len(graph.train), graph.labels
-    if not len(graph.val):
+    if not len(graph.validation):
         missing = np.full(num_labeled, np.nan)
         return ShapleyValues(missing, missing, missing)
     orders = np.array([generator.permutation(num_labeled) for _ in range(num_orders)], dtype=np.int64)
     unweighted, gains = np.zeros(num_labeled), np.zeros((num_orders, num_labeled))
-    for ranked in ranked_blocks(trained, graph.val):
+    for ranked in ranked_blocks(trained, graph.validation):
         positions, overall = ranked.positions.cpu().numpy(), ranked.votes.overall.cpu().numpy().astype(np.float64)
         right = ranked.votes.labels.cpu().numpy() == truth[ranked.nodes][:, None]
         np.add.at(unweighted, positions, knn_shapley(right, settings.num_nearest))
         weights = np.exp((overall - overall[:, :1]) / settings.temperature)
         gains += _gains_in_orders(positions, weights, right, orders, settings.num_nearest)
-    gains /= len(graph.val)
+    gains /= len(graph.validation)
     error = gains.std(axis=0, ddof=1) / np.sqrt(num_orders) if num_orders > 1 else np.full(num_labeled, np.nan)
-    return ShapleyValues(unweighted / len(graph.val), gains.mean(axis=0), error)
+    return ShapleyValues(unweighted / len(graph.validation), gains.mean(axis=0), error)
 
 
 def knn_shapley(right: BoolArray, num_nearest: int) -> Float64Array:

@@ -23,7 +23,8 @@ import numpy as np
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import PARTS, IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.split import PARTS
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.scores import Scores
 from se_gnn.model import TrainedModel

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import Float64Array, IntArray
+from se_gnn.graph.arrays import Float64Array, IntArray
 
 STEPS, TELEPORT = 10, 0.1  # n and a
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
@@ -55,7 +55,7 @@ def suspicion(graph: Graph, *, generator: np.random.Generator) -> Suspicion:
         graph: attributes, edges, labels and split.
         generator: shares out the nodes where there are more than :data:`MOST`.
     """
-    known = np.concatenate([graph.train, graph.val])
+    known = np.concatenate([graph.train, graph.validation])
     groups = -(-len(known) // MOST)
     share = np.zeros(len(known), np.int64) if groups == 1 else generator.permutation(len(known)) % groups
     margins, says = np.zeros(len(known)), np.zeros(len(known), np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model.metrics import confusion_matrix
 
 __all__ = ["ClassFigures", "by_class", "confusion_matrix"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model.by_class import by_class, confusion_matrix
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import Prediction
@@ -31,7 +31,7 @@ def evaluate(trained: TrainedModel) -> dict[str, Any]:
     return {
         "dataset": graph.name,
         "preset": trained.settings.preset,
-        "validation": evaluate_nodes(trained, graph.val),
+        "validation": evaluate_nodes(trained, graph.validation),
         "test": prediction_metrics(test, graph),
         "classes": _figures_by_class(test, graph),
     }

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import forget, take_rows
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.graph.ranked_local import MAX_NODES

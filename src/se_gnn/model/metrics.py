@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.number_format import known
 
 NUM_BINS = 10

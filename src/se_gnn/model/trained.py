@@ -16,7 +16,7 @@ from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import Features, FloatArray, IntArray
+from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.mapped_voter import MappedVoter

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model.prediction import Prediction
 from se_gnn.settings import Resolved

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.palette import EDGE_COLOR, KIND_COLORS, KIND_DASHES
@@ -32,9 +32,9 @@ def edge_style(graph: Graph, edge: int) -> EdgeStyle:
     if values is None:
         return EdgeStyle(EDGE_COLOR, (), 0)
     leads = 0 if values.direction is None else int(values.direction[edge])
-    if values.kind is None:
+    if values.type is None:
         return EdgeStyle(EDGE_COLOR, (), leads)
-    return EdgeStyle(*kind_look(int(values.kind[edge])), leads)
+    return EdgeStyle(*kind_look(int(values.type[edge])), leads)
 
 
 def kind_look(kind: int) -> tuple[str, tuple[float, ...]]:
@@ -46,9 +46,9 @@ def kind_look(kind: int) -> tuple[str, tuple[float, ...]]:
 def shown_kinds(graph: Graph, *edge_ids: IntArray) -> dict[int, str]:
     """The types of some edges with their names; none where edges have no type."""
     values = graph.edge_values
-    if values is None or values.kind is None or not edge_ids:
+    if values is None or values.type is None or not edge_ids:
         return {}
-    present = np.unique(values.kind[np.concatenate(edge_ids)]).tolist()
+    present = np.unique(values.type[np.concatenate(edge_ids)]).tolist()
     return {kind: values.type_names[kind] for kind in present}
 
 

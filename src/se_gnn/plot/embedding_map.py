@@ -9,7 +9,7 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.number_format import percent
 from se_gnn.optional import require
 from se_gnn.plot.palette import FAINT, INK, LARGE, NORMAL, SMALL, class_style

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 Points = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, EdgeMatches, Explanation, Neighbor
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 
 MOST_EDGES = 30  # of one local graph; the others are counted
 

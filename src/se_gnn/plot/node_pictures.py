@@ -8,7 +8,7 @@ import numpy as np
 
 from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.number_format import percent
 from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL, class_style
 from se_gnn.plot.text import show

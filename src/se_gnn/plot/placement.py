@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.plot.layout import Points, layout, turned_to
 from se_gnn.plot.local_view import LocalView
 

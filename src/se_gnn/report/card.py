@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, RunFacts, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
 from se_gnn.model.metrics import Calibration, calibrate
 from se_gnn.report.measures import Scores, part_of, score
-from se_gnn.report.predictions import PARTS
+from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.settings import EncoderSettings, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
 
@@ -77,7 +77,7 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
     the labeled nodes where there are none of these either.
     """
     graph = trained.graph
-    measured = next((part for part in ("test", "val", "train") if len(getattr(graph, part))), "train")
+    measured = next((part for part in ("test", "validation", "train") if len(getattr(graph, part))), "train")
     nodes: IntArray = getattr(graph, measured)
     truth, predicted = graph.labels[nodes], prediction.classes[nodes]
     confusion = confusion_matrix(truth, predicted, graph.num_classes)
@@ -85,8 +85,8 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
         data=tuple(_data(graph)),
         settings=tuple(_settings(trained.settings, len(graph.train))),
         training=tuple(_training(trained.settings, trained.facts)),
-        parts=tuple(_part(graph, prediction, part) for part in PARTS),
-        measured=PARTS[measured],
+        parts=tuple(_part(graph, prediction, part) for part in SHOWN_PARTS),
+        measured=SHOWN_PARTS[measured],
         measured_nodes=len(nodes),
         classes=by_class(graph, confusion),
         confusion=confusion,
@@ -115,7 +115,7 @@ def most_confused(confusion: IntArray) -> tuple[Confused, ...]:
 
 def _part(graph: Graph, prediction: Prediction, part: str) -> PartFigures:
     nodes: IntArray = getattr(graph, part)
-    return PartFigures(PARTS[part], len(nodes), int((prediction.classes[nodes] == graph.labels[nodes]).sum()))
+    return PartFigures(SHOWN_PARTS[part], len(nodes), int((prediction.classes[nodes] == graph.labels[nodes]).sum()))
 
 
 def _data(graph: Graph) -> list[Fact]:
@@ -128,7 +128,7 @@ def _data(graph: Graph) -> list[Fact]:
         Fact("features", f"{graph.num_features:,}", f"attributes per node: {kind}"),
         Fact("classes", f"{graph.num_classes:,}", "possible answers"),
         Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
-        Fact("validation", f"{len(graph.val):,}", "nodes that chose the best epoch"),
+        Fact("validation", f"{len(graph.validation):,}", "nodes that chose the best epoch"),
         Fact("test", f"{len(graph.test):,}", "nodes that the training never saw the class of"),
     ]
     if len(graph.calibration):

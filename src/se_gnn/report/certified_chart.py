@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from se_gnn.graph.attributed import Float64Array
+from se_gnn.graph.arrays import Float64Array
 from se_gnn.number_format import percent
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 260, 150, 34, 30

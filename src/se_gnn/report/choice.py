@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction
 from se_gnn.report.predictions import certainty, unlabeled
 
@@ -17,7 +17,7 @@ def choose_nodes(prediction: Prediction, graph: Graph) -> IntArray:
 
     Test nodes where there are any, validation nodes otherwise, or else all nodes that do not vote.
     """
-    pool = graph.test if len(graph.test) else graph.val if len(graph.val) else unlabeled(graph)
+    pool = graph.test if len(graph.test) else graph.validation if len(graph.validation) else unlabeled(graph)
     pool = pool[np.argsort(-certainty(prediction)[pool], kind="stable")]
     known = graph.labels[pool] >= 0
     right = prediction.classes[pool] == graph.labels[pool]

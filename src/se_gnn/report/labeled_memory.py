@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.labels import AuditRow, Finding, audit, certify
 from se_gnn.labels.novelty import novelty_of_all
 from se_gnn.model import Prediction, TrainedModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.model.metrics import classification_metrics
 

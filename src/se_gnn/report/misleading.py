@@ -32,7 +32,7 @@ class Misleading:
 
 def find_misleading(prediction: Prediction, graph: Graph) -> list[Misleading]:
     """Labeled nodes that voted for a wrong prediction on validation or test nodes, most weight first."""
-    judged = np.concatenate([graph.val, graph.test])
+    judged = np.concatenate([graph.validation, graph.test])
     neighbors, weights = prediction.neighbors[judged], prediction.weights[judged].astype(np.float64)  # [T, K]
     predicted, truth = prediction.classes[judged], graph.labels[judged]
     for_it = graph.labels[neighbors] == predicted[:, None]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 
 
 class NodeImages:

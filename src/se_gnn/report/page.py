@@ -15,7 +15,7 @@ import numpy as np
 from se_gnn import __version__
 from se_gnn.errors import InputError
 from se_gnn.explain.edge_text import edge_rule
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.report.bundle import script, stylesheet
 from se_gnn.report.card import model_card

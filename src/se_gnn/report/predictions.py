@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.plot.text import readable
 
-PARTS = {"train": "labeled", "val": "validation", "test": "test"}
+SHOWN_PARTS = {"train": "labeled", "validation": "validation", "test": "test"}  # whose accuracy people see
 UNITS = 10_000  # of a share; whole numbers are short
 FIRST_ROWS = 12
 
@@ -80,7 +80,7 @@ def _columns(prediction: Prediction, graph: Graph) -> dict[str, Any]:
     names = [readable(name) for name in graph.node_names]
     return {
         "classes": [readable(name) for name in graph.class_names],
-        "parts": ["", *PARTS.values()],
+        "parts": ["", *SHOWN_PARTS.values()],
         "name": names,
         "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
         "predicted": prediction.classes.tolist(),
@@ -95,7 +95,7 @@ def _columns(prediction: Prediction, graph: Graph) -> dict[str, Any]:
 def parts_of(graph: Graph) -> IntArray:
     """The part of the split that each node is in, 0 for none, [N]."""
     parts = np.zeros(graph.num_nodes, dtype=np.int64)
-    for number, part in enumerate(PARTS, start=1):
+    for number, part in enumerate(SHOWN_PARTS, start=1):
         parts[getattr(graph, part)] = number
     return parts
 
@@ -107,7 +107,7 @@ def _row(node: int, prediction: Prediction, graph: Graph) -> Row:
         predicted=predicted,
         probability=float(prediction.probabilities[node, predicted]),
         label=int(graph.labels[node]),
-        part=["", *PARTS.values()][int(parts_of(graph)[node])],
+        part=["", *SHOWN_PARTS.values()][int(parts_of(graph)[node])],
         closest=closest,
         closest_label=int(graph.labels[closest]),
         weight=float(prediction.weights[node, 0]),

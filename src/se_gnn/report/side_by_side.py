@@ -11,7 +11,7 @@ import numpy as np
 from se_gnn.display import node_values
 from se_gnn.explain.attributes import attributes_of, has_attribute_names
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.graph.columns import MISSING
 
 MOST_VALUES = 40

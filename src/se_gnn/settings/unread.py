@@ -28,7 +28,7 @@ class EdgeFacts(Protocol):
         """Weights."""
 
     @property
-    def kind(self) -> object | None:
+    def type(self) -> object | None:
         """Types."""
 
     @property
@@ -56,7 +56,7 @@ class GraphFacts(Protocol):
         """Labeled nodes."""
 
     @property
-    def val(self) -> Sized:
+    def validation(self) -> Sized:
         """Validation nodes."""
 
     @property
@@ -131,7 +131,7 @@ def _unread_on(resolved: Resolved, graph: GraphFacts) -> dict[str, str]:
         ),
         "match_types": (
             similarity.match_types != "any",
-            values is not None and values.kind is not None,
+            values is not None and values.type is not None,
             f"{edges} have no types",
         ),
         "match_attributes": (
@@ -146,7 +146,7 @@ def _unread_on(resolved: Resolved, graph: GraphFacts) -> dict[str, str]:
         unlabeled = graph.num_nodes > len(graph.train)
         on = resolved.objective.consistency_weight > 0
         asks["consistency_weight"] = (on, unlabeled, f"all nodes of {graph.name} are labeled")
-    selection, validated = resolved.selection, len(graph.val) > 0
+    selection, validated = resolved.selection, len(graph.validation) > 0
     none = f"{graph.name} has no validation nodes to choose by"
     asks["best_by"] = (True, validated, none)
     asks["patience"] = (resolved.training.patience is not None, validated, none)

@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from se_gnn.deterministic import rows
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 
 
 def edge_vectors(h: Tensor, ends: Tensor) -> Tensor:

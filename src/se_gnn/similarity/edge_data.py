@@ -15,7 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.settings import SimilaritySettings
@@ -46,8 +46,8 @@ def edge_features(values: EdgeValues | None, config: SimilaritySettings) -> Floa
     if values is None:
         return None
     found = [values.attributes] if config.match_attributes and values.attributes is not None else []
-    if config.match_types == "learned" and values.kind is not None:
-        found.append(np.eye(values.num_kinds, dtype=np.float32)[values.kind])
+    if config.match_types == "learned" and values.type is not None:
+        found.append(np.eye(values.num_types, dtype=np.float32)[values.type])
     return np.ascontiguousarray(np.concatenate(found, axis=1)) if found else None
 
 
@@ -64,11 +64,11 @@ def edge_parts(graph: Graph, local: LocalGraphs, config: SimilaritySettings) -> 
     if values is None:
         return None
     by_role = config.match_direction and values.direction is not None
-    by_kind = config.match_types == "own" and values.kind is not None
+    by_kind = config.match_types == "own" and values.type is not None
     if not (by_role or by_kind):
         return None
     parts = edge_roles(graph, local, config.hops) if by_role else np.zeros(len(local.edge_ids), np.int32)
     if by_kind:
-        assert values.kind is not None
-        parts = parts + len(ROLE_WORDS) * values.kind[local.edge_ids]
+        assert values.type is not None
+        parts = parts + len(ROLE_WORDS) * values.type[local.edge_ids]
     return parts.astype(np.int32)

@@ -17,7 +17,7 @@ from se_gnn.deterministic import linear
 from se_gnn.deterministic.sums import apart_of_rows
 from se_gnn.device import has_triton
 from se_gnn.files.npy import forget
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.settings.sections import MeasureName
 
 EPS = 1e-12  # a shorter vector counts as this long

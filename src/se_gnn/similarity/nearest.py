@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.parts import map_parts
 
 FEW = 64  # so many are found faster one by one than by sorting all

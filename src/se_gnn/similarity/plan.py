@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edge import edge_vectors

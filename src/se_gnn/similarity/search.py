@@ -16,7 +16,7 @@ from torch import Tensor
 
 from se_gnn.deterministic import rows
 from se_gnn.device import has_triton
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
 from se_gnn.similarity.kernels.bounds_cpu import Bounds, Candidates
 from se_gnn.similarity.kernels.centers import Centers

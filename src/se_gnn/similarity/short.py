@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG, SHORT
 from se_gnn.similarity.measure import EPS
 

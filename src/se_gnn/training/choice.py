@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.settings import Decision, Resolved
 from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
@@ -79,8 +79,8 @@ def with_chosen_vote(
         without = assembled(settings.decided("validation", {"attribute_share": 0.0}))
         other = choose_vote(without, graph, max_memory)
         assert other.right is not None
-        figures = f"({choice.right} of {len(graph.val)} validation nodes correct with it, {other.right} without)"
-        if other.right - choice.right <= len(graph.val) // 100:
+        figures = f"({choice.right} of {len(graph.validation)} validation nodes correct with it, {other.right} without)"
+        if other.right - choice.right <= len(graph.validation) // 100:
             decisions = [Decision(f"attribute_share = {share:g}", f"costs at most 1% of validation accuracy {figures}")]
         else:
             reason = f"a share of {share:g} costs more than 1% of validation accuracy {figures}"
@@ -104,13 +104,14 @@ def choose_vote(model: SEGNN, graph: Graph, max_memory: int | str | None = None)
         sizes.append(size)
     if settings.is_given("num_nearest"):
         sizes = [size]
-    if len(graph.val) < FEW:
-        few = f"only {len(graph.val)} validation nodes, too few" if len(graph.val) else "there are no validation nodes"
+    if len(graph.validation) < FEW:
+        count = len(graph.validation)
+        few = f"only {count} validation nodes, too few" if count else "there are no validation nodes"
         return VoteChoice(min(size, sizes[-1]), weight, tau, f"{few} to choose by")
     weights = (weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
     voter = Voter(graph, settings, max_memory=max_memory, edge_terms=model.edge_terms(graph))
-    similarities = compare(model.embed(graph), voter.plan(graph.val), max_memory=voter.max_memory)
-    labels = graph.labels[graph.val]
+    similarities = compare(model.embed(graph), voter.plan(graph.validation), max_memory=voter.max_memory)
+    labels = graph.labels[graph.validation]
     classes = torch.tensor(graph.labels[graph.train], device=model.device)
     fixed = tau if settings.is_given("temperature") else None
     trials = [

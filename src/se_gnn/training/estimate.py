@@ -165,7 +165,7 @@ def _encoder_seconds(run: TrainingRun) -> float:
 @torch.no_grad()
 def _seconds_per_edge(run: TrainingRun, most_edges: int | None) -> float:
     """Time of a comparison with all labeled nodes per distinct edge, on ever more nodes until it can be told."""
-    h, nodes = run.model(run.loss.inputs), np.concatenate([run.graph.val, run.graph.train])
+    h, nodes = run.model(run.loss.inputs), np.concatenate([run.graph.validation, run.graph.train])
     count = 1
     while True:
         some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]

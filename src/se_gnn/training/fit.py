@@ -109,9 +109,9 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         share: from 0 (nothing is moved) to 0.9.
         seed: of the draw.
 
-    >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], val=range(2, 8))
+    >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], validation=range(2, 8))
     >>> held = with_calibration(graph, 0.34)
-    >>> len(held.val), len(held.calibration), graph.labels[held.calibration].tolist()
+    >>> len(held.validation), len(held.calibration), graph.labels[held.calibration].tolist()
     (4, 2, [0, 1])
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.9:
@@ -120,18 +120,18 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         return graph
     generator = np.random.default_rng([seed, 0xCA11B])  # apart from what else the seed draws
     drawn = []
-    for label in np.unique(graph.labels[graph.val]):
-        nodes = generator.permutation(graph.val[graph.labels[graph.val] == label])
+    for label in np.unique(graph.labels[graph.validation]):
+        nodes = generator.permutation(graph.validation[graph.labels[graph.validation] == label])
         drawn.append(nodes[: round(share * len(nodes))])
     chosen = np.concatenate([np.empty(0, np.int64), *drawn])
     if not len(chosen):
         raise InputError(
-            f"calibration = {share:g} of the {len(graph.val)} validation nodes of {graph.name} is no node: it takes a "
-            "larger share, or more validation nodes"
+            f"calibration = {share:g} of the {len(graph.validation)} validation nodes of {graph.name} is no node: use "
+            "a larger share, or more validation nodes"
         )
     return graph.with_split(
         train=graph.train,
-        val=np.setdiff1d(graph.val, chosen),
+        validation=np.setdiff1d(graph.validation, chosen),
         test=graph.test,
         calibration=np.union1d(graph.calibration, chosen),
     )
@@ -207,14 +207,14 @@ class _Fit:
 
     def run(self) -> TrainedModel:
         """From settings to a model."""
-        selection, validated = self.settings.selection, len(self.graph.val) > 0
+        selection, validated = self.settings.selection, len(self.graph.validation) > 0
         variants = {"training": self.settings}
         if selection.portfolio:
             recipes = offered_recipes(self.graph, self.settings)
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
         self._train_all([_Planned(name, settings, self.seed) for name, settings in variants.items()])
-        best = chosen_recipe(self.finished, selection.best_by, len(self.graph.val))
+        best = chosen_recipe(self.finished, selection.best_by, len(self.graph.validation))
         decisions = []
         if selection.portfolio:
             offered = columns_offered(self.graph) if validated else None
@@ -232,7 +232,7 @@ class _Fit:
             versions=versions(),
             runs=tuple(run.facts for run in self.finished),
             chosen=best.name,
-            validation=evaluate_nodes(trained, self.graph.val),
+            validation=evaluate_nodes(trained, self.graph.validation),
         )
 
     def _voting(self, chosen: list[_Finished], settings: Resolved) -> SEGNN:

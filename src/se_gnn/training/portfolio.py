@@ -54,7 +54,7 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
     """The recipes between which validation nodes choose, as whole settings. What the user gave holds in all of them.
 
     >>> from se_gnn.settings import Settings
-    >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], val=[2, 3])
+    >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
     >>> several = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
     >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items()}
     {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'sparing': (3, 'pagerank'), 'steps': (3, 'steps')}
@@ -158,13 +158,13 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
     used: Mapping[str, bool] = {
         "direction": reads or similarity.match_direction,
         "weight": reads or similarity.weighted_mean or settings.encoder.weighted_steps,
-        "kind": reads or similarity.match_types != "any",
+        "type": reads or similarity.match_types != "any",
         "attributes": reads or similarity.match_attributes,
     }
     names = {
         "direction": "match_direction",
         "weight": "weighted_mean, weighted_steps",
-        "kind": "match_types",
+        "type": "match_types",
         "attributes": "match_attributes",
     }
     left = {part: words for part, words in graph.edge_values.carried_words.items() if not used.get(part, False)}

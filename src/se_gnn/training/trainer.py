@@ -21,7 +21,7 @@ from se_gnn.encoder import EncoderInputs, encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import SEGNN, Voter, check_num_nearest
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
@@ -128,7 +128,7 @@ class TrainingRun:
         """All epochs are done, or the best one lies too far back."""
         settings = self.settings.training
         stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
-        return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.val) > 0)
+        return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.validation) > 0)
 
     @property
     def stopped_early(self) -> bool:
@@ -141,7 +141,7 @@ class TrainingRun:
         losses, probabilities = self.run_epoch(self.next_draws or self.loss.draw(self.epoch))
         waiting = losses.device.type != "cpu" and self.epoch + 1 < self.settings.training.epochs
         self.next_draws = self.loss.draw(self.epoch + 1) if waiting else None
-        found, labels = probabilities.cpu().numpy(), self.graph.labels[self.graph.val]
+        found, labels = probabilities.cpu().numpy(), self.graph.labels[self.graph.validation]
         record = {
             "epoch": self.epoch,
             **dict(zip(self.loss.names, losses.tolist())),
@@ -179,7 +179,7 @@ class TrainingRun:
 
     def _keep_best(self) -> None:
         """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier."""
-        chosen = self.best_epoch >= 0 and len(self.graph.val) > 0
+        chosen = self.best_epoch >= 0 and len(self.graph.validation) > 0
         if chosen and self.standing(self.epoch - 1) <= self.standing(self.best_epoch):
             return
         self.best_epoch = self.epoch - 1

@@ -95,7 +95,7 @@ class Tuning:
 
     def __init__(self, graph: Graph, asked: Settings, folder: Path, *, seed: int, device: torch.device) -> None:
         graph.check_trainable()
-        if not len(graph.val):
+        if not len(graph.validation):
             raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
         warn_of_single_nodes(graph)
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
@@ -126,7 +126,7 @@ class Tuning:
 
     def best(self) -> Trial:
         """The trial that no later one beats by half a standard error; of those always right that of the lowest loss."""
-        return chosen_recipe(self.trials, self.base.selection.best_by, len(self.graph.val))
+        return chosen_recipe(self.trials, self.base.selection.best_by, len(self.graph.validation))
 
     def ranking(self) -> list[Trial]:
         """All trials: the one that is taken, then the others by their figure; of equals the earlier."""

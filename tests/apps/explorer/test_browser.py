@@ -9,21 +9,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from chromium import until
 from se_gnn.explain import Explainer, WhatIf
 from se_gnn.number_format import percent
 from se_gnn.plot.text import readable
 from strategies import HUB, ISOLATED, UNLABELED
 
 NODE = UNLABELED
-
-
-def until(page, expression):
-    """Wait until an expression is true; Playwright's own way needs `eval`, which the pages forbid."""
-    for _ in range(1000):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError(expression)
 
 
 def votes(page):
@@ -278,7 +270,7 @@ def test_a_server_that_does_not_answer_is_told_and_asked_again(page):
     page.get_by_role("button", name="Try again").click()
     until(page, "document.querySelectorAll('#vote tbody tr').length === 7")
     assert page.locator("#trouble").is_hidden()
-    page.allowed_errors[:] = [one for one in page.allowed_errors if "ERR_FAILED" not in one]
+    page.problems[:] = [one for one in page.problems if "ERR_FAILED" not in one]
 
 
 def test_hostile_names_are_text_and_nothing_else(page, hub):

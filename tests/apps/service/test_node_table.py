@@ -26,7 +26,7 @@ def test_every_filter_keeps_exactly_the_nodes_it_names(client, hub):
         "predicted=1": prediction.classes == 1,
         "label=2": graph.labels == 2,
         "part=test": np.isin(np.arange(60), graph.test),
-        "part=none": ~np.isin(np.arange(60), np.concatenate([graph.train, graph.val, graph.test])),
+        "part=none": ~np.isin(np.arange(60), np.concatenate([graph.train, graph.validation, graph.test])),
         "outcome=wrong": (graph.labels >= 0) & (graph.labels != prediction.classes),
         "outcome=unknown": graph.labels < 0,
         "answered=no": np.zeros(60, bool),  # too few validation nodes to tell
@@ -100,7 +100,7 @@ def test_a_million_rows_stay_quick():
         node_names=tuple(map(str, range(count))),
         captions=None,
         train=np.arange(1000),
-        val=np.arange(1000, 2000),
+        validation=np.arange(1000, 2000),
         test=np.arange(2000, 500_000),
         num_nodes=count,
         caption=str,

@@ -23,7 +23,7 @@ def rich() -> TrainedModel:
     values = dataclasses.replace(
         graph.edge_values,
         weight=generator.uniform(1, 9, graph.num_edges).astype(np.float32),
-        kind=generator.integers(0, 2, graph.num_edges).astype(np.int32),
+        type=generator.integers(0, 2, graph.num_edges).astype(np.int32),
         type_names=("pays", "lends"),
         attributes=generator.normal(size=(graph.num_edges, 1)).astype(np.float32),
         attribute_names=("amount",),
@@ -49,7 +49,7 @@ def test_an_edge_of_a_local_graph_says_where_it_leads_and_what_it_carries(rich_c
         assert (carries["start"], carries["end"]) == ((text.start, text.end) if directed else (None, None))
         assert carries["facts"] == {fact.name: fact.value for fact in text.facts}
         assert carries["weight"] == pytest.approx(values.weight[edge["id"]])
-        assert carries["kind"] == values.type_names[values.kind[edge["id"]]]
+        assert carries["type"] == values.type_names[values.type[edge["id"]]]
         assert "amount" in carries["facts"]
 
 

@@ -150,7 +150,7 @@ def test_a_label_that_is_no_class():
 
 
 def test_a_split_that_says_something_else(refused, tables):
-    refused("column 'country', row 1", "'DE' must be train, val, test, or nothing", split="country")
+    refused("column 'country', row 1", "'DE' must be train, validation, test, calibration, or nothing", split="country")
     nodes = tables[0].replace("fraud\n", "fraud,part\n").replace("no\n", "no,train\n").replace("yes\n", "yes,val\n")
     refused("column 'part', row 6", "'test', but the node has no label", nodes=nodes.rstrip() + ",test\n", split="part")
 

@@ -40,7 +40,7 @@ def test_direction_weight_type_time_and_attributes_are_read_from_columns(load):
     assert graph.edges.tolist() == [[0, 1], [0, 1], [2, 3], [2, 3], [3, 4]]
     assert values.direction.tolist() == [1, -1, 1, 1, -1]  # A-4 pays A-3
     assert values.weight.tolist() == [5, 7, 1, 3, 2]
-    assert [values.type_names[kind] for kind in values.kind] == ["pays", "pays", "owns", "pays", "pays"]
+    assert [values.type_names[kind] for kind in values.type] == ["pays", "pays", "owns", "pays", "pays"]
     assert values.time.tolist() == [day("2020-01-31"), day("2020-02-01"), day("2020-03-01"), NO_TIME, day("2021-01-01")]
     assert {column.name: column.kind for column in values.columns} == {"currency": "category", "fee": "number"}
     assert values.attribute_names == ("currency = EUR", "currency = USD", "fee")
@@ -48,7 +48,7 @@ def test_direction_weight_type_time_and_attributes_are_read_from_columns(load):
     assert abs(values.attributes[:, 2].mean()) < 1e-6
     assert values.raw.row(1) == {"eur": "7", "what": "pays", "day": "2020-02-01", "currency": "USD", "fee": "0.1"}
     assert (graph.merged.duplicates, graph.merged.self_loops) == (1, 1)
-    assert dict(values.names) == {"weight": "eur", "kind": "what", "time": "day"}
+    assert dict(values.names) == {"weight": "eur", "type": "what", "time": "day"}
 
 
 def test_the_summary_says_what_the_edges_carry(load):
@@ -214,7 +214,7 @@ def test_networkx_edges_with_attributes_of_any_kind_are_read_as_columns():
     values = from_networkx(graph, directed=True, edge_weight="amount", edge_type="kind").edge_values
     assert values.direction.tolist() == [1, -1, 1]
     assert values.weight.tolist() == [7, 5, 9.5]
-    assert values.kind.tolist() == [0, 1, 1]
+    assert values.type.tolist() == [0, 1, 1]
     with pytest.raises(InputError, match="no direction to keep"):
         from_networkx(nx.Graph(graph), directed=True)
 
@@ -222,7 +222,9 @@ def test_networkx_edges_with_attributes_of_any_kind_are_read_as_columns():
 def test_the_latest_nodes_test_by_a_column_of_theirs(load):
     graph = load(split_by_time="opened", train_share=0.4, val_share=0.2).graph  # A-5 has no label
     opened = {name: node_values(graph, i)["opened"] for i, name in enumerate(graph.node_names)}
-    parts = [sorted(opened[graph.node_names[node]] for node in part) for part in (graph.train, graph.val, graph.test)]
+    parts = [
+        sorted(opened[graph.node_names[node]] for node in part) for part in (graph.train, graph.validation, graph.test)
+    ]
     assert parts == [["2020-01-01", "2020-01-31"], ["2020-03-05"], ["2021-02-01", "2022-11-11"]]
 
 

@@ -196,15 +196,15 @@ def test_a_drawn_split_keeps_the_share_of_each_class_and_follows_the_seed():
     np.testing.assert_array_equal(one.train, again.train)
     assert not np.array_equal(one.train, other.train)
     assert np.bincount(one.labels[one.train]).tolist() == [120, 60]
-    assert np.bincount(one.labels[one.val]).tolist() == [40, 20]
-    assert len(np.concatenate([one.train, one.val, one.test])) == 300
+    assert np.bincount(one.labels[one.validation]).tolist() == [40, 20]
+    assert len(np.concatenate([one.train, one.validation, one.test])) == 300
 
 
 def test_a_large_class_does_not_outvote_a_small_one_and_test_nodes_keep_their_shares():
     nodes, edges = tables(num_rows=300)
     graph = import_tables(nodes, edges, **ROLES, max_train=30).graph
-    parts = {part: np.bincount(graph.labels[getattr(graph, part)]).tolist() for part in ("train", "val", "test")}
-    assert parts == {"train": [30, 30], "val": [30, 20], "test": [40, 20]}
+    parts = {part: np.bincount(graph.labels[getattr(graph, part)]).tolist() for part in ("train", "validation", "test")}
+    assert parts == {"train": [30, 30], "validation": [30, 20], "test": [40, 20]}
     with pytest.raises(InputError, match="max_train must be at least 1, got 0"):
         import_tables(nodes, edges, **ROLES, max_train=0)
 
@@ -214,7 +214,7 @@ def test_a_split_column_is_followed_and_may_leave_nodes_out():
     nodes, edges = tables(part=part)
     graph = import_tables(nodes, edges, **ROLES, split="part").graph
     assert graph.train.tolist() == list(range(0, 60, 4))
-    assert graph.val.tolist() == list(range(1, 60, 4))
+    assert graph.validation.tolist() == list(range(1, 60, 4))
     assert graph.test.tolist() == list(range(2, 60, 4))
 
 
@@ -284,7 +284,7 @@ def test_new_rows_are_encoded_as_the_training_rows_were():
     assert later.graph.columns == first.graph.columns
     np.testing.assert_array_equal(later.graph.features[:80], first.graph.features)
     np.testing.assert_array_equal(later.graph.features[80:], first.graph.features[[3, 7, 11, 20]])
-    for part in ("train", "val", "test"):  # the same nodes vote as before
+    for part in ("train", "validation", "test"):  # the same nodes vote as before
         np.testing.assert_array_equal(getattr(later.graph, part), getattr(first.graph, part))
     assert later.graph.class_names == first.graph.class_names
     assert {c.name: c.kind for c in later.summary.columns}["extra"] == "left out"

@@ -47,7 +47,7 @@ def test_tables_of_several_kinds_become_one_graph(load):
     assert (graph.labels[9:] == -1).all()  # papers are labeled
     assert graph.class_names == ("db", "ml")
     assert values.type_names == ("writes", "about")
-    assert np.bincount(values.kind).tolist() == [9, 9]
+    assert np.bincount(values.type).tolist() == [9, 9]
     assert [column.name for column in graph.columns] == [
         "paper", "paper: year", "paper: venue",
         "author", "author: country", "author: papers", "subject", "subject: name"
@@ -61,7 +61,7 @@ def test_tables_of_several_kinds_become_one_graph(load):
         assert np.allclose(dense[graph.node_types == kind, marks[kind]], length)
     assert not dense[9:, : marks[1]].any()  # zeros where a node is of another kind
     assert [column.name for column in values.columns] == ["writes: position", "writes: day"]
-    assert not values.attributes[values.kind == 1].any()
+    assert not values.attributes[values.type == 1].any()
     assert "kinds     paper: 9, author: 3, subject: 2" in str(imported.summary)
     assert "writes: 9, about: 9" in str(imported.summary)
 
@@ -75,10 +75,10 @@ def test_a_node_shows_the_columns_of_its_kind(load):
 def test_direction_and_time_are_kept_for_the_types_that_have_them(load):
     graph = load(directed=True, edge_time="day", until="2020-01-04").graph
     values = graph.edge_values
-    assert np.bincount(values.kind).tolist() == [4, 9]
+    assert np.bincount(values.type).tolist() == [4, 9]
     kinds = np.array(graph.node_type_names)[graph.node_types]
     start = np.where(values.direction == 1, graph.edges[:, 0], graph.edges[:, 1])
-    assert {(kinds[u], values.type_names[k]) for u, k in zip(start, values.kind)} == {
+    assert {(kinds[u], values.type_names[k]) for u, k in zip(start, values.type)} == {
         ("author", "writes"),
         ("paper", "about"),
     }
@@ -91,7 +91,7 @@ def test_ids_that_two_kinds_share_need_a_declaration(load):
         load(**same, writes=writes)
     graph = load(**same, writes=writes, kinds={"writes": ("author", "paper")}).graph
     assert graph.node_names[9] == "author p0"
-    joined = graph.edges[graph.edge_values.kind == 0]
+    joined = graph.edges[graph.edge_values.type == 0]
     assert set(graph.node_types[joined].sum(axis=1).tolist()) == {1}  # a paper and an author
 
 

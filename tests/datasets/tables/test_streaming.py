@@ -45,7 +45,7 @@ def test_a_streamed_graph_is_the_one_built_in_memory_whatever_the_memory(tmp_pat
     expected = in_memory(*random_tables(tmp_path, 60, 400, numbered=numbered))
     graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", budget)
     assert isinstance(graph, MappedGraph)
-    for name in ("features", "edges", "labels", "train", "val", "test", "degrees"):
+    for name in ("features", "edges", "labels", "train", "validation", "test", "degrees"):
         assert np.array_equal(getattr(graph, name), getattr(expected, name)), name
     for one, other in zip(graph.neighbor_arrays, expected.neighbor_arrays):
         assert np.array_equal(one, other)
@@ -196,7 +196,7 @@ def test_an_import_that_fails_leaves_no_graph_and_no_files(small, tmp_path):
         ({"id": [1, 1, 2]}, "must have each id once, got 1 twice"),
         ({"id": ["a", "b", "c"]}, "column 'id' of .* must hold whole numbers, got string"),
         ({"note": ["a", "b", "c"]}, "column 'note' of .* is string: features of a mapped graph are numbers"),
-        ({"part": ["train", "exam", ""]}, "must be train, val, test or empty, got 'exam'"),
+        ({"part": ["train", "exam", ""]}, "must be train, validation, test, calibration or empty, got 'exam'"),
         ({"label": [None, None, None]}, "nodes of the split must have a class; node 0 has none"),
         ({"part": ["", "", ""]}, "at least one node must be labeled"),
         (

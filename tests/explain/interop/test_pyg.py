@@ -59,15 +59,15 @@ def test_a_mask_of_zeros_and_ones_is_the_model_on_the_graph_without_those_edges(
 
 
 RICH = {
-    "encoder": {"read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2},
-    "similarity": {"match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True},
-}
+    "read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2,
+    "match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True,
+}  # fmt: skip
 
 
 @settings(max_examples=20)
 @given(seed=seeds, directions=st.sampled_from(["one", "both"]), kinds=st.sampled_from(["any", "own", "learned"]))
 def test_the_module_carries_what_edges_carry(seed, directions, kinds):
-    changes = {**RICH, "similarity": {**RICH["similarity"], "directions": directions, "match_types": kinds}}
+    changes = {**RICH, "directions": directions, "match_types": kinds}
     trained = untrained(rich_graph(seed), small_settings(**changes))
     found = SEGNNModule(trained)(*inputs(trained.graph)).detach().numpy()
     np.testing.assert_allclose(found, trained.predict().probabilities, atol=1e-4)

@@ -27,6 +27,6 @@ def make_groups(num_nodes: int, *, seed: int, within: float = 0.2, across: float
         edges=np.concatenate([np.stack([u[edge], v[edge]], axis=1), ring]),
         labels=labels,
         train=np.arange(15),
-        val=np.arange(15, 30),
+        validation=np.arange(15, 30),
         test=np.arange(30, num_nodes),
     )

@@ -21,6 +21,6 @@ def two_groups() -> Graph:
         edges=edges,
         labels=labels,
         train=[0, 1, 2, 3, 20, 21, 22, 23],
-        val=[4, 5, 6, 7, 24, 25, 26, 27],
+        validation=[4, 5, 6, 7, 24, 25, 26, 27],
         test=[*range(8, 20), *range(28, 40)],
     )

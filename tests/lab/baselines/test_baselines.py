@@ -54,8 +54,8 @@ def test_labels_of_test_nodes_are_not_looked_at(two_groups, name):
 def test_the_best_epoch_by_validation_stays(two_groups):
     fitted = baseline("gcn", **QUICK).fit(two_groups, seed=1)
     best = max(record.val_accuracy for record in fitted.history_)
-    predicted = fitted.predict()[two_groups.val]
-    assert (predicted == two_groups.labels[two_groups.val]).mean() == pytest.approx(best)
+    predicted = fitted.predict()[two_groups.validation]
+    assert (predicted == two_groups.labels[two_groups.validation]).mean() == pytest.approx(best)
 
 
 def test_patience_stops_and_without_validation_nodes_the_last_epoch_stays(two_groups):

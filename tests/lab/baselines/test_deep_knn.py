@@ -18,7 +18,7 @@ def on_a_line() -> object:
         edges=[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]],
         labels=[0, 0, 1, 0, 1, 1],
         train=[0, 1, 2],
-        val=[3],
+        validation=[3],
         test=[4, 5],
     )
     fitted = baseline("mlp-k", epochs=1, num_nearest=2).fit(graph, seed=0)

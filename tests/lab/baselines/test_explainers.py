@@ -32,7 +32,7 @@ def signal() -> object:
         features[center + 1 + leaf, label], features[center + 2 - leaf, 1 - label] = 2.0, 1.0
         edges += [(center, center + 1), (center, center + 2)]
     centers = np.arange(0, 90, 3)
-    graph = Graph.build(features=features, edges=edges, labels=labels, train=centers[:20], val=centers[20:])
+    graph = Graph.build(features=features, edges=edges, labels=labels, train=centers[:20], validation=centers[20:])
     settings = {"num_layers": 1, "features": "raw", "dropout": 0.0, "input_dropout": 0.0}
     fitted = baseline("gcn", head="linear", epochs=50, **settings).fit(graph, seed=0)
     assert (fitted.predict()[centers] == graph.labels[centers]).all()

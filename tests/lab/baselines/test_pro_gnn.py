@@ -96,7 +96,7 @@ def attacked() -> Graph:
         edges=np.stack([u[joined], v[joined]], axis=1),
         labels=labels,
         train=np.arange(6),
-        val=np.arange(6, 30),
+        validation=np.arange(6, 30),
         test=np.arange(30, 90),
     )
 
@@ -127,7 +127,7 @@ def test_same_seed_same_bits_and_test_labels_are_not_looked_at(two_groups):
 def test_the_best_epoch_by_validation_stays_and_without_validation_nodes_the_last(two_groups):
     fitted = ProGNN(dataclasses.replace(QUICK, epochs=30, learning_rate=0.05)).fit(two_groups, seed=1)
     best = max(accuracy for accuracy, _ in fitted.history_)
-    val = two_groups.val
+    val = two_groups.validation
     assert (fitted.predict() == two_groups.labels)[val].mean() == pytest.approx(best)
     without = two_groups.with_split(train=two_groups.train)
     assert ProGNN(QUICK).fit(without, seed=1).predict_proba().shape == (40, 2)

@@ -54,8 +54,10 @@ def test_features_are_degree_and_number_of_triangles(any_shapes):
 
 
 def test_the_split_is_80_10_10_and_covers_all_nodes(any_shapes):
-    assert (len(any_shapes.train), len(any_shapes.val), len(any_shapes.test)) == (560, 70, 70)
-    assert np.sort(np.concatenate([any_shapes.train, any_shapes.val, any_shapes.test])).tolist() == list(range(700))
+    assert (len(any_shapes.train), len(any_shapes.validation), len(any_shapes.test)) == (560, 70, 70)
+    assert np.sort(np.concatenate([any_shapes.train, any_shapes.validation, any_shapes.test])).tolist() == list(
+        range(700)
+    )
 
 
 def test_the_published_draw_has_twenty_random_edges_where_ours_have_seventy(published):

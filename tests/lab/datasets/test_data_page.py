@@ -25,7 +25,14 @@ def test_every_data_set_is_on_the_page():
 def test_the_counts_of_the_page_are_those_of_the_graph(row, data_dir):
     pytest.importorskip("torch_geometric.io", exc_type=ImportError)
     graph = load_dataset(row[0], data_dir=data_dir)
-    found = graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes, len(graph.train), len(graph.val)
+    found = (
+        graph.num_nodes,
+        graph.num_edges,
+        graph.num_features,
+        graph.num_classes,
+        len(graph.train),
+        len(graph.validation),
+    )
     assert found == tuple(int(number.replace(",", "")) for number in row[1:])
 
 

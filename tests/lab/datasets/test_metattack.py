@@ -22,7 +22,7 @@ def test_an_attack_changed_its_share_of_the_edges_and_nothing_else(data_dir, nam
     assert len(before ^ after) == int(rate * len(before))
     assert len(after - before) > 0.95 * len(before ^ after)  # nearly all are added
     assert attacked.name == f"{name}-metattack-{rate:g}"
-    for field in ("labels", "train", "val", "test"):
+    for field in ("labels", "train", "validation", "test"):
         np.testing.assert_array_equal(getattr(attacked, field), getattr(clean, field))
     assert (attacked.features != clean.features).nnz == 0
 

@@ -38,7 +38,7 @@ def test_raw_files_become_a_graph_with_the_published_split(raw_folder):
     np.testing.assert_array_equal(graph.features[:2], np.array([[0.5, 1], [-0.25, 1e-3]], np.float32))
     assert graph.labels.tolist() == [4, 39, 4, 39, 4, 39]
     assert graph.num_classes == 40
-    assert (graph.train.tolist(), graph.val.tolist(), graph.test.tolist()) == ([0, 1, 2, 3], [5], [4])
+    assert (graph.train.tolist(), graph.validation.tolist(), graph.test.tolist()) == ([0, 1, 2, 3], [5], [4])
 
 
 def test_a_model_can_be_trained_on_it(raw_folder):

@@ -37,5 +37,5 @@ def test_only_one_kind_is_labeled_and_edges_join_the_kinds_of_their_type(name, l
     assert set(kinds[graph.labels >= 0]) == {labeled}
     assert np.bincount(graph.labels[graph.train]).tolist() == [20] * graph.num_classes
     for type_, type_name in enumerate(graph.edge_values.type_names):
-        ends = kinds[graph.edges[graph.edge_values.kind == type_]]
+        ends = kinds[graph.edges[graph.edge_values.type == type_]]
         assert {frozenset(pair) for pair in ends.tolist()} == {frozenset(type_name.split("-"))}

@@ -135,12 +135,11 @@ def test_a_copy_has_the_share_of_its_words_replaced(graph, cora, copy, share):
 
 def test_whole_copies_train_validate_and_test_with_a_fifth_of_the_basis(graph, truth):
     copies, basis = copy_of(graph), truth.node_roles == 0
-    for part in ("train", "val", "test"):
-        nodes = getattr(graph, part)
+    for part, nodes in (("train", graph.train), ("val", graph.validation), ("test", graph.test)):
         planted = np.array([f"-{part}-" in copy for copy in copies])
         np.testing.assert_array_equal(np.sort(nodes[~basis[nodes]]), np.flatnonzero(planted))
     assert basis[graph.train].sum() == round(0.2 * basis.sum())
-    assert not basis[np.concatenate([graph.val, graph.test])].any()
+    assert not basis[np.concatenate([graph.validation, graph.test])].any()
     labeled = np.bincount(truth.node_roles[graph.train])
     assert (labeled[truth.node_roles[graph.test]] == 3).all()
 
@@ -163,7 +162,7 @@ def test_parameters_are_followed(cora):
     )  # fmt: skip
     graph, truth = syn_cora(cora, config, generator=np.random.default_rng(0), name="small")
     assert graph.name == "small"
-    assert len(graph.val) == 0
+    assert len(graph.validation) == 0
     assert set(copy_of(graph)) == {"basis"} | {f"motif-{m:02d}-{c}" for m in range(7) for c in ("train-0", "test-1")}
     assert len(graph.train) == len(graph.test) + round(0.5 * (truth.node_roles == 0).sum())
 
@@ -221,7 +220,7 @@ def test_the_graph_of_the_authors_has_their_counts_and_only_its_self_loops_are_l
     graph, truth = load_with_truth("syn-cora-authors", data_dir=data_dir)
     assert (graph.num_nodes, graph.merged.given, graph.num_features, graph.num_classes) == (1895, 2769, 1433, 7)
     assert (graph.num_edges, graph.merged.self_loops) == (2757, 12)
-    assert (len(graph.train), len(graph.val), len(graph.test)) == (747, 690, 230)
+    assert (len(graph.train), len(graph.validation), len(graph.test)) == (747, 690, 230)
     assert (truth.node_roles.max(), (truth.node_roles == 0).sum()) == (230, 285)
     np.testing.assert_array_equal(truth.motif_edges, truth.edge_roles > 0)
     assert (np.bincount(truth.node_roles[truth.node_roles > 0])[1:] == 7).all()

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from chromium import watched_page
 from lab.rating import RatingStore
 from lab.rating.application import create_app
 from live_server import serving
-from playwright_browser import chromium
 from rating_file import make_file
 from web_client import UNLIMITED
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
-
-
 def open_page(browser, address, name, **options):
-    context = browser.new_context(**options)
-    page = context.new_page()
-    problems = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page = watched_page(browser.new_context(**options))
     page.goto(address)
     page.get_by_label("your name").fill(name)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("heading", name="Are the two local graphs similar?").wait_for()
-    return page, problems
+    return page
 
 
 def answered(page, count):
@@ -38,7 +28,7 @@ def answered(page, count):
 def test_two_people_rate_ten_pairs_with_a_reload_in_the_middle(browser, tmp_path):
     store = RatingStore(make_file(tmp_path / "ratings.sqlite"))
     with serving(create_app(store, UNLIMITED)) as address:
-        (ann, problems), (bob, _) = (open_page(browser, address, name) for name in ("ann", "bob"))
+        ann, bob = (open_page(browser, address, name) for name in ("ann", "bob"))
         for i in range(5):
             ann.keyboard.press("sdk"[i % 3])
             bob.get_by_role("button", name="Not similar").dblclick()
@@ -54,7 +44,7 @@ def test_two_people_rate_ten_pairs_with_a_reload_in_the_middle(browser, tmp_path
             ann.get_by_role("button", name="Similar S", exact=True).focus()
             ann.keyboard.press("Enter")
             answered(ann, i + 1)
-        assert problems == []
+        assert ann.problems == []
     found = store.ratings()
     store.close()
     assert [one.answer for one in found if one.rater == "bob"] == ["different"] * 5
@@ -66,7 +56,7 @@ def test_two_people_rate_ten_pairs_with_a_reload_in_the_middle(browser, tmp_path
 def test_an_answer_is_sent_again_until_the_server_is_back(browser, tmp_path):
     store = RatingStore(make_file(tmp_path / "ratings.sqlite"))
     with serving(create_app(store, UNLIMITED)) as address:
-        page, _ = open_page(browser, address, "ann")
+        page = open_page(browser, address, "ann")
         page.context.set_offline(True)
         page.keyboard.press("s")
         page.get_by_text("Not saved yet").wait_for()
@@ -82,10 +72,10 @@ def test_the_page_fits_a_phone_in_light_and_dark(browser, tmp_path, scheme):
     store = RatingStore(make_file(tmp_path / "ratings.sqlite"))
     size = {"width": 360, "height": 740}
     with serving(create_app(store, UNLIMITED)) as address:
-        page, problems = open_page(browser, address, "ann", viewport=size, color_scheme=scheme)
+        page = open_page(browser, address, "ann", viewport=size, color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         for button in page.locator(".answers button").all():
             assert button.is_visible()
             assert button.bounding_box()["height"] >= 40
-        assert problems == []
+        assert page.problems == []
     store.close()

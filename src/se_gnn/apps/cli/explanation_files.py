@@ -9,7 +9,7 @@ import numpy as np
 
 from se_gnn.apps.cli.prediction_files import offsets, parquet_bytes, prediction_columns, votes_column
 from se_gnn.explain import Explainer, Explanations
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.optional import require
 from se_gnn.similarity.memory import memory_budget

@@ -32,7 +32,10 @@ def import_large(
     ] = "label",
     split: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with train, val or test.  [default: all labeled nodes vote]"),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with train, validation, test or calibration.  [default: all labeled nodes vote]",
+        ),
     ] = None,
     features: Annotated[FeatureKind, typer.Option(help="How features are stored.")] = FeatureKind.float32,
     max_memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to work within, as 4GB.")] = "2GB",

@@ -70,7 +70,9 @@ def import_tables(
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column that says train, val, test or nothing.  [default: drawn]"),
+        typer.Option(
+            metavar="COLUMN", help="Column that says train, validation, test, calibration or nothing.  [default: drawn]"
+        ),
     ] = None,
     split_by_time: Annotated[
         str | None,

@@ -13,7 +13,7 @@ import numpy as np
 from se_gnn.apps.cli.prediction_extras import Extra
 from se_gnn.display import to_csv_cell
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import Prediction
 from se_gnn.optional import require
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from se_gnn.graph import Graph
-    from se_gnn.graph.attributed import IntArray
+    from se_gnn.graph.arrays import IntArray
     from se_gnn.model import TrainedModel
 
     Make = Callable[[TrainedModel, IntArray], bytes]

@@ -206,7 +206,8 @@ def _describe(graph: Graph, settings: Resolved, seed: int, device: str, ranks: i
     lines = [
         f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, "
         f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
-        f"  split     {len(graph.train):,} labeled, {len(graph.val):,} validation, {len(graph.test):,} test nodes",
+        f"  split     {len(graph.train):,} labeled, {len(graph.validation):,} validation, "
+        f"{len(graph.test):,} test nodes",
     ]
     if len(graph.calibration):
         told = f"{count(len(graph.calibration), 'node')} held out for sets with a guarantee (predict --coverage)"
@@ -220,7 +221,7 @@ def _describe(graph: Graph, settings: Resolved, seed: int, device: str, ranks: i
     lines += _wrapped("preset", _taken(settings, graph))
     if settings.selection.portfolio:
         told = "Settings are chosen on the validation nodes; the reasons follow."
-        if not len(graph.val):
+        if not len(graph.validation):
             told = "There are no validation nodes to choose by: the first recipe is used, with its own settings."
         return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
     lines += _wrapped(

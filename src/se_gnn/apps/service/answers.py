@@ -17,9 +17,9 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explanation, WhatIf
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.graph import UNKNOWN, local_graphs
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.palette import class_style
-from se_gnn.report.predictions import PARTS
+from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.similarity import ComparisonPlan, compare_with_matches, vote_weights
 from se_gnn.similarity.edge_data import compared_graphs
 
@@ -225,7 +225,7 @@ def _accuracy(snapshot: Snapshot) -> list[models.PartAccuracy]:
     if table is None:
         return []
     found = []
-    for part, name in PARTS.items():
+    for part, name in SHOWN_PARTS.items():
         nodes: IntArray = getattr(graph, part)
         right = int((table.predicted[nodes] == graph.labels[nodes]).sum())
         share = right / len(nodes) if len(nodes) else None
@@ -251,7 +251,7 @@ def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
     return models.EdgeValue(
         start=text.start if directed else None,
         end=text.end if directed else None,
-        kind=None if values.kind is None else _text(values.type_names[values.kind[edge]]),
+        type=None if values.type is None else _text(values.type_names[values.type[edge]]),
         weight=None if values.weight is None else float(values.weight[edge]),
         facts={_text(fact.name): _text(fact.value) for fact in text.facts},
     )

@@ -113,7 +113,7 @@ class EdgeValue(Answer):
 
     start: NodeId | None = Field(description="the node it starts at; null: no direction")
     end: NodeId | None = Field(description="the node it leads to; null: no direction")
-    kind: str | None = Field(description="its type")
+    type: str | None = Field(description="its type")
     weight: float | None
     facts: dict[str, str] = Field(description="weight and attributes as they are shown, by their names")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Prediction
 from se_gnn.plot.projection import project
 

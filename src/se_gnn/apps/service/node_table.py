@@ -13,9 +13,9 @@ import numpy as np
 
 from se_gnn.apps.service.node_text import NodeText
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.model import Prediction
-from se_gnn.report.predictions import PARTS, certainty, parts_of
+from se_gnn.report.predictions import SHOWN_PARTS, certainty, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
 _DIGITS = re.compile(r"(\d+)")
@@ -94,7 +94,7 @@ class NodeTable:
         self.probability: FloatArray = certainty(prediction)
         self.closest: IntArray = prediction.neighbors[:, 0]
         self.weight: FloatArray = prediction.weights[:, 0]
-        self.part: IntArray = parts_of(graph)  # 0 for none, then the order of PARTS
+        self.part: IntArray = parts_of(graph)  # 0 for none, then the order of SHOWN_PARTS
         self.outcome: IntArray = np.where(graph.labels == UNKNOWN, 0, 1 + (graph.labels == self.predicted))
         self.answered: BoolArray | None = None  # None until it is judged
         self._text = NodeText(graph)
@@ -132,7 +132,7 @@ class NodeTable:
 
     def part_name(self, node: int) -> Part:
         """The part of the split that a node is in."""
-        return [Part.none, *(Part(name) for name in PARTS.values())][int(self.part[node])]
+        return [Part.none, *(Part(name) for name in SHOWN_PARTS.values())][int(self.part[node])]
 
     def outcome_name(self, node: int) -> Outcome:
         """Whether a node's prediction is right."""
@@ -145,7 +145,7 @@ class NodeTable:
         if query.label is not None:
             passing &= self.graph.labels == query.label
         if query.part is not None:
-            passing &= self.part == [Part.none, *PARTS.values()].index(query.part)
+            passing &= self.part == [Part.none, *SHOWN_PARTS.values()].index(query.part)
         if query.outcome is not None:
             passing &= self.outcome == (Outcome.unknown, Outcome.wrong, Outcome.right).index(query.outcome)
         if query.answered is not None and self.answered is not None:

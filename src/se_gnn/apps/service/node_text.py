@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 
 BETWEEN = b"\xff"  # no byte of any text in UTF-8
 MOST_WORDS = 8

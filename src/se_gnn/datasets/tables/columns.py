@@ -18,7 +18,7 @@ from se_gnn.datasets.tables.summary import ColumnSummary
 from se_gnn.datasets.tables.values import Parsed, Reading, check_kinds, parse_column
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, Features, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, Features, FloatArray, IntArray
 from se_gnn.graph.columns import CategoryColumn, Column, DateColumn, NumberColumn, StructureColumn
 
 

@@ -62,7 +62,7 @@ class EdgeSettings:
     @property
     def roles(self) -> dict[str, str]:
         """The column of each part of the edge values."""
-        given = {"weight": self.weight, "kind": self.type, "time": self.time}
+        given = {"weight": self.weight, "type": self.type, "time": self.time}
         return {part: column for part, column in given.items() if column is not None}
 
     def as_before(self, values: EdgeValues) -> EdgeSettings:
@@ -72,7 +72,7 @@ class EdgeSettings:
             self,
             directed=values.direction is not None,
             weight=called.get("weight"),
-            type=called.get("kind"),
+            type=called.get("type"),
             time=called.get("time"),
             ignore=(),
             kinds={},
@@ -190,7 +190,7 @@ def _fit(table: Table, name: str, settings: EdgeSettings, rows: IntArray) -> _Fi
 
 
 def _parts(
-    table: Table, settings: EdgeSettings, rows: IntArray, known_kinds: Sequence[str] | None = None
+    table: Table, settings: EdgeSettings, rows: IntArray, known_types: Sequence[str] | None = None
 ) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if settings.directed:
@@ -198,8 +198,8 @@ def _parts(
     if settings.weight is not None:
         parts["weight"] = _weights(table, settings.weight, settings.reading)[rows]
     if settings.type is not None:
-        kinds, names = _kinds(table, settings.type, settings.reading, rows, known_kinds)
-        parts |= {"kind": kinds, "type_names": names}
+        types, names = _types(table, settings.type, settings.reading, rows, known_types)
+        parts |= {"type": types, "type_names": names}
     if settings.time is not None:
         parts["time"] = read_times(table, settings.time, settings.reading)[rows]
     return parts
@@ -222,7 +222,7 @@ def _weights(table: Table, name: str, reading: Reading) -> FloatArray:
     return weights
 
 
-def _kinds(
+def _types(
     table: Table, name: str, reading: Reading, rows: IntArray, known: Sequence[str] | None
 ) -> tuple[Any, tuple[str, ...]]:
     texts = as_names(table, name, reading)
@@ -260,20 +260,17 @@ def _values(
 
 
 def _role_summaries(table: Table, settings: EdgeSettings, parts: dict[str, Any]) -> list[ColumnSummary]:
-    words = {"weight": "weight", "kind": "type", "time": "time"}
     notes = {}
     if "weight" in parts and len(parts["weight"]):
         notes["weight"] = f"from {parts['weight'].min():g} to {parts['weight'].max():g}"
-    if "kind" in parts:
-        counts = np.bincount(parts["kind"], minlength=len(parts["type_names"]))
-        notes["kind"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["type_names"], counts.tolist()))
+    if "type" in parts:
+        counts = np.bincount(parts["type"], minlength=len(parts["type_names"]))
+        notes["type"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["type_names"], counts.tolist()))
     if "time" in parts and (parts["time"] != NO_TIME).any():
         dated = parts["time"][parts["time"] != NO_TIME]
         low, high = (str(np.datetime64(int(time), "s").astype("datetime64[D]")) for time in (dated.min(), dated.max()))
         notes["time"] = f"from {low} to {high}"
-    return [
-        ColumnSummary(name=name, kind=words[part], note=notes.get(part, "")) for part, name in settings.roles.items()
-    ]
+    return [ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in settings.roles.items()]
 
 
 def _undated(table: Table, parts: dict[str, Any]) -> list[str]:

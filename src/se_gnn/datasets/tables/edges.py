@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from se_gnn.datasets.tables.read import Table
 from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 
 LISTED = 10  # dangling edges that an error shows
 DROP = "--drop-dangling leaves these edges out."

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from se_gnn.datasets.tables.values import Parsed, is_key
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import Features, FloatArray
+from se_gnn.graph.arrays import Features, FloatArray
 from se_gnn.graph.columns import (
     BooleanColumn,
     CategoryColumn,

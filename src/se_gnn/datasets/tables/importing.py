@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from se_gnn.datasets.split import Split, split_by_time, split_stratified
 from se_gnn.datasets.tables.columns import NodeColumns, encode_like, fit_columns, leak_warnings
 from se_gnn.datasets.tables.edge_rows import distinct_edges, edge_values, until_date
 from se_gnn.datasets.tables.edge_times import first_times, read_times
@@ -25,9 +24,10 @@ from se_gnn.datasets.tables.summary import ColumnSummary, Summary, homophily
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import StructureColumn
 from se_gnn.graph.edge_values import NO_TIME
+from se_gnn.graph.split import PARTS, Split, split_by_time, split_stratified
 from se_gnn.graph.store import graph_files, load_graph
 
 TABLE = "nodes.parquet"
@@ -58,7 +58,7 @@ class Imported:
         nodes, graph = self.nodes, self.graph
         if self.roles.split is None:
             parts = np.full(graph.num_nodes, "", dtype=object)
-            for part in ("train", "val", "test"):
+            for part in PARTS:
                 parts[getattr(graph, part)] = part
             nodes = nodes.append_column(self.split_column, pa.array(parts, pa.string()))
         if self.edges is not None:
@@ -173,7 +173,7 @@ def import_tables(
         captions=None if given.caption is None else read_captions(node_table, given.caption),
         raw=raw_table(node_table, attributes),
         train=parts.train,
-        val=parts.val,
+        validation=parts.validation,
         test=parts.test,
     )
     graph = _with_calibration_of(like, graph if merged is None else dataclasses.replace(graph, merged=merged))
@@ -212,15 +212,17 @@ def _split(
     if like is None and settings.split_by_time is not None:
         times = _node_times(table, settings, edges, len(labels))
         train_share, val_share, most = settings.train_share, settings.val_share, settings.max_train
-        return split_by_time(labels, times, train=train_share, val=val_share, most=most, unknown=NO_TIME)
+        return split_by_time(labels, times, train=train_share, validation=val_share, most=most, unknown=NO_TIME)
     if like is None:
         generator = np.random.default_rng(settings.seed)
         train_share, val_share = settings.train_share, settings.val_share
-        return split_stratified(labels, train=train_share, val=val_share, most=settings.max_train, generator=generator)
+        return split_stratified(
+            labels, train=train_share, validation=val_share, most=settings.max_train, generator=generator
+        )
     known = np.flatnonzero(labels != UNKNOWN)
-    train, val, held = (_known_before(like, part, known, names) for part in ("train", "val", "calibration"))
+    train, val, held = (_known_before(like, part, known, names) for part in ("train", "validation", "calibration"))
     if not len(train):
-        return Split(known, np.empty(0, np.int64), np.empty(0, np.int64))
+        return Split(train=known)
     return Split(train, val, np.setdiff1d(known, np.concatenate([train, val, held])))
 
 
@@ -249,7 +251,7 @@ def _with_calibration_of(like: Graph | None, graph: Graph) -> Graph:
     """The graph with the calibration nodes of the one before, as far as they are in no other part."""
     if like is None or not len(like.calibration):
         return graph
-    others = np.concatenate([graph.train, graph.val, graph.test])
+    others = np.concatenate([graph.train, graph.validation, graph.test])
     free = np.setdiff1d(np.flatnonzero(graph.labels != UNKNOWN), others)
     held = _known_before(like, "calibration", free, list(graph.node_names))
     return dataclasses.replace(graph, calibration=held)
@@ -328,7 +330,7 @@ def graph_summary(graph: Graph, **known: Any) -> Summary:
         classes=dict(zip(graph.class_names, counts.tolist())),
         unlabeled=int((graph.labels == UNKNOWN).sum()),
         num_train=len(graph.train),
-        num_val=len(graph.val),
+        num_val=len(graph.validation),
         num_test=len(graph.test),
         edges_duplicate=graph.merged.duplicates,
         edges_reciprocal=graph.merged.reciprocal,

@@ -47,7 +47,7 @@ def join_values(given: Sequence[TypedEdges], *, directed: bool) -> JoinedValues:
     read = [read_edge_values(one.table, one.settings, one.ends, rows=one.edges.rows) for one in given]
     sizes = [len(one.edges.rows) for one in given]
     parts: dict[str, Any] = {
-        "kind": np.repeat(np.arange(len(given)), sizes).astype(np.int32),
+        "type": np.repeat(np.arange(len(given)), sizes).astype(np.int32),
         "type_names": tuple(one.type for one in given),
     }
     if directed:

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from se_gnn.datasets.kinds import NodesOfKind, column_name, join_kinds
-from se_gnn.datasets.split import Split, split_stratified
 from se_gnn.datasets.tables.columns import NodeColumns, fit_attributes, leak_warnings
 from se_gnn.datasets.tables.edge_columns import EdgeSettings
 from se_gnn.datasets.tables.edge_rows import distinct_edges, until_date
@@ -33,6 +32,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import commit_files, writing_to
 from se_gnn.graph import UNKNOWN, Graph, RawTable
 from se_gnn.graph.edge_list import EdgeReport
+from se_gnn.graph.split import Split, split_stratified
 from se_gnn.graph.store import graph_files
 
 __all__ = ["EdgesOfType", "ImportedKinds", "import_kinds"]
@@ -116,7 +116,7 @@ def import_kinds(
         captions=_captions(tables, settings.caption),
         raw=_raw({kind: (tables[kind], shown) for kind, (_, shown) in fitted.items()}),
         train=split.train + place,
-        val=split.val + place,
+        validation=split.validation + place,
         test=split.test + place,
     )
     given, dangling = sum(one.edges.given for one in read), sum(one.edges.dangling for one in read)
@@ -200,7 +200,7 @@ def _split(table: Table, settings: ImportSettings, labels: Any) -> Split:
     return split_stratified(
         labels,
         train=settings.train_share,
-        val=settings.val_share,
+        validation=settings.val_share,
         most=settings.max_train,
         generator=np.random.default_rng(settings.seed),
     )

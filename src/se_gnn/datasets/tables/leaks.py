@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.graph.attributed import Features, IntArray
+from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column
 
 GIVES_AWAY = 0.99  # balanced accuracy of a small tree on rows that it has not seen

@@ -18,7 +18,7 @@ from se_gnn.datasets.tables.read import Table, read_table
 from se_gnn.datasets.tables.values import Reading
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import Graph, RawTable
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.columns import Column, StructureColumn
 from se_gnn.graph.extended import NewNodes
 

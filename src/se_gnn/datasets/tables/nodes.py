@@ -9,21 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from se_gnn.datasets.split import Split
 from se_gnn.datasets.tables.classes import look_alike, merged
 from se_gnn.datasets.tables.classes import warning as look_alike_warning
 from se_gnn.datasets.tables.read import Table, such_rows
 from se_gnn.datasets.tables.values import NO_VALUE, Reading, as_names, as_texts
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import UNKNOWN
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.split import PART_WORDS, PARTS, Split
 
 FEW_CLASSES = 20  # fine in a table of any size
-PARTS = {
-    "train": "train", "training": "train",
-    "val": "val", "valid": "val", "validation": "val", "dev": "val",
-    "test": "test", "testing": "test",
-}  # fmt: skip
 
 
 def read_ids(table: Table, column: str) -> pa.Array:
@@ -137,17 +132,16 @@ def _number_first(name: str) -> tuple[int, float, str]:
 
 
 def read_split(table: Table, column: str, labels: IntArray) -> Split:
-    """The parts that a column names: train, val, test, or nothing."""
+    """The parts that a column names: train, validation, test, calibration, or nothing."""
     texts = as_names(table, column, Reading())
     encoded = texts.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    parts = {"train": np.zeros(len(codes), dtype=bool)}
-    parts |= {part: parts["train"].copy() for part in ("val", "test")}
+    parts = {part: np.zeros(len(codes), dtype=bool) for part in PARTS}
     for code, text in enumerate(encoded.dictionary.to_pylist()):
-        part, rows = PARTS.get(text.strip().lower()), codes == code
+        part, rows = PART_WORDS.get(text.strip().lower()), codes == code
         first = int(np.flatnonzero(rows)[0])
         if part is None:
-            raise table.error(column, first, f"{text!r} must be train, val, test, or nothing")
+            raise table.error(column, first, f"{text!r} must be {', '.join(PARTS)}, or nothing")
         unlabeled = np.flatnonzero(rows & (labels == UNKNOWN))
         if len(unlabeled):
             raise table.error(
@@ -156,4 +150,4 @@ def read_split(table: Table, column: str, labels: IntArray) -> Split:
         parts[part] |= rows
     if not parts["train"].any():
         raise InputError(f"{table.name}, column {column!r} puts no row into train")
-    return Split(*(np.flatnonzero(parts[part]) for part in ("train", "val", "test")))
+    return Split(**{part: np.flatnonzero(rows) for part, rows in parts.items()})

@@ -39,7 +39,8 @@ class ImportSettings:
         label: column of the node table with the class; empty where it is not known.
         source: column of the edge table with one end.
         target: column of the edge table with the other end.
-        split: column of the node table that says train, val, test or nothing; None: the split is drawn.
+        split: column of the node table that says train, validation, test, calibration or nothing; None: it
+            is drawn.
         split_by_time: column of the node table with a date, by which the earliest labeled nodes train, the next ones
             validate and the latest test; or ``edges``: the date of a node is that of its first edge.
         caption: column of the node table with what people see for a node; None: they see its id.

@@ -19,14 +19,14 @@ from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
 from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
 from se_gnn.files.npy import ArrayInfo, NpyWriter
-from se_gnn.graph.attributed import IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.external_edges import MOST, write_edges
 from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.mapped import ARRAYS, HEADER, MappedGraph, open_mapped, write_header
+from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.optional import require
 
 Kind = Literal["float32", "float16"]
-SPLIT = ("train", "val", "test")
 WORK = ".importing"  # folder for what is not a graph yet
 ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
 FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
@@ -43,7 +43,8 @@ class StreamedTables:
         source: column with the id of one end of an edge.
         target: column with the id of the other.
         label: column with the class, empty where it is not known; None: there is none.
-        split: column with `train`, `val` or `test`, empty where it is none of them; None: every labeled node votes.
+        split: column with `train`, `validation`, `test` or `calibration`, or empty; None: every labeled
+            node votes.
         kind: how features are stored.
     """
 
@@ -138,7 +139,7 @@ class _Nodes:
         _check_labeled(labels, parts, ids)
         for key, values in (("ids", ids), ("labels", labels)):
             infos[key] = _whole(arrays / f"{key}.npy", values)
-        for code, part in enumerate(SPLIT, start=1):
+        for code, part in enumerate(PARTS, start=1):
             infos[part] = _whole(arrays / f"{part}.npy", np.flatnonzero(parts == code))
         return cls(ids, names, features, infos)
 
@@ -299,11 +300,11 @@ def _named(column: Any, name: str, path: Path) -> tuple[list[str | None], IntArr
 def _split_codes(column: Any, tables: StreamedTables) -> Any:
     names, positions = _named(column, str(tables.split), tables.nodes)
     for value in names:
-        if value not in (None, *SPLIT):
+        if value is not None and value.strip().lower() not in PART_WORDS:
             raise InputError(
-                f"column {tables.split!r} of {tables.nodes} must be train, val, test or empty, got {value!r}"
+                f"column {tables.split!r} of {tables.nodes} must be {', '.join(PARTS)} or empty, got {value!r}"
             )
-    place = [0 if value is None else 1 + SPLIT.index(value) for value in names]
+    place = [0 if value is None else 1 + PARTS.index(PART_WORDS[value.strip().lower()]) for value in names]
     return np.array([*place, 0], np.int8)[positions]
 
 

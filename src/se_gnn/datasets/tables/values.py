@@ -21,7 +21,7 @@ import pyarrow.types as pt
 from se_gnn.datasets.tables.numbers import LARGEST, as_written, number_reader, writing_note
 from se_gnn.datasets.tables.read import Table
 from se_gnn.errors import InputError
-from se_gnn.graph.attributed import BoolArray
+from se_gnn.graph.arrays import BoolArray
 from se_gnn.graph.columns import TABLE_KINDS
 
 MOSTLY = 0.8  # share of numbers from which on anything else in a column is a mistake

@@ -21,7 +21,7 @@ def to_networkx(explanation: Explanation) -> Any:
     and ``weight``, the vote of a neighbor, 0 for others. A neighbor in the local graph has the role ``neighbor``.
     Edges have ``id``, their row in the graph's edge list, and ``importance``, Eq. (10), None where there is none. The
     prediction is in ``graph.graph``. Where edges carry something it is a ``networkx.MultiGraph``, because the same two
-    nodes may have several; its edges have ``start``, ``end`` (node ids, or None), ``kind`` and ``text`` as well.
+    nodes may have several; its edges have ``start``, ``end`` (node ids, or None), ``type`` and ``text`` as well.
     """
     networkx: Any = require("networkx", extra="interop", feature="NetworkX graphs")
     values = explanation.graph.edge_values
@@ -54,6 +54,6 @@ def _carried(explanation: Explanation, values: EdgeValues, edge: int) -> dict[st
     return {
         "start": text.start if directed else None,
         "end": text.end if directed else None,
-        "kind": None if values.kind is None else values.type_names[values.kind[edge]],
+        "type": None if values.type is None else values.type_names[values.type[edge]],
         "text": text.joined(explanation.caption(text.start), explanation.caption(text.end)),
     }

@@ -18,7 +18,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.interop.pyg_explanation import edge_ids, mask_of_importance, node_mask
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
 from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights

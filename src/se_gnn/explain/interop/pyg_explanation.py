@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.optional import require
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.similarity.kernels.bound_lanes import LONG
 from se_gnn.similarity.kernels.centers import Centers
 from se_gnn.similarity.kernels.first_bounds import first_bounds, kth_largest, likely_least, listed

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.pair_bounds import Edges, Terms
 from se_gnn.similarity.short import UNIT
 

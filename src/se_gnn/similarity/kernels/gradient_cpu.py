@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic.sums import dot_of_rows
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.edge import edge_vectors
 from se_gnn.similarity.kernels.plan import MatchPlan
 from se_gnn.similarity.measure import EPS, Measure

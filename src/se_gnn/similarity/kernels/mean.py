@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import FloatArray, Int32Array
+from se_gnn.graph.arrays import FloatArray, Int32Array
 from se_gnn.similarity.kernels.one_way import OneWay, Rows
 
 

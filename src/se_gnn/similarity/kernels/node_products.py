@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.lanes import COLUMNS, LANES, ROWS, product_tile, transpose_tile
 
 GRAM_BYTES = 1 << 25  # products held at a time: what the third-level cache keeps

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
 from se_gnn.similarity.kernels.gradient_cpu import pull_back
 from se_gnn.similarity.kernels.kernel import Kernel

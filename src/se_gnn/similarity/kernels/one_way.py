@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.similarity.kernels.plan import MatchPlan
 

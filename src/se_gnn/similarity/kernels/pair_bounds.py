@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.bound_lanes import (
     FAST,
     KEYS,

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.attributed import Int32Array, IntArray
+from se_gnn.graph.arrays import Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs, csr_rows
 
 

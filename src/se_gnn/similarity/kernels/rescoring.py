@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from se_gnn.deterministic.sums import apart_from_edge, apart_of_rows, dot_of_edges
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.edge import edge_entry
 from se_gnn.similarity.kernels.lanes import LANES
 from se_gnn.similarity.kernels.rounding import CANCELED, SURE

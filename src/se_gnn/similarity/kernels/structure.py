@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.device import has_triton
-from se_gnn.graph.attributed import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.kernels.in_parts import PartedWay, floor
 from se_gnn.similarity.kernels.kernel import Kernel
 from se_gnn.similarity.kernels.mean import edge_mean, edge_sums, weighted_edge_mean

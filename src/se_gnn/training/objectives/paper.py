@@ -16,7 +16,7 @@ from torch import Tensor
 from se_gnn.deterministic import rows
 from se_gnn.encoder import EncoderInputs, propagation, step_weights
 from se_gnn.graph import Graph, LocalGraphs
-from se_gnn.graph.attributed import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN, Voter
@@ -47,10 +47,10 @@ class PaperLoss:
         self.recordable = self.objective.max_local_edges is None and graph.edge_values is None
         self.labeled_plan = self._plan_labeled()
         self.val_plan = voter.plan(
-            graph.val,
+            graph.validation,
             most_edges=self.objective.max_local_edges,
             seed=seed,
-            only=None if self.share.whole else self.share.of(len(graph.val)),
+            only=None if self.share.whole else self.share.of(len(graph.validation)),
         )
 
     def own_labeled(self, local: LocalGraphs) -> LocalGraphs:
@@ -106,7 +106,7 @@ class PaperLoss:
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
         own = self.voter.probabilities(self.model(self.inputs), self.val_plan)
-        return self.share.all_rows(own, len(self.graph.val))
+        return self.share.all_rows(own, len(self.graph.validation))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

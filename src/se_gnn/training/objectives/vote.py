@@ -17,7 +17,7 @@ from torch import Tensor
 from se_gnn.deterministic import linear, rows
 from se_gnn.encoder import Dropout
 from se_gnn.graph import Graph
-from se_gnn.graph.attributed import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import SEGNN, Voter
 from se_gnn.settings import VoteObjective
 from se_gnn.similarity import ComparisonPlan, compare, measure_named, nearest_labeled, vote, vote_weights
@@ -36,7 +36,9 @@ class VoteLoss:
         self.objective, self.settings = model.settings.objective, model.settings
         self.model, self.graph, self.voter, self.seed = model, graph, voter, seed
         self.inputs, self.recordable = model.inputs(graph), False
-        self.labeled, self.val = (torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.val))
+        self.labeled, self.validation = (
+            torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.validation)
+        )
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
@@ -84,8 +86,8 @@ class VoteLoss:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
         h, settings = self.model(self.inputs), self.settings.vote
         if self.objective.compare == "overall":
-            return self.voter.probabilities(h, self._plan(self.graph.val, "validation"))
-        similarity = self._similarity(h, self.val, "validation")
+            return self.voter.probabilities(h, self._plan(self.graph.validation, "validation"))
+        similarity = self._similarity(h, self.validation, "validation")
         nearest = nearest_labeled(similarity, settings.num_nearest)
         weights = vote_weights(similarity, nearest, settings.temperature)
         return vote(weights, self.classes[nearest], self.graph.num_classes)

@@ -94,8 +94,8 @@ def test_without_train_every_node_with_a_known_label_is_labeled():
 
 
 def test_a_split_may_be_given_as_masks():
-    graph = build(train=np.array([True, False, False, True]), val=np.array([False, True, False, False]))
-    assert (graph.train.tolist(), graph.val.tolist(), graph.test.tolist()) == ([0, 3], [1], [])
+    graph = build(train=np.array([True, False, False, True]), validation=np.array([False, True, False, False]))
+    assert (graph.train.tolist(), graph.validation.tolist(), graph.test.tolist()) == ([0, 3], [1], [])
 
 
 def test_sparse_features_stay_sparse_without_stored_zeros():
@@ -131,7 +131,7 @@ def test_with_edges_replaces_the_edges_and_drops_ground_truth_on_them():
 
 def test_with_split_replaces_the_split():
     graph = build().with_split(train=[1], test=[3])
-    assert (graph.train.tolist(), graph.val.tolist(), graph.test.tolist()) == ([1], [], [3])
+    assert (graph.train.tolist(), graph.validation.tolist(), graph.test.tolist()) == ([1], [], [3])
 
 
 def test_nodes_are_found_by_name_and_by_id():
@@ -207,9 +207,9 @@ def test_what_is_no_node_is_refused(nodes, text):
         ({"labels": [0, 1, 0, -2]}, "labels must be -1 (unknown) or a class below 2, got -2"),
         ({"class_names": ["red"]}, "labels must be -1 (unknown) or a class below 1, got 1"),
         ({"class_names": ["red", "red"]}, "class_names must be unique, got 'red' twice"),
-        ({"train": [0, 1], "val": [1]}, "train and val must not share nodes, both hold 'bob'"),
+        ({"train": [0, 1], "validation": [1]}, "train and validation must not share nodes, both hold 'bob'"),
         ({"train": [0, 1], "test": [2, 0]}, "train and test must not share nodes, both hold 'ann'"),
-        ({"val": [3], "test": [3]}, "val and test must not share nodes, both hold 'dan'"),
+        ({"validation": [3], "test": [3]}, "validation and test must not share nodes, both hold 'dan'"),
         ({"train": [0, 4]}, "train must hold node ids from 0 to 3, got 4"),
         ({"test": [-1]}, "test must hold node ids from 0 to 3, got -1"),
         ({"train": [True, False]}, "train mask must have one entry per node (4), got shape (2,)"),
@@ -263,7 +263,7 @@ def test_the_constructor_refuses_edges_that_build_would_have_to_merge():
     graph = build()
     fields = {
         name: getattr(graph, name)
-        for name in ("features", "labels", "class_names", "node_names", "train", "val", "test")
+        for name in ("features", "labels", "class_names", "node_names", "train", "validation", "test")
     }
     with refused("edges"):
         Graph(edges=np.array([[1, 0]]), **fields)

@@ -37,6 +37,7 @@ from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.node_ids import position_of, positions_of
 from se_gnn.graph.parallel_edges import canonical_valued_edges, is_sorted
 from se_gnn.graph.raw import RawTable
+from se_gnn.graph.split import PARTS
 from se_gnn.graph.times import Date, as_seconds
 
 __all__ = [
@@ -52,7 +53,6 @@ __all__ = [
     "IntArray",
 ]  # fmt: skip
 
-PARTS = ("train", "val", "test", "calibration")  # of the split
 MOST_UNUSED_CLASSES = 1000  # that any graph may have
 
 
@@ -69,7 +69,7 @@ class Graph:
         class_names: what people see for each class.
         node_names: what each node is called, once each; people find a node by it.
         train: labeled nodes V_L, the ones that vote; given in any order, kept sorted, each once.
-        val: nodes that choose the best epoch.
+        validation: nodes that choose the best epoch.
         test: nodes that are looked at once.
         calibration: nodes whose labels nothing is learned from or chosen by, kept for the size of prediction sets.
         name: name of the data set.
@@ -104,7 +104,7 @@ class Graph:
     class_names: tuple[str, ...]
     node_names: tuple[str, ...]
     train: IntArray
-    val: IntArray
+    validation: IntArray
     test: IntArray
     name: str = "graph"
     feature_names: tuple[str, ...] | None = None
@@ -132,7 +132,7 @@ class Graph:
         class_names: Sequence[str] | None = None,
         node_names: Sequence[str] | None = None,
         train: Any = None,
-        val: Any = None,
+        validation: Any = None,
         test: Any = None,
         name: str = "graph",
         feature_names: Sequence[str] | None = None,
@@ -147,13 +147,14 @@ class Graph:
         node_roles: Any = None,
         edge_roles: Any = None,
         dataset: str | None = None,
+        calibration: Any = None,
     ) -> Graph:
         """Make a graph from edges in any order and direction; duplicates and self-loops are merged and counted.
 
-        ``train``, ``val`` and ``test`` are node ids or boolean masks. Without ``train`` every node with a known
-        label is labeled. ``motif_edges`` and ``edge_roles`` refer to the edges as given; of an edge given more than
-        once the first counts. Without ``class_names`` a class is named by its number; labels that reach beyond the
-        number of nodes are codes, not positions: then the classes are the codes that occur.
+        ``train``, ``validation``, ``test`` and ``calibration`` are node ids or boolean masks. Without ``train`` every
+        node with a known label is labeled. ``motif_edges`` and ``edge_roles`` refer to the edges as given; of an edge
+        given more than once the first counts. Without ``class_names`` a class is named by its number; labels that
+        reach beyond the number of nodes are codes, not positions: then the classes are the codes that occur.
 
         With ``edge_values``, one row per edge as given, direction +1 from its first end to its second, parallel edges
         are all kept; only edges that agree in everything are merged.
@@ -190,7 +191,7 @@ class Graph:
             class_names=tuple(class_names),
             node_names=tuple(node_names) if node_names is not None else tuple(str(i) for i in range(num_nodes)),
             train=np.flatnonzero(label_array != UNKNOWN) if train is None else as_nodes(train, "train", num_nodes),
-            val=as_nodes(val, "val", num_nodes),
+            validation=as_nodes(validation, "validation", num_nodes),
             test=as_nodes(test, "test", num_nodes),
             name=name,
             feature_names=None if feature_names is None else tuple(feature_names),
@@ -206,6 +207,7 @@ class Graph:
             edge_roles=edge_roles,
             merged=report,
             dataset=dataset,
+            calibration=as_nodes(calibration, "calibration", num_nodes),
         )
 
     def __post_init__(self) -> None:
@@ -346,9 +348,9 @@ class Graph:
         """What people see for a node: its caption, or its name where it has none."""
         return (self.captions[node] if self.captions is not None else "") or self.node_names[node]
 
-    def with_split(self, *, train: Any, val: Any = None, test: Any = None, calibration: Any = None) -> Graph:
+    def with_split(self, *, train: Any, validation: Any = None, test: Any = None, calibration: Any = None) -> Graph:
         """A copy with another split."""
-        given = {"train": train, "val": val, "test": test, "calibration": calibration}
+        given = {"train": train, "validation": validation, "test": test, "calibration": calibration}
         parts: dict[str, Any] = {part: as_nodes(nodes, part, self.num_nodes) for part, nodes in given.items()}
         return dataclasses.replace(self, **parts)
 
@@ -408,7 +410,7 @@ class Graph:
         return (
             f"Graph({self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
             f"{self.num_features} {kind} features, {self.num_classes} classes, "
-            f"{len(self.train)}/{len(self.val)}/{len(self.test)} train/val/test)"
+            f"{len(self.train)}/{len(self.validation)}/{len(self.test)} train/validation/test)"
         )
 
 

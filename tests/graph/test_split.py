@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-from se_gnn.datasets.split import split_by_count
 from se_gnn.errors import InputError
+from se_gnn.graph.split import split_by_count
 
 LABELS = np.repeat([0, 1, 2, -1], [900, 95, 5, 100])
 
 
 def draw(seed=0, train=20):
-    return split_by_count(LABELS, train=train, val=50, test=100, generator=np.random.default_rng(seed))
+    return split_by_count(LABELS, train=train, validation=50, test=100, generator=np.random.default_rng(seed))
 
 
 def test_every_class_is_labeled_and_counts_follow_the_shares():
     split = draw()
     assert np.bincount(LABELS[split.train]).tolist() == [18, 1, 1]  # shares 18, 1.9 and 0.1
-    assert [len(part) for part in (split.train, split.val, split.test)] == [20, 50, 100]
+    assert [len(part) for part in (split.train, split.validation, split.test)] == [20, 50, 100]
 
 
 def test_parts_are_apart_and_hold_no_unlabeled_node():
     split = draw()
-    nodes = np.concatenate([split.train, split.val, split.test])
+    nodes = np.concatenate([split.train, split.validation, split.test])
     assert len(np.unique(nodes)) == 170
     assert (LABELS[nodes] >= 0).all()
 

@@ -1,0 +1,173 @@
+"""The split of the labeled nodes, and how one is drawn: at random, by class, or by time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+
+from se_gnn.errors import InputError
+from se_gnn.graph.arrays import IntArray, as_nodes
+
+Part = Literal["train", "validation", "test", "calibration"]
+PARTS: tuple[Part, ...] = get_args(Part)
+PART_WORDS: dict[str, Part] = {  # what people write in a table
+    "train": "train", "training": "train",
+    "val": "validation", "valid": "validation", "validation": "validation", "dev": "validation",
+    "test": "test", "testing": "test",
+    "calibration": "calibration",
+}  # fmt: skip
+
+
+def _nobody() -> IntArray:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Node ids of each part: given in any order, kept sorted, each once. No node is in two parts.
+
+    Args:
+        train: the labeled nodes V_L, the ones that vote.
+        validation: nodes that choose the best epoch and the settings of the vote.
+        test: nodes that nothing is learned from or chosen by.
+        calibration: nodes that decide only how large prediction sets are.
+    """
+
+    train: IntArray = field(default_factory=_nobody)
+    validation: IntArray = field(default_factory=_nobody)
+    test: IntArray = field(default_factory=_nobody)
+    calibration: IntArray = field(default_factory=_nobody)
+
+    def __post_init__(self) -> None:
+        for part in PARTS:
+            nodes = as_nodes(getattr(self, part), part)
+            if len(nodes) and nodes[0] < 0:
+                raise InputError(f"{part} must hold node ids of at least 0, got {nodes[0]}")
+            nodes.setflags(write=False)
+            object.__setattr__(self, part, nodes)  # frozen: everything else reads sorted ids, each once
+        for (one, ours), (other, theirs) in itertools.combinations(self.items(), 2):
+            common = np.intersect1d(ours, theirs, assume_unique=True)
+            if len(common):
+                raise InputError(f"{one} and {other} must not share nodes, both hold node {common[0]}")
+
+    def items(self) -> Iterator[tuple[Part, IntArray]]:
+        """Each part with its nodes."""
+        return ((part, getattr(self, part)) for part in PARTS)
+
+    @property
+    def nodes(self) -> IntArray:
+        """The nodes of all parts, ascending."""
+        return np.sort(np.concatenate([nodes for _, nodes in self.items()]))
+
+    def part_of(self, node: int) -> Part | None:
+        """The part that a node is in; None: in none."""
+        return next((part for part, nodes in self.items() if node in nodes), None)
+
+
+def split_by_class(labels: IntArray, *, train: int, validation: int, generator: np.random.Generator) -> Split:
+    """``train`` and ``validation`` nodes of each class; all others test.
+
+    >>> split = split_by_class(np.array([0, 0, 0, 1, 1, 1]), train=1, validation=1, generator=np.random.default_rng(0))
+    >>> len(split.train), len(split.validation), len(split.test)
+    (2, 2, 2)
+    """
+    parts: list[list[IntArray]] = [[], [], []]
+    for label in np.unique(labels):
+        nodes = generator.permutation(np.flatnonzero(labels == label))
+        for part, chosen in zip(parts, np.split(nodes, [train, train + validation])):
+            part.append(chosen)
+    return Split(*(np.concatenate(part) for part in parts))
+
+
+def split_by_count(
+    labels: IntArray, *, train: int, validation: int, test: int, generator: np.random.Generator
+) -> Split:
+    """``train`` nodes in all, of each class by its share but at least one; of the others ``validation`` and ``test``.
+
+    >>> labels = np.array([0] * 16 + [1] * 4)
+    >>> split = split_by_count(labels, train=5, validation=4, test=6, generator=np.random.default_rng(0))
+    >>> labels[split.train].tolist(), len(split.validation), len(split.test)
+    ([0, 0, 0, 0, 1], 4, 6)
+    """
+    classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    if train < len(classes) or train + validation + test > sizes.sum():
+        raise InputError(
+            f"train, validation and test must be at most {sizes.sum()} nodes, with one of each of {len(classes)} "
+            f"classes to train, got {train}, {validation} and {test}"
+        )
+    shares = train * sizes / sizes.sum()
+    counts = np.maximum(1, np.floor(shares).astype(np.int64))
+    while (missing := train - counts.sum()) != 0:
+        gap = shares - counts if missing > 0 else np.where(counts > 1, counts - shares, -np.inf)
+        counts[np.argmax(gap)] += np.sign(missing)
+    chosen = [generator.permutation(np.flatnonzero(labels == label))[:count] for label, count in zip(classes, counts)]
+    labeled = np.concatenate(chosen)
+    others = generator.permutation(np.setdiff1d(np.flatnonzero(labels >= 0), labeled))
+    return Split(labeled, others[:validation], others[validation : validation + test])
+
+
+def split_by_share(num_nodes: int, *, train: float, validation: float, generator: np.random.Generator) -> Split:
+    """A share ``train`` and a share ``validation`` of all nodes, whatever their class; all others test.
+
+    >>> split = split_by_share(10, train=0.8, validation=0.1, generator=np.random.default_rng(0))
+    >>> len(split.train), len(split.validation), len(split.test)
+    (8, 1, 1)
+    """
+    nodes = generator.permutation(num_nodes)
+    ends = [round(train * num_nodes), round((train + validation) * num_nodes)]
+    return Split(*np.split(nodes, ends))
+
+
+def split_stratified(
+    labels: IntArray, *, train: float, validation: float, most: int | None = None, generator: np.random.Generator
+) -> Split:
+    """A share ``train`` and a share ``validation`` of the nodes of each class; the rest of each class tests.
+
+    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of
+    the test nodes keep their shares. A class has at least one labeled node.
+
+    >>> labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1])
+    >>> split = split_stratified(labels, train=0.6, validation=0.2, generator=np.random.default_rng(0))
+    >>> labels[split.train].tolist(), labels[split.validation].tolist(), labels[split.test].tolist()
+    ([0, 0, 0, 1, 1, 1], [0, 1], [0, 1])
+    """
+    parts: list[list[IntArray]] = [[], [], []]
+    for label in np.unique(labels[labels >= 0]):
+        nodes = generator.permutation(np.flatnonzero(labels == label))
+        ends = [max(1, round(train * len(nodes))), max(1, round((train + validation) * len(nodes)))]
+        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, most, None)):
+            part.append(chosen[:limit])
+    return Split(*(np.concatenate([_nobody(), *part]) for part in parts))
+
+
+def split_by_time(
+    labels: IntArray, times: IntArray, *, train: float, validation: float, most: int | None = None, unknown: int
+) -> Split:
+    """The earliest share ``train`` of the labeled nodes trains, the next share ``validation`` validates, the rest test.
+
+    Nodes of one time are in one part, the earlier. Of each class the latest ``most`` of the training nodes are kept,
+    and as many validation nodes. Nodes whose time is ``unknown`` are in no part.
+
+    >>> labels, times = np.array([0, 1, 0, 1, 0, -1]), np.array([50, 10, 20, 20, 40, 5])
+    >>> split = split_by_time(labels, times, train=0.4, validation=0.2, unknown=-1)
+    >>> split.train.tolist(), split.validation.tolist(), split.test.tolist()
+    ([1, 2, 3], [], [0, 4])
+    """
+    nodes = np.flatnonzero((labels >= 0) & (times != unknown))
+    nodes = nodes[np.argsort(times[nodes], kind="stable")]
+    if not len(nodes):
+        raise InputError("a split by time needs labeled nodes with a date, there is none")
+    ordered = times[nodes]
+    ends = []
+    for share in (train, train + validation):
+        last = ordered[min(len(nodes), max(1, round(share * len(nodes)))) - 1]
+        ends.append(int(np.searchsorted(ordered, last, side="right")))
+    parts = list(np.split(nodes, ends))
+    for i in (0, 1):
+        kept = [parts[i][labels[parts[i]] == label] for label in np.unique(labels[parts[i]])]
+        parts[i] = np.concatenate([_nobody(), *(some[-most:] if most else some for some in kept)])
+    return Split(*parts)
