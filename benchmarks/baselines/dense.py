@@ -23,8 +23,9 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
+from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.settings import PaperObjective, Resolved
-from se_gnn.similarity import combine, nearest_labeled, vote, vote_weights
+from se_gnn.similarity import combine, top
 from se_gnn.training.objectives.paper import ContrastDraws, classification_loss, contrast_loss
 
 BATCH = 16  # nodes compared at a time in validation
@@ -131,9 +132,9 @@ class DenseVoter:
     def _vote(self, h: Tensor, targets: LocalEdges) -> Tensor:
         settings = self.settings.vote
         overall = overall_similarity(h, targets, self.labeled, self.settings.similarity.node_weight)
-        nearest = nearest_labeled(overall, settings.num_nearest)
-        weights = vote_weights(overall, nearest, settings.temperature)
-        return vote(weights, self.labels[nearest], self.graph.num_classes)
+        nearest = top(overall, settings.num_nearest)
+        weights = vote(overall.gather(1, nearest), settings.temperature)
+        return tally(weights, nearest, ClassAnswers(self.labels, self.graph.num_classes))
 
 
 class DenseTraining:

@@ -32,7 +32,7 @@ from se_gnn.plot.local_view import local_views
 from se_gnn.report import report_html
 from se_gnn.report.node import node_part
 from se_gnn.settings import Settings
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.edges import edge_vectors
 
 SETTINGS = Settings.of("best", num_nearest=4, node_weight=0.5, members=2).resolve()
 

@@ -6,14 +6,13 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import ContrastDraws, contrast_loss
 
 from backends import on_every_device
 from se_gnn.explain import Explainer
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.similarity import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.kernels import reference
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import reference, top
+from se_gnn.training.objectives.paper import ContrastDraws, classification_loss, contrast_loss
 from strategies import continuous, graphs, measures, models, random_graph, seeds, small_settings, untrained
 
 
@@ -45,9 +44,9 @@ def test_neighbors_weights_and_votes_are_those_of_equations_8_and_9(seed, num_la
     labels = np.random.default_rng(seed).integers(0, 3, num_labeled)
     k = data.draw(st.integers(1, num_labeled))
     there = overall.to(device)
-    near = nearest_labeled(there, k)
-    weights = vote_weights(there, near, tau)
-    votes = vote(weights, torch.from_numpy(labels).to(device)[near], 3)
+    near = top(there, k)
+    weights = vote(there.gather(1, near), tau)
+    votes = tally(weights, near, ClassAnswers(torch.from_numpy(labels).to(device), 3))
     for t, row in enumerate(overall.tolist()):
         expected = reference.nearest(row, k)
         assert near[t].tolist() == expected
@@ -64,9 +63,9 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
     trained = moved(trained, device)
     graph, measure = trained.graph, trained.settings.similarity.measure
     h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
-    labeled = trained.voter.labeled
+    labeled = trained.voter.cases.local
     for i in range(len(every)):
-        neighbors = [graph.edges[labeled.row(p)].tolist() for p in every.positions[i] if p >= 0]
+        neighbors = [graph.edges[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
         found = every.importance[every.local.ptr[i] : every.local.ptr[i + 1]]
         edges = graph.edges[every.local.row(i)].tolist()
         expected = [reference.edge_importance(h, edge, neighbors, measure) for edge in edges]
@@ -77,16 +76,10 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
 @settings(max_examples=30)
 @given(seed=seeds, tau=st.sampled_from([0.5, 1.0]))
 def test_the_classification_loss_is_that_of_equation_11(seed, tau, device):
-    config = small_settings(
-        temperature=tau,
-        num_nearest=2,
-        references="support",
-        support_size=60,
-        num_negatives=60,
-    )
+    chosen = small_settings(temperature=tau, num_nearest=2, support_size=60, num_negatives=60).resolve()
     overall, classes = continuous(seed, 7, 7), torch.tensor([0, 0, 0, 1, 1, 1, 2])
     draw = torch.from_numpy(np.random.default_rng(seed).random((7, 7)))
-    found = classification_loss(*(x.to(device) for x in (overall, classes, draw)), config)
+    found = classification_loss(*(x.to(device) for x in (overall, classes, draw)), chosen.vote, chosen.objective)
     losses = []
     for t in range(6):  # the last node is alone in its class: skipped
         same = [i for i in range(7) if classes[i] == classes[t] and i != t]
@@ -105,7 +98,9 @@ def test_the_contrastive_losses_are_those_of_equations_12_and_13(seed, measure, 
     trained = moved(untrained(graph, small_settings(measure=measure), seed), device)
     model, inputs = trained.model, trained.model.inputs(graph)
     generator = np.random.default_rng(seed)
-    draws = ContrastDraws.draw(inputs, graph.edges, trained.settings, generator=generator).to(torch.device(device))
+    draws = ContrastDraws.draw(
+        inputs, graph.edges, trained.settings.objective, trained.settings.encoder.aggregation, generator=generator
+    ).to(torch.device(device))
     with torch.no_grad():
         found = contrast_loss(model, inputs, draws)
         first = model(inputs.masked(draws.keep_first)).cpu()

@@ -17,8 +17,9 @@ from torch import Tensor
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Voter
+from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
-from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
+from se_gnn.similarity import Similarities, top
 
 NUM_NEAREST = (10, 20, 40)  # K
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
@@ -110,13 +111,11 @@ def choose_vote(model: SEGNN, graph: Graph, max_memory: int | str | None = None)
         return VoteChoice(min(size, sizes[-1]), weight, tau, f"{few} to choose by")
     weights = (weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
     voter = Voter(graph, settings, max_memory=max_memory, edge_terms=model.edge_terms(graph))
-    similarities = compare(model.embed(graph), voter.plan(graph.validation), max_memory=voter.max_memory)
+    similarities = voter.similarity(model.embed(graph)).compare(voter.items(graph.validation), voter.cases)
     labels = graph.labels[graph.validation]
-    classes = torch.tensor(graph.labels[graph.train], device=model.device)
+    answers = voter.answers(model.device)
     fixed = tau if settings.is_given("temperature") else None
-    trials = [
-        _try(similarities, classes, labels, graph.num_classes, k, share, fixed) for share in weights for k in sizes
-    ]
+    trials = [_try(similarities, answers, labels, k, share, fixed) for share in weights for k in sizes]
     most = max(trial.right for trial in trials)
     close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
     best = min(close, key=lambda trial: trial.loss)
@@ -129,20 +128,19 @@ def choose_vote(model: SEGNN, graph: Graph, max_memory: int | str | None = None)
 
 def _try(
     similarities: Similarities,
-    classes: Tensor,
+    answers: ClassAnswers,
     labels: IntArray,
-    num_classes: int,
     size: int,
     weight: float,
     temperature: float | None,
 ) -> _Trial:
     overall = similarities.weighted(weight).overall
-    nearest = nearest_labeled(overall, size)
-    theirs = classes[nearest]
+    nearest = top(overall, size)
+    values = overall.gather(1, nearest)
     truth = torch.tensor(labels, device=overall.device)
 
     def probabilities(temperature: float) -> Tensor:
-        return vote(vote_weights(overall, nearest, temperature), theirs, num_classes)
+        return tally(vote(values, temperature), nearest, answers)
 
     def loss(log_temperature: float) -> float:
         own = probabilities(float(np.exp(log_temperature))).gather(1, truth[:, None])

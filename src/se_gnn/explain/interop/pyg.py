@@ -21,8 +21,8 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
-from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.edge_data import EdgeData, compared_graphs
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import Similarity, top
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
 _config: Any = require("torch_geometric.explain.config", extra="data", feature="PyG explainers")
@@ -61,19 +61,15 @@ class SEGNNModule(nn.Module):
         """Class probabilities, Eq. (9)."""
         graph, weights = self._weighted_graph(x, edge_index)
         settings, train = self.trained.settings, torch.tensor(graph.train, device=x.device)
-        similarity = settings.similarity
         h = self._embed(x, graph, weights)
-        targets, labeled = (
-            compared_graphs(graph, some, similarity) for some in (np.arange(graph.num_nodes), graph.train)
-        )
-        carried = EdgeData.of(graph, similarity, self.model.edge_terms(graph))
-        plan = ComparisonPlan.build(graph.edges, targets, labeled, similarity, carried)
-        overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
+        similarity = Similarity(graph, h, settings.similarity, terms=self.model.edge_terms(graph))
+        queries, cases = (similarity.items(some) for some in (np.arange(graph.num_nodes), graph.train))
+        overall = similarity.compare(queries, cases, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
-        nearest = nearest_labeled(overall, settings.vote.num_nearest)
-        labels = torch.tensor(graph.labels[graph.train], device=x.device)[nearest]
-        probabilities = vote(vote_weights(overall, nearest, settings.vote.temperature), labels, graph.num_classes)
+        nearest = top(overall, settings.vote.num_nearest)
+        answers = ClassAnswers(torch.tensor(graph.labels[graph.train], device=x.device), graph.num_classes)
+        probabilities = tally(vote(overall.gather(1, nearest), settings.vote.temperature), nearest, answers)
         return probabilities.clamp(min=LEAST)
 
     def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[Graph, Tensor]:

@@ -15,15 +15,15 @@ from torch import Tensor
 
 from se_gnn.deterministic import rows
 from se_gnn.encoder import EncoderInputs, propagation, step_weights
-from se_gnn.graph import Graph, LocalGraphs
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN, Voter
 from se_gnn.settings import PaperObjective, Resolved, VoteSettings
 from se_gnn.settings.sections import Aggregation
-from se_gnn.similarity import ComparisonPlan, combine, compare
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity import Items, combine
+from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import measure_named
 from se_gnn.training.share import Share
 
@@ -45,43 +45,37 @@ class PaperLoss:
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         # edge data is moved to the device step by step, which a recorded step cannot do
         self.recordable = self.objective.max_local_edges is None and graph.edge_values is None
-        self.labeled_plan = self._plan_labeled()
-        self.val_plan = voter.plan(
+        self.cases, self.asking = voter.cases, self.own(voter.cases)
+        self.queries = voter.items(
             graph.validation,
             most_edges=self.objective.max_local_edges,
             seed=seed,
             only=None if self.share.whole else self.share.of(len(graph.validation)),
         )
 
-    def own_labeled(self, local: LocalGraphs) -> LocalGraphs:
-        """Of the local graphs of all labeled nodes those that this rank compares with all."""
-        return local if self.share.whole else local.select(np.arange(len(local))[self.share.of(len(local))])
+    def own(self, items: Items) -> Items:
+        """Of all labeled nodes those that this rank compares with all."""
+        return items if self.share.whole else items.select(np.arange(len(items))[self.share.of(len(items))])
 
-    def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
-        """Labeled nodes with each other, on all their edges or on a sample of them."""
-        edges, labeled, settings = self.graph.edges, self.voter.labeled, self.settings.similarity
-        if self.share.whole:
-            return ComparisonPlan.among(edges, labeled, settings, self.voter.carried, sample=sample)
-        asking, one_way = labeled if sample is None else sample, dataclasses.replace(settings, directions="one")
-        return ComparisonPlan.build(edges, self.own_labeled(asking), labeled, one_way, self.voter.carried)
-
-    def _overall(self, plan: ComparisonPlan) -> Tensor:
+    def _overall(self, sample: Items | None) -> Tensor:
         """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the way back is the transpose."""
-        found = compare(self.model(self.inputs), plan)
+        h, settings = self.model(self.inputs), self.settings.similarity
         if self.share.whole:
-            return found.overall
+            return self.voter.similarity(h).compare_among(self.cases, sample).overall
+        one_way = self.voter.similarity(h, dataclasses.replace(settings, directions="one"))
+        found = one_way.compare(self.asking if sample is None else self.own(sample), self.cases)
         own = torch.stack([found.node, found.structure], dim=1)
         node, structure = self.share.all_rows(own, len(self.classes)).unbind(dim=1)
-        if self.settings.similarity.directions == "both":
+        if settings.directions == "both":
             structure = (structure + structure.T) / 2
-        return combine(node, structure, plan.node_weight)
+        return combine(node, structure, settings.node_weight)
 
     def draw(self, epoch: int) -> Draws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
         generator = np.random.default_rng([self.seed, epoch])
-        plan, objective = self.labeled_plan, self.objective
+        objective, sample = self.objective, None
         if objective.max_local_edges is not None:
-            plan = self._plan_labeled(self.voter.labeled.sampled(objective.max_local_edges, generator=generator))
+            sample = self.cases.sampled(objective.max_local_edges, generator=generator)
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
         if objective.node_loss_weight > 0 or objective.edge_loss_weight > 0:
@@ -89,11 +83,11 @@ class PaperLoss:
             contrast = ContrastDraws.draw(
                 self.inputs, edges, objective, aggregation, generator=generator, weights=self.step_weights
             )
-        return Draws(plan, references, contrast)
+        return Draws(sample, references, contrast)
 
     def losses(self, draws: Draws) -> Tensor:
         """Eq. (14) with its three parts, [4]."""
-        overall = self._overall(draws.plan)
+        overall = self._overall(draws.sample)
         loss = class_loss = classification_loss(
             overall, self.classes, draws.references, self.settings.vote, self.objective
         )
@@ -105,7 +99,7 @@ class PaperLoss:
 
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
-        own = self.voter.probabilities(self.model(self.inputs), self.val_plan)
+        own = self.voter.probabilities(self.model(self.inputs), self.queries)
         return self.share.all_rows(own, len(self.graph.validation))
 
 
@@ -117,18 +111,19 @@ class Draws:
         - **references:** :math:`(L, L)`
     """
 
-    plan: ComparisonPlan  # labeled nodes with each other, on a sample of their edges where that is asked for
+    sample: Items | None  # of the edges of the labeled nodes, which these are compared on; None: all edges
     references: Tensor  # samples the references of Eq. (11)
     contrast: ContrastDraws | None  # None: no self-supervision
 
     def to(self, device: torch.device) -> Draws:
         """The same draws on a device."""
         contrast = None if self.contrast is None else self.contrast.to(device)
-        return Draws(self.plan, self.references.to(device), contrast)
+        return Draws(self.sample, self.references.to(device), contrast)
 
     def copy_(self, other: Draws) -> None:
-        """Take over other draws of the same plan, in place."""
-        assert self.plan is other.plan
+        """Take over other draws, in place; none of the two has a sample."""
+        assert self.sample is None
+        assert other.sample is None
         self.references.copy_(other.references)
         if self.contrast is not None and other.contrast is not None:
             self.contrast.copy_(other.contrast)
