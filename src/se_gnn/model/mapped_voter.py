@@ -31,7 +31,7 @@ class MappedVoter(Voter):
     def __init__(self, graph: MappedGraph, settings: Resolved, *, max_memory: int | str | None = None) -> None:
         if settings.similarity.max_edges is None:
             raise InputError(
-                "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
+                "max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
             )
         self.budget = memory_budget(max_memory)

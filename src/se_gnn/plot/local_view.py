@@ -23,7 +23,7 @@ Ends = dict[int, tuple[int, int]]  # edge id -> the two nodes
 class LocalView:
     """The shown part of one local graph, joined to the center wherever the local graph is.
 
-    A limit on the edges (`similarity.max_edges`) may keep an edge in a local graph but not its path to the center;
+    A limit on the edges (`max_edges`) may keep an edge in a local graph but not its path to the center;
     the nodes of such edges stand on the outermost ring.
 
     Shapes:

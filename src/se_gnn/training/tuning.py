@@ -65,7 +65,7 @@ class Trial:
 
     number: int
     settings: dict[str, Any]  # `recipe` and settings by their own names
-    value: float  # by `training.best_by`, higher is better
+    value: float  # by `best_by`, higher is better
     loss: float  # on the validation nodes
     epochs: int
     ended: bool  # successive halving ended it
