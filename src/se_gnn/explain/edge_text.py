@@ -66,29 +66,27 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     if values.type is not None and values.type[edge] == values.type[matched]:
         found.append("type")
     if values.weight is not None:
-        name = dict(values.names).get("weight", "weight")
-        found += _in_common(name, *(f"{values.weight[i]:.4g}" for i in (edge, matched)), values.weight, edge, matched)
+        ours, theirs = (f"{values.weight[i]:.4g}" for i in (edge, matched))
+        found += _in_common(dict(values.names).get("weight", "weight"), (ours, theirs), values.weight, (edge, matched))
     if values.attributes is not None:
         known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]
-        for one in known.shared(*rows):
+        for one in known.shared(rows[0], rows[1]):
             if not _of_another_type(values, edge, one.name):
-                texts = [one.show(row[list(one.features)]) for row in rows]
                 feature = one.features[0]
+                ours, theirs = (one.show(row[list(one.features)]) for row in rows)
                 column = None if known.counts[feature] else values.attributes[:, feature]
-                found += _in_common(one.name, *texts, column, edge, matched)
+                found += _in_common(one.name, (ours, theirs), column, (edge, matched))
     return tuple(found)
 
 
-def _in_common(name: str, ours: str, theirs: str, column: FloatArray | None, edge: int, matched: int) -> list[str]:
+def _in_common(name: str, texts: tuple[str, str], column: FloatArray | None, edges: tuple[int, int]) -> list[str]:
     """An attribute of two edges, if it is equal or close; ``column`` has the value of each edge, if it is a number."""
-    if column is None:
-        alike = likeness(ours, theirs)
-    else:
-        alike = likeness(ours, theirs, (float(column[edge]), float(column[matched])), np.sort(column))
+    numbers = None if column is None else (float(column[edges[0]]), float(column[edges[1]]))
+    alike = likeness(*texts, numbers, None if column is None else np.sort(column))
     if alike != "close":
         return [name] if alike else []
-    apart = difference(ours, theirs)
-    return [f"{name} (close{f', {apart}' if apart else ''})"]
+    apart = difference(*texts)
+    return [f"{name} (close, {apart})" if apart else f"{name} (close)"]
 
 
 def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
