@@ -15,6 +15,8 @@ from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
+from se_gnn.ranking import Ranker
+from se_gnn.similarity import Similarity
 from se_gnn.training import TrainingRun, train
 
 
@@ -47,11 +49,14 @@ def scoring(trained: TrainedModel, nodes: IntArray) -> Callable[[], Prediction]:
 
     The labeled nodes and the encoder's inputs are ready, as they are after training.
     """
-    model, voter, inputs = trained.model, trained.voter, trained.model.inputs(trained.graph)
+    model, cases, inputs = trained.model, trained.cases, trained.model.inputs(trained.graph)
+    settings, terms = trained.config.similarity, model.edge_terms(trained.graph)
 
     @torch.no_grad()
     def score() -> Prediction:
-        return voter.predict(model(inputs), voter.items(nodes))
+        similarity = Similarity(trained.graph, model(inputs), settings, terms=terms, max_memory=trained.max_memory)
+        ranking = Ranker(similarity, cases, settings).rank(similarity.items(nodes), depth=settings.num_nearest)
+        return Prediction.of([ranking])
 
     return score
 

@@ -13,9 +13,9 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.labels.leave_one_out import LeaveOneOut, leave_one_out
-from se_gnn.labels.shapley import ShapleyValues, shapley_values
 from se_gnn.labels.suspicion import Suspicion, suspicion
 from se_gnn.model import Prediction, TrainedModel
+from se_gnn.ranking import ShapleyValues, shapley_values
 
 ORDERS = 100  # random orders for the Shapley value of the weighted vote
 CARRIES = 3.0  # times the weight of the average labeled node
@@ -138,12 +138,14 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
     if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
         raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
+    graph, effects = trained.graph, leave_one_out(trained)
+    judged = trained.rank(graph.validation)
     return Audit(
-        graph=trained.graph,
-        votes=trained.predict(trained.graph.train),
-        effects=leave_one_out(trained),
-        values=shapley_values(trained, num_orders=num_orders, generator=orders),
-        suspicion=suspicion(trained.graph, generator=groups),
+        graph=graph,
+        votes=trained.predict(graph.train),
+        effects=effects,
+        values=shapley_values(judged, trained.cases, graph.labels, num_orders=num_orders, generator=orders),
+        suspicion=suspicion(graph, generator=groups),
         num_orders=num_orders,
     )
 

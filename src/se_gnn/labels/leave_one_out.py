@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
-from se_gnn.labels.ranked import Ranked, ranked_blocks
 from se_gnn.model import TrainedModel
 from se_gnn.model.metrics import SMALLEST
+from se_gnn.ranking import without_each
 
 BLOCK = 1024  # targets at a time: T x K x K votes
 NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
@@ -41,29 +40,30 @@ class LeaveOneOut:
 
 def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
     """Remove each labeled node in turn and count the votes of all nodes again."""
-    graph, k = trained.graph, trained.config.similarity.num_nearest
+    graph, depth = trained.graph, trained.config.similarity.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
     judged[graph.validation] = True
     used, decides = np.zeros(num_labeled, np.int64), np.zeros(num_labeled, np.int64)
     weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
     right_now = loss_now = 0.0
-    for block in ranked_blocks(trained, count=k + 1):
-        for low in range(0, len(block.nodes), BLOCK):
-            ranked = _part(block, low, low + BLOCK)
-            now, weights, each = _counted_without_each(ranked, k)
-            positions = ranked.positions[:, : weights.shape[1]].numpy()
+    for block in trained.rank(depth=depth):
+        for low in range(0, len(block), BLOCK):
+            ranking = block.rows(slice(low, low + BLOCK)).cpu()
+            now, each = ranking.probabilities.numpy(), without_each(ranking).numpy()  # [T, C], [T, K, C]
+            weights = ranking.weights.numpy().astype(np.float64)  # [T, K]
+            positions = ranking.positions[:, : weights.shape[1]].numpy()
             votes = weights > 0
             np.add.at(used, positions[votes], 1)
             np.add.at(weight, positions[votes], weights[votes])
             predicted = now.argmax(axis=1)
-            classes = np.where(each.any(axis=2), each.argmax(axis=2), NOBODY_LEFT)  # [T, k]
+            classes = np.where(each.any(axis=2), each.argmax(axis=2), NOBODY_LEFT)  # [T, K]
             other = (classes != predicted[:, None]) & (classes != NOBODY_LEFT)
             np.add.at(decides, positions[votes & other], 1)
-            rows = np.flatnonzero(judged[ranked.nodes])
+            rows = np.flatnonzero(judged[ranking.queries])
             if not len(rows):
                 continue
-            labels = truth[ranked.nodes[rows]]
+            labels = truth[ranking.queries[rows]]
             was_right = (predicted[rows] == labels).astype(np.float64)
             was_loss = _loss(now[rows], labels)
             right_now, loss_now = right_now + was_right.sum(), loss_now + was_loss.sum()
@@ -78,27 +78,6 @@ def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
         used, weight, decides, (right_now + right) * share, (loss_now + loss) * share,
         right_now * share, loss_now * share,
     )  # fmt: skip
-
-
-def _part(ranked: Ranked, low: int, high: int) -> Ranked:
-    votes = ranked.votes
-    part = type(votes)(votes.overall[low:high].cpu(), votes.labels[low:high].cpu(), votes.settings, votes.num_classes)
-    return Ranked(ranked.nodes[low:high], ranked.positions[low:high].cpu(), part)
-
-
-def _counted_without_each(ranked: Ranked, k: int) -> tuple[FloatArray, Float64Array, FloatArray]:
-    """Probabilities [T, C], weights [T, k], and the probabilities without each of the k nearest, [T, k, C]."""
-    votes, available = ranked.votes, ranked.votes.overall.shape[1]
-    k = min(k, available)
-    others = torch.arange(min(k, available - 1))
-    kept = others + (others >= torch.arange(k)[:, None])  # [k, k], ranks
-    overall, labels = votes.overall[:, kept], votes.labels[:, kept]  # [T, k, k]
-    if not len(others):  # nobody is left
-        each = torch.zeros(len(ranked.nodes), k, votes.num_classes)
-    else:
-        each = votes.counted(overall.flatten(0, 1), labels.flatten(0, 1)).view(len(ranked.nodes), k, -1)
-    weights = votes.weights(votes.overall[:, :k])
-    return votes.probabilities().numpy(), weights.numpy().astype(np.float64), np.nan_to_num(each.numpy())
 
 
 def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:

@@ -61,7 +61,15 @@ class Nearest:
         order = top(self.overall, count)
         return Nearest(*(getattr(self, name).gather(1, order) for name in Nearest.__slots__))
 
-    def taken(self, index: Tensor) -> Nearest:
+    def first(self, count: int) -> Nearest:
+        """The first ``count`` of each row."""
+        return Nearest(*(getattr(self, name)[:, :count] for name in Nearest.__slots__))
+
+    def cpu(self) -> Nearest:
+        """The same in the memory of the host."""
+        return Nearest(*(getattr(self, name).cpu() for name in Nearest.__slots__))
+
+    def taken(self, index: Tensor | slice) -> Nearest:
         """Some rows, or some entries of CSR rows."""
         return Nearest(*(getattr(self, name)[index] for name in Nearest.__slots__))
 

@@ -20,12 +20,15 @@ from se_gnn.config import SimilarityConfig
 from se_gnn.files.npy import forget, take_rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
 from se_gnn.similarity.edges import Terms, edge_vectors
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
 from se_gnn.similarity.memory import items_within, memory_budget
+
+MOST_MAPPED = 4096  # queries whose embeddings are read from a mapped file at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +174,16 @@ class Similarity:
         everyone = torch.arange(len(cases), device=self.device)
         found = self._voting(queries, cases, everyone, similarities).cut(count)
         return found, Matches.of_table(table, _who_votes(found))
+
+    def queries_at_a_time(self, most: int) -> int:
+        """How many queries to compare at a time; all that there are if embeddings are in memory.
+
+        Of a mapped file, the rows of the nodes and edges in their local graphs are read for each comparison.
+        """
+        if isinstance(self.h, Tensor):
+            return max(1, most)
+        each = 4 * self.h.shape[1] * (MAX_NODES + (self.settings.max_edges or 0))
+        return items_within(self._budget // 2, each, max(1, min(most, MOST_MAPPED)))
 
     @staticmethod
     def match_bytes(queries: Items, cases: Items, count: int) -> int:

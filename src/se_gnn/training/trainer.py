@@ -19,10 +19,11 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.model import SEGNN, Voter, check_num_nearest
+from se_gnn.model import SEGNN, Voter
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.number_format import known
+from se_gnn.ranking import check_num_nearest
 from se_gnn.ranks import Ranks
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
@@ -68,7 +69,7 @@ class TrainingRun:
     ) -> None:
         config = config.with_settings(members=1, attribute_share=0.0)
         self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
-        check_num_nearest(graph, config)
+        check_num_nearest(graph, config.similarity)
         self.model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).to(device)
         self.model.encoder.fit(encoder_features(graph, config.encoder))
         self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))

@@ -86,7 +86,8 @@ def train(
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.store import load_graph
     from se_gnn.labels.calibration import with_calibration
-    from se_gnn.model import check_model_size, check_num_nearest
+    from se_gnn.model import check_model_size
+    from se_gnn.ranking import check_num_nearest
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.similarity.memory import memory_budget
     from se_gnn.training.train import set_by_user
@@ -112,7 +113,7 @@ def train(
         graph.check_trainable()
         graph = with_calibration(graph, calibration, seed=seed)
         if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
-            check_num_nearest(graph, chosen)
+            check_num_nearest(graph, chosen.similarity)
         check_model_size(graph, chosen)
         if not quiet:
             say(_describe(graph, chosen, seed, str(where), ranks.size))
