@@ -99,7 +99,10 @@ def test_what_if_without_some_labeled_nodes_is_the_vote_of_the_others(trained, d
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
     others = [one for one in train if one != node]
     removed = data.draw(st.lists(st.sampled_from(others), unique=True, max_size=len(others) - 1))
+    before = Explainer(trained).explain(node).ranking
+    ranks = np.flatnonzero(np.isin(before.nodes[0], removed))
     found = Explainer(trained).explain(node, what_if=WhatIf(without=tuple(removed)))
+    assert found.probabilities == tuple(before.without(ranks).probabilities[0].tolist())
     assert found.probabilities == pytest.approx(predicted_without(trained, node, removed).tolist(), abs=1e-6)
     assert not {one.node for one in found.neighbors} & set(removed)
 

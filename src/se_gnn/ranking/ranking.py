@@ -169,7 +169,7 @@ class Ranking:
 
     def rows(self, rows: IntArray | slice) -> Ranking:
         """Some of the queries."""
-        index = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.overall.device)
+        index = rows if isinstance(rows, slice) else torch.tensor(rows, device=self.overall.device)
         return Ranking(self.queries[rows], self.nearest.taken(index), self.cases, self.settings, self.num_cases)
 
     def first(self, depth: int) -> Ranking:
@@ -177,6 +177,13 @@ class Ranking:
         if depth >= self.depth:
             return self
         return Ranking(self.queries, self.nearest.first(depth), self.cases, self.settings, self.num_cases)
+
+    def without(self, ranks: Sequence[int]) -> Ranking:
+        """The same without the cases of some ranks (0: the nearest), as if they were not labeled."""
+        kept = np.delete(np.arange(self.depth), np.asarray(ranks, dtype=np.int64))
+        columns = torch.from_numpy(kept).to(self.overall.device).expand(len(self), -1)
+        left = self.num_cases - (self.depth - len(kept))
+        return Ranking(self.queries, self.nearest.columns(columns), self.cases, self.settings, left)
 
     def cpu(self) -> Ranking:
         """The same in the memory of the host."""
@@ -221,10 +228,8 @@ class Ranker:
         num_nodes = self.similarity.graph.num_nodes
         nodes = np.arange(num_nodes) if queries is None else np.asarray(queries, dtype=np.int64)
         count = len(self.cases) if depth is None else min(depth, len(self.cases))
-        if self._held is None and len(nodes) == num_nodes and np.array_equal(nodes, np.arange(num_nodes)):
-            depth_held = self._depth_to_hold()
-            if count <= depth_held:
-                self._held = Ranking.joined(list(self._compared(nodes, depth_held)))
+        if self._held is None and np.array_equal(nodes, np.arange(num_nodes)) and count <= self._depth_to_hold():
+            self._held = Ranking.joined(list(self._compared(nodes, self._depth_to_hold())))
         kept = self.kept(nodes)
         if kept is not None and count <= kept.depth:
             yield kept.first(count)
@@ -233,7 +238,9 @@ class Ranker:
 
     def kept(self, queries: IntArray) -> Ranking | None:
         """As many ranks of some nodes as are kept; None: none yet."""
-        return None if self._held is None else self._held.rows(queries)
+        if self._held is None or np.array_equal(queries, self._held.queries):
+            return self._held
+        return self._held.rows(queries)
 
     def _compared(self, nodes: IntArray, count: int) -> Iterator[Ranking]:
         step = self.similarity.queries_at_a_time(len(nodes))

@@ -58,7 +58,10 @@ class Nearest:
 
     def cut(self, count: int) -> Nearest:
         """The ``count`` most similar of each row; of equals the one that comes first."""
-        order = top(self.overall, count)
+        return self.columns(top(self.overall, count))
+
+    def columns(self, order: Tensor) -> Nearest:
+        """Some of each row, by their places, [T, count]."""
         return Nearest(*(getattr(self, name).gather(1, order) for name in Nearest.__slots__))
 
     def first(self, count: int) -> Nearest:
