@@ -42,7 +42,7 @@ ACCURACIES = {
 def with_noise(dataset: str, noise: str) -> Series:
     """A data set with some of its labels flipped."""
     settings = {
-        "se-gnn": se_gnn_settings(dataset, "best", ONE_RUN),
+        "se-gnn": se_gnn_settings(dataset, "best", **ONE_RUN),
         "gcn": baseline_settings(dataset, "gcn"),
     }
     return Series(kind="audit", dataset=dataset, method="se-gnn", noise=noise, settings=settings)

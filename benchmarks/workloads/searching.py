@@ -13,11 +13,11 @@ from benchmarks import ours
 from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction
 from se_gnn.ranking import Cases, Ranker
+from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 from se_gnn.similarity.cpu import search
 
@@ -28,23 +28,23 @@ TRAINING_EPOCHS = 10
 def trained(case: Case, run: RunSettings) -> Outcome:
     """With embeddings of a model that was trained on a few of the labels."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    model = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    ranker = _ranker(_with_labels(graph, run), model.embeddings, model.config.similarity)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    model = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    ranker = _ranker(_with_labels(graph, run), model.embeddings, model.settings)
     return _measured(case, run, ranker, "speedup", by_search=True)
 
 
 def random_vectors(case: Case, run: RunSettings) -> Outcome:
     """With random vectors, among which nothing can be told apart before all is compared."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     h = torch.randn(graph.num_nodes, 160, generator=torch.Generator().manual_seed(run.seed))
-    ranker = _ranker(_with_labels(graph, run), h, config.similarity)
+    ranker = _ranker(_with_labels(graph, run), h, chosen)
     return _measured(case, run, ranker, "time", by_search=False)
 
 
-def _ranker(graph: Graph, h: Tensor, settings: SimilarityConfig) -> Ranker:
-    return Ranker(Similarity(graph, h, settings), Cases.of(graph, settings), settings)
+def _ranker(graph: Graph, h: Tensor, settings: Resolved) -> Ranker:
+    return Ranker(Similarity(graph, h, settings.similarity), Cases.of(graph, settings), settings.vote)
 
 
 def _with_labels(graph: Graph, run: RunSettings) -> Graph:
@@ -83,7 +83,7 @@ def _measured(case: Case, run: RunSettings, ranker: Ranker, figure: str, *, by_s
             "labeled nodes": len(ranker.cases),
             "dimensions": similarity.h.shape[1],
             "K": settings.num_nearest,
-            "lambda": settings.node_weight,
+            "lambda": similarity.settings.node_weight,
             "same bits": "yes",
         },
     )

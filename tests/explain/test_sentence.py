@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
-from strategies import hub_graph, models, random_graph, small_config, untrained
+from strategies import hub_graph, models, random_graph, small_settings, untrained
 
 
 @pytest.fixture
 def explanation() -> Explanation:
-    return Explainer(untrained(random_graph(1), small_config())).explain(12)
+    return Explainer(untrained(random_graph(1), small_settings())).explain(12)
 
 
 def explain(node, graph, **similarity):
-    return Explainer(untrained(graph, small_config(similarity=similarity))).explain(node)
+    return Explainer(untrained(graph, small_settings(**similarity))).explain(node)
 
 
 def test_the_sentence_is_the_prediction_the_vote_the_closest_and_what_would_change_it(explanation):
@@ -152,7 +152,7 @@ def test_a_share_is_whole_percent_but_never_all_where_it_is_not(explanation, sha
 @pytest.mark.parametrize("node", [0, 1, 4, 45, 58])
 def test_the_words_are_the_sentence_and_names_are_apart(node):
     graph = hub_graph(("<b>", "line\nbreak", "⟦n1⟧", "'"), class_names=("it's", '"two"', "third"))
-    explanation = Explainer(untrained(graph, small_config())).explain(node)
+    explanation = Explainer(untrained(graph, small_settings())).explain(node)
     words = explanation.words()
     assert "".join(word.text for word in words) == explanation.sentence()
     named = [word for word in words if word.kind == "node"]

@@ -34,7 +34,7 @@ def fitted(dataset: str, preset: str, folder: Path) -> SEGNNClassifier:
     """A classifier that was trained for a few epochs."""
     settings = QUICK | OF_PRESET[preset] | (OF_TABLES[preset] if dataset == "tables" else {})
     graph = tables(folder) if dataset == "tables" else load_dataset(dataset, data_dir=os.environ.get("SE_GNN_DATA"))
-    return SEGNNClassifier(preset=preset, seed=3, device="cpu", calibration=0.3, **settings).fit(graph)
+    return SEGNNClassifier(preset=preset, seed=3, device="cpu", calibration=0.3, settings=settings).fit(graph)
 
 
 def tables(folder: Path) -> Any:

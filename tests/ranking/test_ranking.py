@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from se_gnn.labels import audit, certify
 from se_gnn.ranking import UNDECIDED, Ranking, nearest_per_class, ranking, smallest_removals
 from se_gnn.similarity import Similarity
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, small_settings, untrained
 
 
-def a_model(**similarity):
+def a_model():
     graph = random_graph(2, num_nodes=60, num_edges=120, num_labeled=30, num_classes=3, isolated=(3, 40))
-    return untrained(graph, small_config(similarity={"num_nearest": 4, "temperature": 0.4, **similarity}), seed=2)
+    return untrained(graph, small_settings(num_nearest=4, temperature=0.4), seed=2)
 
 
 @pytest.fixture(name="compared")

@@ -10,41 +10,41 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.ranking import NEVER, UNDECIDED, smallest_relabelings, smallest_removals, without_each
+from se_gnn.settings import VoteSettings
 from strategies import ranking_of
 
 CLASSES = 3
 
 
-def votes_of(overall, labels, **similarity):
-    return ranking_of(overall, labels, SimilarityConfig(**similarity), CLASSES)
+def votes_of(overall, labels, **vote):
+    return ranking_of(overall, labels, VoteSettings(**vote), CLASSES)
 
 
 def ranks_of(ranking, sets, i):
     return np.flatnonzero(np.isin(ranking.nodes[i], sets.nodes(i)))
 
 
-def probabilities(overall, labels, similarity):
-    k = min(similarity["num_nearest"], len(overall))
+def probabilities(overall, labels, vote):
+    k = min(vote["num_nearest"], len(overall))
     scores = torch.zeros(1, CLASSES)
     if k:
-        weights = torch.softmax(overall[None, :k] / similarity["temperature"], dim=1)
+        weights = torch.softmax(overall[None, :k] / vote["temperature"], dim=1)
         scores = scores.scatter_add(1, labels[None, :k], weights)
     return scores[0].tolist()
 
 
-def predicted(overall, labels, similarity):
-    return int(np.argmax(probabilities(overall, labels, similarity)))
+def predicted(overall, labels, vote):
+    return int(np.argmax(probabilities(overall, labels, vote)))
 
 
-def smallest_by_trying(one, similarity, changed):
+def smallest_by_trying(one, vote, changed):
     overall, labels = one
-    now = predicted(overall, labels, similarity)
+    now = predicted(overall, labels, vote)
     everyone = range(len(labels))
     for size in range(1, len(labels) + 1):
         for some in itertools.combinations(everyone, size):
-            if any(predicted(*other, similarity) != now for other in changed(overall, labels, list(some))):
+            if any(predicted(*other, vote) != now for other in changed(overall, labels, list(some))):
                 return size
     return NEVER
 
@@ -75,8 +75,8 @@ def random_votes(drawn, num_nearest, temperature):
     generator = np.random.default_rng(seed)
     shape = np.shape(labels)
     overall = generator.integers(0, 3, shape).astype(np.float32) if ties else generator.normal(size=shape)
-    similarity = {"num_nearest": num_nearest, "temperature": temperature}
-    return votes_of(overall.astype(np.float32), labels, **similarity), similarity
+    vote = {"num_nearest": num_nearest, "temperature": temperature}
+    return votes_of(overall.astype(np.float32), labels, **vote), vote
 
 
 settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))
@@ -84,28 +84,28 @@ settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))
 
 @given(rows, *settings)
 def test_no_smaller_removal_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
-    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    votes, vote = random_votes(drawn, num_nearest, temperature)
     found = smallest_removals(votes)
     for i, one in enumerate(zip(votes.overall, votes.classes)):
-        assert found.sizes[i] == smallest_by_trying(one, similarity, without)
+        assert found.sizes[i] == smallest_by_trying(one, vote, without)
         assert len(found.nodes(i)) == max(0, int(found.sizes[i]))
         if found.sizes[i] != NEVER:
             ((overall, labels),) = without(*one, ranks_of(votes, found, i))
-            assert predicted(overall, labels, similarity) == found.becomes[i] != predicted(*one, similarity)
-            assert probabilities(overall, labels, similarity) == list(found[i].probabilities)
+            assert predicted(overall, labels, vote) == found.becomes[i] != predicted(*one, vote)
+            assert probabilities(overall, labels, vote) == list(found[i].probabilities)
 
 
 @given(rows, *settings)
 def test_no_smaller_relabeling_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
-    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    votes, vote = random_votes(drawn, num_nearest, temperature)
     found = smallest_relabelings(votes)
     for i, one in enumerate(zip(votes.overall, votes.classes)):
-        assert found.sizes[i] == smallest_by_trying(one, similarity, relabeled)
+        assert found.sizes[i] == smallest_by_trying(one, vote, relabeled)
         assert len(found.nodes(i)) == found.sizes[i]
         other = one[1].clone()
         other[ranks_of(votes, found, i)] = int(found.becomes[i])
-        assert predicted(one[0], other, similarity) == found.becomes[i] != predicted(*one, similarity)
-        assert probabilities(one[0], other, similarity) == list(found[i].probabilities)
+        assert predicted(one[0], other, vote) == found.becomes[i] != predicted(*one, vote)
+        assert probabilities(one[0], other, vote) == list(found[i].probabilities)
 
 
 def test_of_classes_that_take_equally_few_nodes_the_one_that_is_then_predicted_is_named():
@@ -159,12 +159,12 @@ def test_a_ranking_that_is_cut_says_the_same_or_that_it_does_not_know(drawn, num
 
 @given(rows, *settings)
 def test_without_each_counts_the_vote_of_the_others(drawn, num_nearest, temperature):
-    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    votes, vote = random_votes(drawn, num_nearest, temperature)
     found = without_each(votes)
     for i, one in enumerate(zip(votes.overall, votes.classes)):
         for rank in range(votes.num_nearest):
             ((overall, labels),) = without(*one, [rank])
-            assert found[i, rank].tolist() == probabilities(overall, labels, similarity)
+            assert found[i, rank].tolist() == probabilities(overall, labels, vote)
 
 
 def test_nobody_is_left_without_the_only_voter():

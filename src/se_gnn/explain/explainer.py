@@ -16,6 +16,7 @@ from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.ranking import Cases, Ranking, WhatIf, without_each
+from se_gnn.settings import Resolved
 from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity
 from se_gnn.similarity.memory import memory_budget
 
@@ -52,7 +53,7 @@ class Explainer:
         """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
         trained = self.trained
         wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        queries, count = trained.similarity.items(wanted), trained.config.similarity.num_nearest
+        queries, count = trained.similarity.items(wanted), trained.settings.vote.num_nearest
         needed = Similarity.match_bytes(queries, trained.cases.items, count)
         budget = memory_budget(trained.max_memory)
         if needed > budget:
@@ -67,7 +68,7 @@ class Explainer:
             matches,
             matches.importance(),
             trained.graph,
-            trained.config.similarity.node_weight,
+            trained.settings.similarity.node_weight,
             self.explain,
         )
 
@@ -96,9 +97,9 @@ class Comparison:
         """The explanation; the arguments are those of :meth:`Explainer.explain`."""
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise InputError(f"k must be a whole number, at least 1, got {shortened(k)}")
-        vote, settings = what_if or WhatIf(), self.trained.config.similarity
-        ranking = vote.rank(self.similarities, self.query, self.cases, settings).cpu()
-        evidence = _Evidence(self, ranking)
+        asked = what_if or WhatIf()
+        ranking = asked.rank(self.similarities, self.query, self.cases, self.trained.settings).cpu()
+        evidence = _Evidence(self, ranking, asked.settings(self.trained.settings, self.cases.nodes))
         full = len(evidence.nearest) if k is None else k
         without = without_each(ranking)[0, : len(evidence.nearest)].tolist()
         return Explanation(
@@ -110,7 +111,7 @@ class Comparison:
             edge_ids=self.query.local.row(0).astype(np.int64),
             importance=Matches.of_table(self.matching, evidence.nearest[None]).importance(),
             ranking=ranking,
-            settings=ranking.settings,
+            settings=evidence.settings,
             trained=self.trained,
         )
 
@@ -118,9 +119,9 @@ class Comparison:
 class _Evidence:
     """All that is known of one node under some settings of the vote."""
 
-    def __init__(self, comparison: Comparison, ranking: Ranking) -> None:
+    def __init__(self, comparison: Comparison, ranking: Ranking, settings: Resolved) -> None:
         self.trained, self.node, self.cases = comparison.trained, comparison.node, comparison.cases
-        self.matching, self.back, self.ranking = comparison.matching, comparison.back, ranking
+        self.matching, self.back, self.ranking, self.settings = comparison.matching, comparison.back, ranking, settings
         self.named = has_attribute_names(self.trained.graph)
         positions = ranking.positions[0, : ranking.num_nearest]
         self.nearest: IntArray = positions[ranking.voting[0, : ranking.num_nearest]].numpy()  # those that vote
@@ -134,7 +135,7 @@ class _Evidence:
         found = ranking.nearest
         node_similarity, structure = float(found.node[0, rank]), float(found.structure[0, rank])
         compared = np.isfinite(structure)  # else one of the two has no edges
-        share = ranking.settings.node_weight if compared else 1.0
+        share = self.settings.similarity.node_weight if compared else 1.0
         matched = explained and compared
         return Neighbor(
             node=node,

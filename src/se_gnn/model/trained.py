@@ -12,16 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.mapped import MappedGraph
+from se_gnn.model.facts import RunFacts
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.ranking import Cases, Ranker, Ranking
+from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import memory_budget
 
@@ -32,14 +33,14 @@ class TrainedModel:
 
     model: SEGNN
     graph: Graph
-    metrics: dict[str, Any] = field(default_factory=dict)
+    facts: RunFacts = field(default_factory=RunFacts)
     history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
     max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
 
     @property
-    def config(self) -> Config:
+    def settings(self) -> Resolved:
         """Settings of the model."""
-        return self.model.config
+        return self.model.settings
 
     @cached_property
     def embeddings(self) -> Tensor:
@@ -57,22 +58,22 @@ class TrainedModel:
     @cached_property
     def read_features(self) -> Features:
         """What the encoder reads of all nodes, before it is scaled."""
-        return encoder_features(self.graph, self.config.encoder)
+        return encoder_features(self.graph, self.settings.encoder)
 
     @cached_property
     def cases(self) -> Cases:
         """The labeled nodes of the graph, which vote."""
-        if isinstance(self.graph, MappedGraph) and self.config.similarity.max_edges is None:
+        if isinstance(self.graph, MappedGraph) and self.settings.similarity.max_edges is None:
             raise InputError(
                 "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
             )
-        return Cases.of(self.graph, self.config.similarity)
+        return Cases.of(self.graph, self.settings)
 
     @cached_property
     def similarity(self) -> Similarity:
         """What compares the nodes of the graph."""
-        settings, memory = self.config.similarity, self.max_memory
+        settings, memory = self.settings.similarity, self.max_memory
         if isinstance(self.graph, MappedGraph):
             memory = max(1 << 20, memory_budget(memory) // 4)  # the rest is for pages of the files
             return Similarity(self.graph, self.mapped_embeddings, settings, max_memory=memory, device=self.model.device)
@@ -83,7 +84,7 @@ class TrainedModel:
     def ranker(self) -> Ranker:
         """What ranks the cases; it keeps what it knows of all nodes."""
         cases = self.cases  # first: it refuses settings before anything is computed
-        return Ranker(self.similarity, cases, self.config.similarity)
+        return Ranker(self.similarity, cases, self.settings.vote)
 
     def rank(self, queries: IntArray | None = None, *, depth: int | None = None) -> Iterator[Ranking]:
         """The ``depth`` nearest cases (None: all) of some nodes, or of all, block by block."""
@@ -123,6 +124,12 @@ class TrainedModel:
             )
         return dataclasses.replace(self, graph=graph, history=())
 
+    def with_facts(self, **changes: Any) -> TrainedModel:
+        """The same model with other facts; what has been computed is kept."""
+        other = copy.copy(self)
+        object.__setattr__(other, "facts", dataclasses.replace(self.facts, **changes))
+        return other
+
     def _check_feature_names(self, graph: Graph) -> None:
         known, given = self.graph.feature_names, graph.feature_names
         if known is None or given is None or known == given:
@@ -136,7 +143,7 @@ class TrainedModel:
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
-        return Prediction.of(self.rank(nodes, depth=self.config.similarity.num_nearest))
+        return Prediction.of(self.rank(nodes, depth=self.settings.vote.num_nearest))
 
 
 def _check_edge_values(known: Graph, given: Graph, told: str) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config, SimilarityConfig
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.ranking import Cases, ClassAnswers, Ranker
+from se_gnn.settings import Resolved, SimilaritySettings
 from se_gnn.similarity import Items, Similarity, items_of
 from se_gnn.similarity.edges import Terms
 
@@ -20,27 +20,27 @@ class Voter:
     def __init__(
         self,
         graph: Graph,
-        config: Config,
+        settings: Resolved,
         *,
         max_memory: int | str | None = None,
         edge_terms: Terms | None = None,
     ) -> None:
-        self.graph, self.config, self.max_memory, self.edge_terms = graph, config, max_memory, edge_terms
-        self.ranked = Cases.of(graph, config.similarity)
+        self.graph, self.settings, self.max_memory, self.edge_terms = graph, settings, max_memory, edge_terms
+        self.ranked = Cases.of(graph, settings)
 
     @property
     def cases(self) -> Items:
         """The cases with their local graphs."""
         return self.ranked.items
 
-    def similarity(self, h: Tensor, settings: SimilarityConfig | None = None) -> Similarity:
+    def similarity(self, h: Tensor, settings: SimilaritySettings | None = None) -> Similarity:
         """What compares nodes under some embeddings, [N, D], by the settings of the model or others."""
-        chosen = settings or self.config.similarity
+        chosen = settings or self.settings.similarity
         return Similarity(self.graph, h, chosen, terms=self.edge_terms, max_memory=self.max_memory)
 
     def ranker(self, h: Tensor) -> Ranker:
         """What ranks the cases under some embeddings, [N, D]."""
-        return Ranker(self.similarity(h), self.ranked, self.config.similarity)
+        return Ranker(self.similarity(h), self.ranked, self.settings.vote)
 
     def items(
         self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0, only: slice | None = None
@@ -49,7 +49,7 @@ class Voter:
 
         With ``only`` some of the nodes alone, on the edges that they have among all.
         """
-        found = items_of(self.graph, nodes, self.config.similarity)
+        found = items_of(self.graph, nodes, self.settings.similarity)
         if most_edges is not None:
             found = found.sampled(most_edges, generator=np.random.default_rng(seed))
         return found if only is None else found.select(np.arange(len(nodes))[only])
@@ -57,7 +57,7 @@ class Voter:
     @torch.no_grad()
     def probabilities(self, h: Tensor, queries: Items) -> Tensor:
         """Class probabilities, [T, C], left where they were computed."""
-        return self.ranker(h).rank(queries, depth=self.config.similarity.num_nearest).probabilities
+        return self.ranker(h).rank(queries, depth=self.settings.vote.num_nearest).probabilities
 
     def answers(self, device: torch.device) -> ClassAnswers:
         """What the cases vote for, on a device."""

@@ -6,7 +6,6 @@ the last one, with a similarity of -inf. Shapes: T queries, L cases, d ranks, K 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.progress import tiles
 from se_gnn.ranking.vote import ClassAnswers, tally, vote
+from se_gnn.settings import Resolved, VoteSettings
 from se_gnn.similarity import Items, Matches, Nearest, Similarities, Similarity, items_of
 from se_gnn.similarity.memory import items_within, memory_budget
 
@@ -43,11 +42,11 @@ class Cases:
     _moved: dict[torch.device, ClassAnswers] = field(default_factory=dict, repr=False)  # moved to a device once
 
     @classmethod
-    def of(cls, graph: Graph, settings: SimilarityConfig) -> Cases:
+    def of(cls, graph: Graph, settings: Resolved) -> Cases:
         """The labeled nodes of a graph."""
-        check_num_nearest(graph, settings)
+        check_num_nearest(graph, settings.vote)
         answers = ClassAnswers(torch.from_numpy(graph.labels[graph.train]), graph.num_classes)
-        return cls(items_of(graph, graph.train, settings), answers)
+        return cls(items_of(graph, graph.train, settings.similarity), answers)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -64,7 +63,7 @@ class Cases:
         return self._moved[device]
 
 
-def check_num_nearest(graph: Graph, settings: SimilarityConfig) -> None:
+def check_num_nearest(graph: Graph, settings: VoteSettings) -> None:
     """K labeled nodes must exist."""
     wanted, labeled = settings.num_nearest, len(graph.train)
     if wanted > labeled:
@@ -82,7 +81,7 @@ class Ranking:
     queries: IntArray  # [T]
     nearest: Nearest  # positions among the cases, and similarities, [T, d]
     cases: Cases
-    settings: SimilarityConfig  # K and tau
+    settings: VoteSettings
     num_cases: int
 
     @classmethod
@@ -91,7 +90,7 @@ class Ranking:
         similarities: Similarities,
         queries: Items,
         cases: Cases,
-        settings: SimilarityConfig,
+        settings: VoteSettings,
         *,
         without: Sequence[int] = (),
     ) -> Ranking:
@@ -205,7 +204,7 @@ class Ranker:
     that they can answer: a report compares all nodes once. Never more than that is held of all nodes and all cases.
     """
 
-    def __init__(self, similarity: Similarity, cases: Cases, settings: SimilarityConfig) -> None:
+    def __init__(self, similarity: Similarity, cases: Cases, settings: VoteSettings) -> None:
         self.similarity, self.cases, self.settings = similarity, cases, settings
         self._held: Ranking | None = None
 
@@ -312,7 +311,7 @@ class WhatIf:
     node_weight: float | None = None  # lambda
     without: tuple[int, ...] = ()  # ids of cases that do not vote
 
-    def settings(self, trained: SimilarityConfig, cases: IntArray) -> SimilarityConfig:
+    def settings(self, trained: Resolved, cases: IntArray) -> Resolved:
         """The settings of a model with these in their place; ``cases`` are the ids of its labeled nodes."""
         if self.num_nearest is not None and not 1 <= self.num_nearest <= len(cases):
             raise InputError(
@@ -321,17 +320,14 @@ class WhatIf:
         unknown = np.setdiff1d(np.asarray(self.without, dtype=np.int64), cases)
         if len(unknown):
             raise InputError(f"without must name labeled nodes, got node {unknown[0]}, which is not labeled")
-        return dataclasses.replace(
-            trained,
-            num_nearest=trained.num_nearest if self.num_nearest is None else self.num_nearest,
-            node_weight=trained.node_weight if self.node_weight is None else self.node_weight,
-        )
+        wanted = {"num_nearest": self.num_nearest, "node_weight": self.node_weight}
+        return trained.changed(**{name: value for name, value in wanted.items() if value is not None})
 
-    def rank(self, similarities: Similarities, queries: Items, cases: Cases, trained: SimilarityConfig) -> Ranking:
+    def rank(self, similarities: Similarities, queries: Items, cases: Cases, trained: Resolved) -> Ranking:
         """The complete ranking of some queries with these settings in the place of a model's; nothing is compared."""
         settings = self.settings(trained, cases.nodes)
-        found = similarities.weighted(settings.node_weight)
-        ranking = Ranking.of(found, queries, cases, settings, without=self.without)
+        found = similarities.weighted(settings.similarity.node_weight)
+        ranking = Ranking.of(found, queries, cases, settings.vote, without=self.without)
         if not bool(ranking.voting.any(dim=1).all()):
             raise InputError("without must leave at least one labeled node that can vote")
         return ranking
