@@ -114,8 +114,9 @@ def _importance_error(explanation: Explanation) -> float:
 
 def _ranked(explanation: Explanation) -> bool:
     ranking, neighbors = explanation.ranking, explanation.neighbors
-    nearest = ranking.nodes[: explanation.settings.vote.num_nearest].tolist()
-    return nearest == [one.node for one in neighbors] and bool((np.diff(ranking.overall) <= 0).all())
+    nearest = ranking.nodes[ranking.voting.numpy()][: explanation.settings.vote.num_nearest].tolist()
+    in_order = bool((ranking.overall[0, 1:] <= ranking.overall[0, :-1]).all())
+    return nearest == [one.node for one in neighbors] and in_order
 
 
 def _wins(probabilities: Float64Array, label: int) -> bool:
