@@ -8,7 +8,7 @@ from torch import Tensor
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.ranking import Cases, ClassAnswers, Ranker
+from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Resolved, SimilaritySettings
 from se_gnn.similarity import Items, Similarity, items_of
 from se_gnn.similarity.edges import Terms
@@ -26,21 +26,12 @@ class Voter:
         edge_terms: Terms | None = None,
     ) -> None:
         self.graph, self.settings, self.max_memory, self.edge_terms = graph, settings, max_memory, edge_terms
-        self.ranked = Cases.of(graph, settings)
-
-    @property
-    def cases(self) -> Items:
-        """The cases with their local graphs."""
-        return self.ranked.items
+        self.cases = Cases.of(graph, settings)
 
     def similarity(self, h: Tensor, settings: SimilaritySettings | None = None) -> Similarity:
         """What compares nodes under some embeddings, [N, D], by the settings of the model or others."""
         chosen = settings or self.settings.similarity
         return Similarity(self.graph, h, chosen, terms=self.edge_terms, max_memory=self.max_memory)
-
-    def ranker(self, h: Tensor) -> Ranker:
-        """What ranks the cases under some embeddings, [N, D]."""
-        return Ranker(self.similarity(h), self.ranked, self.settings.vote)
 
     def items(
         self, nodes: IntArray, *, most_edges: int | None = None, seed: int = 0, only: slice | None = None
@@ -57,8 +48,5 @@ class Voter:
     @torch.no_grad()
     def probabilities(self, h: Tensor, queries: Items) -> Tensor:
         """Class probabilities, [T, C], left where they were computed."""
-        return self.ranker(h).rank(queries, depth=self.settings.vote.num_nearest).probabilities
-
-    def answers(self, device: torch.device) -> ClassAnswers:
-        """What the cases vote for, on a device."""
-        return self.ranked.answers_on(device)
+        ranker = Ranker(self.similarity(h), self.cases, self.settings.vote)
+        return ranker.rank(queries, depth=self.settings.vote.num_nearest).probabilities

@@ -109,10 +109,6 @@ class Similarity:
         asking = items if sample is None else sample
         return self._similarities(dataclasses.replace(self.comparison(asking, items), symmetric=True))
 
-    def compare_blocks(self, queries: Items, cases: Items) -> Iterator[tuple[Tensor, Similarities]]:
-        """As :meth:`compare`, some cases at a time if all do not fit the memory: their positions, and similarities."""
-        return self._blocks(self.comparison(queries, cases))
-
     @torch.no_grad()
     def compare_listed(self, queries: Items, cases: Items, ptr: IntArray, positions: IntArray) -> Similarities:
         """Each query with the cases at ``positions[ptr[t]:ptr[t + 1]]`` alone, [n]; no gradients.
