@@ -1,4 +1,4 @@
-"""Smallest flips are those of brute force: every set is tried, every class is given."""
+"""Smallest removals and relabelings are those of brute force: every set is tried, every class is given."""
 
 from __future__ import annotations
 

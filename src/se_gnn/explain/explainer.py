@@ -26,6 +26,7 @@ class Explainer:
 
     def __init__(self, trained: TrainedModel) -> None:
         self.trained = trained
+        trained.embeddings  # noqa: B018 - of a mapped graph: refused
 
     def explain(self, node: int, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
         """Explain one node, labeled or not.
