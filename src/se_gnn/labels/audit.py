@@ -47,8 +47,8 @@ class AuditRow:
     name: str
     label: int
     findings: tuple[Finding, ...]
-    suspicion: float  # above 0: the other known labels speak for another class
-    suggested: int  # the class they speak for
+    suspicion: float  # the probability that its label is wrong
+    suggested: int  # the class that everything else suggests
     vote: int  # the class that its own labeled neighbors give it, itself left out
     vote_probability: float
     label_probability: float  # that the same vote gives its label
@@ -117,7 +117,7 @@ class Audit:
             misleads = (gain * len(self.graph.validation) > MISLED - 0.5) | ((gain >= 0) & harmful)
         average = effects.weight.sum() / max(1, len(self))
         return {
-            Finding.WRONG: self.suspicion.score > self.suspicion.threshold,
+            Finding.WRONG: self.suspicion.wrong,
             Finding.MISLEADS: misleads,
             Finding.UNUSED: effects.used == 0,
             Finding.CARRIES: (effects.weight >= CARRIES * average) & (effects.used > 0),
@@ -165,13 +165,14 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
         raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
     graph, effects = trained.graph, leave_one_out(trained)
-    judged = trained.rank(graph.validation)
+    votes, validation = trained.predict(graph.train), trained.predict(graph.validation)
+    both, judged = np.concatenate([votes.probabilities, validation.probabilities]), trained.rank(graph.validation)
     return Audit(
         graph=graph,
-        votes=trained.predict(graph.train),
+        votes=votes,
         effects=effects,
         values=shapley_values(judged, trained.cases, graph.labels, num_orders=num_orders, generator=orders),
-        suspicion=suspicion(graph, generator=groups),
+        suspicion=suspicion(graph, both, generator=groups),
         num_orders=num_orders,
     )
 
