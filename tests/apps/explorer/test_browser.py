@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from chromium import until
-from se_gnn.explain import Explainer, WhatIf
+from se_gnn.explain import Explainer
 from se_gnn.number_format import percent
 from se_gnn.plot.text import readable
+from se_gnn.ranking import WhatIf
 from strategies import HUB, ISOLATED, UNLABELED
 
 NODE = UNLABELED
