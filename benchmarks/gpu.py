@@ -10,7 +10,6 @@ With 100,000 labeled nodes the graph has five million edges, and the embeddings 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import json
 import time
@@ -74,7 +73,7 @@ def agreement() -> dict[str, Any]:
     for measure, labeled_nodes in itertools.product(MEASURES.values(), (143, 1_000)):
         graph = random_graph(2_000, 5_000)
         labeled = local_graphs(graph, np.arange(0, 2_000, 2_000 // labeled_nodes), 2)
-        plan = MatchPlan.build(graph.edges, np.arange(graph.num_edges), labeled)
+        plan = MatchPlan.build(graph.edges.ends, np.arange(graph.num_edges), labeled)
         h = torch.randn(2_000, 128, generator=torch.Generator().manual_seed(0))
         best, winners = CpuKernel().match(h, plan, measure, measure.origin(h))
         values, positions = TritonKernel().match(h.cuda(), plan, measure, measure.origin(h.cuda()))
@@ -95,7 +94,7 @@ def roofline() -> dict[str, Any]:
     graph = random_graph(200_000, 2_000_000)
     labeled = local_graphs(graph, np.arange(0, 200_000, 400), 2)
     queries = np.arange(0, graph.num_edges, 10)
-    plan = MatchPlan.build(graph.edges, queries, labeled)
+    plan = MatchPlan.build(graph.edges.ends, queries, labeled)
     h = torch.randn(200_000, WIDTH, device=CUDA)
     ours = milliseconds(lambda: TritonKernel().match(h, plan, Distance(), Distance().origin(h)))
     a, b = torch.randn(len(queries), WIDTH, device=CUDA), torch.randn(WIDTH, 20_000, device=CUDA)
@@ -155,8 +154,7 @@ def many_labeled() -> dict[str, Any]:
     trained = train(graph, config, seed=0, device="cuda")
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
-    nobody = np.empty(0, np.int64)
-    voter = Voter(dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody), trained.config)
+    voter = Voter(graph.with_split(train=chosen), trained.config)
     plan = voter.plan(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}

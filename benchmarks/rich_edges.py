@@ -49,7 +49,7 @@ def with_values(graph: Graph, *, seed: int = 0) -> Graph:
         type_names=("a", "b", "c"),
         attributes=generator.normal(size=(count, 3)).astype(np.float32),
     )
-    return dataclasses.replace(graph, edge_values=values)
+    return graph.replace(edges=dataclasses.replace(graph.edges, values=values))
 
 
 def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -60,8 +60,8 @@ def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object],
     known = EdgeData.of(graph, config, terms)
     labeled = compared_graphs(graph, graph.train, config)
     every = compared_graphs(graph, np.arange(graph.num_nodes), config)
-    whole = ComparisonPlan.build(graph.edges, every, labeled, config, known)
-    among = ComparisonPlan.among(graph.edges, labeled, config, known)
+    whole = ComparisonPlan.build(graph.edges.ends, every, labeled, config, known)
+    among = ComparisonPlan.among(graph.edges.ends, labeled, config, known)
 
     def predict() -> object:
         with torch.no_grad():

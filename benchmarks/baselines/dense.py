@@ -160,7 +160,7 @@ class DenseTraining:
         overall = overall_similarity(h, labeled, labeled, node_weight)  # [L, L]
         references = torch.from_numpy(generator.random(overall.shape)).to(overall.device)
         class_loss = classification_loss(overall, self.voter.labels, references, self.config)
-        draws = ContrastDraws.draw(self.inputs, self.graph.edges, self.config, generator=generator)
+        draws = ContrastDraws.draw(self.inputs, self.graph.edges.ends, self.config, generator=generator)
         on_nodes, on_edges = contrast_loss(self.model, self.inputs, draws.to(overall.device))
         weights = self.config.contrast
         loss = class_loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges

@@ -25,7 +25,7 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
     trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, everyone = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
     one_way = dataclasses.replace(config.similarity, directions="one")
-    plan = ComparisonPlan.build(graph.edges, everyone.targets, everyone.labeled, one_way)
+    plan = ComparisonPlan.build(graph.edges.ends, everyone.targets, everyone.labeled, one_way)
     matching = plan.forward.matching
     queries, keys = (
         edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (matching.query_ends, matching.key_node_ends)

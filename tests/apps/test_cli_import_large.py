@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mapped_graphs import in_memory, random_tables
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import save_graph
 from se_gnn.shards import read_shards
 
 QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import save_graph
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.model.folder import HISTORY, load_model
 from strategies import random_graph

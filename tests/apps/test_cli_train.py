@@ -1,4 +1,3 @@
-import dataclasses
 import errno
 import json
 import os
@@ -13,8 +12,9 @@ import torch
 
 from se_gnn import training
 from se_gnn.apps.cli.train import unlike_classes
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.model.folder import load_model
+from strategies import changed
 
 QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
 
@@ -280,7 +280,7 @@ def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
 
 def test_without_validation_nodes_nothing_is_said_to_be_chosen_on_them(run, toy, out, tmp_path):
     graph = load_graph(toy)
-    save_graph(dataclasses.replace(graph, validation=graph.validation[:0]), tmp_path / "unchecked")
+    save_graph(changed(graph, validation=graph.validation[:0]), tmp_path / "unchecked")
     told = " ".join(run("train", tmp_path / "unchecked", "--out", out, "--device", "cpu", *QUICK).stdout.split())
     assert "there are no validation nodes to choose by" in told
     assert "are chosen on the validation nodes" not in told

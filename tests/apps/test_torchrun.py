@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from se_gnn.graph import Graph
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import save_graph
 from se_gnn.shards import verify_shards
 
 NODES = 300

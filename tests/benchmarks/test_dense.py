@@ -18,7 +18,7 @@ def graph() -> Graph:
     """A small graph in which two labeled and some other nodes have no edges."""
     full = generated_graph(140, seed=3, labeled_a_class=4)
     lonely = np.concatenate([full.train[:2], full.validation[:1], full.test[:2]])
-    return full.with_edges(full.edges[~np.isin(full.edges, lonely).any(axis=1)][::3])
+    return full.with_edges(full.edges.ends[~np.isin(full.edges.ends, lonely).any(axis=1)][::3])
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_local_edges_are_the_edges_of_the_local_graphs(graph, config):
     dense = DenseVoter(graph, config).local_edges(nodes)
     sparse = local_graphs(graph, nodes, config.similarity.hops)
     for i in nodes:
-        expected = graph.edges[sparse.row(i)].tolist()
+        expected = graph.edges.ends[sparse.row(i)].tolist()
         assert sorted(dense.edges[dense.owner == i].tolist()) == expected
 
 
@@ -42,7 +42,7 @@ def test_dense_similarities_equal_ours_in_values_and_gradients(graph, config):
     voter = DenseVoter(graph, config)
     dense = overall_similarity(precise, voter.local_edges(nodes), voter.labeled, settings.node_weight)
     targets, labeled = (local_graphs(graph, part, settings.hops) for part in (nodes, graph.train))
-    plan = ComparisonPlan.build(graph.edges, targets, labeled, settings)
+    plan = ComparisonPlan.build(graph.edges.ends, targets, labeled, settings)
     similarities = compare(h, plan)
     torch.testing.assert_close(similarities.overall.double(), dense, atol=1e-5, rtol=1e-5)
     weights = torch.randn(dense.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

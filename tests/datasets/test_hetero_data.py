@@ -10,9 +10,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from se_gnn.datasets.hetero_data import from_hetero, to_hetero
 from se_gnn.errors import InputError
-from strategies import assert_same_graph, graphs_with_names
+from se_gnn.tables.pyg import from_hetero, to_hetero
+from strategies import assert_same_graph, changed, graphs_with_names
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -24,7 +24,7 @@ with warnings.catch_warnings():
 def test_to_hetero_and_back(graph):
     if graph.node_types is None:
         kinds = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        graph = dataclasses.replace(graph, node_types=kinds, node_type_names=("a", "b"))
+        graph = changed(graph, node_types=kinds, node_type_names=("a", "b"))
     assert_same_graph(from_hetero(to_hetero(graph)), dataclasses.replace(graph, dataset=None))
 
 
@@ -58,7 +58,7 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     assert graph.labels.tolist() == [0, 1, -1, -1, -1, -1, -1]
     assert graph.train.tolist() == [0, 1]
     assert values.type_names == ("writes", "appears at")
-    assert graph.edges.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
+    assert graph.edges.ends.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
     assert values.direction.tolist() == [-1, 1, -1, 1, -1, 1]  # an author writes a paper, which appears somewhere
     assert values.attributes.ravel().round(1).tolist() == pytest.approx([0.1, 0, 0.2, 0, 0.3, 0], abs=1e-6)
     assert values.time[values.type == 1].tolist() == [10, 20, 30]

@@ -24,7 +24,7 @@ def any_node(data, trained):
 def edge_similarities(trained):
     """sim of every two edges of the graph, in float64, [E, E]."""
     h = trained.embeddings.double().numpy()
-    edges = h[trained.graph.edges].mean(axis=1)
+    edges = h[trained.graph.edges.ends].mean(axis=1)
     if trained.config.similarity.measure == "distance":
         return -np.linalg.norm(edges[:, None] - edges[None], axis=-1)
     unit = edges / np.linalg.norm(edges, axis=1, keepdims=True)
@@ -162,7 +162,7 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
     exact = edge_similarities(trained)
     explanation = Explainer(trained).explain(node)
     np.testing.assert_array_equal(explanation.edge_ids, local.row(node))
-    np.testing.assert_array_equal(explanation.edges, graph.edges[local.row(node)])
+    np.testing.assert_array_equal(explanation.edges, graph.edges.ends[local.row(node)])
     for neighbor in explanation.neighbors:
         np.testing.assert_array_equal(neighbor.edge_ids, local.row(neighbor.node))
     expected = []
@@ -246,7 +246,7 @@ def test_all_edges_that_are_mentioned_have_the_names_of_their_ends():
         mentioned |= {one["edge"] for one in neighbor["matches_back"] or []}
     assert {int(edge) for edge in values["edge_ends"]} == mentioned
     for edge, ends in values["edge_ends"].items():
-        assert ends == [names[node] for node in trained.graph.edges[int(edge)]]
+        assert ends == [names[node] for node in trained.graph.edges.ends[int(edge)]]
 
 
 @few

@@ -20,7 +20,7 @@ from lab.commands import app as lab
 from se_gnn.apps.cli.app import app
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.model.folder import load_model
 from se_gnn.shards import verify_shards
 from se_gnn.training import trainer

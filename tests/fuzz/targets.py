@@ -25,7 +25,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.files.tensors import read_header, sealed_tensors
 from se_gnn.graph import Graph
-from se_gnn.graph.store import graph_files, load_graph
+from se_gnn.graph.storage import graph_files, load_graph
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.training import checkpoint, train, trainer

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph import edge_roles, local_graphs, ranked_local
-from se_gnn.graph.parts import map_parts
 from se_gnn.similarity import nearest, nearest_labeled
 from strategies import random_graph, rich_graph
 

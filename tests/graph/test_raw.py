@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, RawTable
-from se_gnn.graph.store import NAMES, graph_files, graph_from_files, load_graph, save_graph
+from se_gnn.graph.storage import NAMES, graph_files, graph_from_files, load_graph, save_graph
 from strategies import random_graph
 
 CELLS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
-from se_gnn.graph.store import graph_files, graph_from_files, holds_graph, load_graph, save_graph
+from se_gnn.graph.storage import graph_files, graph_from_files, holds_graph, load_graph, save_graph
 from strategies import edge_values
 
 finite = st.floats(-1e6, 1e6, width=32)

@@ -7,7 +7,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues
-from se_gnn.graph.extended import extended_graph
+from se_gnn.graph.extend import extended_graph
 from se_gnn.labels.extension import new_nodes_from_arrays
 from strategies import random_graph
 

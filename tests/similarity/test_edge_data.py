@@ -14,7 +14,7 @@ from backends import on_every_device
 from se_gnn.config import SimilarityConfig
 from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.graph.edge_roles import edge_roles
+from se_gnn.graph.local import edge_roles
 from se_gnn.similarity import ComparisonPlan, structure_similarity
 from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
 from se_gnn.similarity.kernels import reference, structure_with_matches
@@ -49,7 +49,7 @@ def plan_of(graph, config, terms=None, nodes=None):
     carried = EdgeData.of(graph, config, terms)
     asked = np.arange(graph.num_nodes) if nodes is None else nodes
     local = (compared_graphs(graph, some, config) for some in (asked, graph.train))
-    return ComparisonPlan.build(graph.edges, *local, config, carried)
+    return ComparisonPlan.build(graph.edges.ends, *local, config, carried)
 
 
 def by_loops(h, graph, plan, config, terms):
@@ -62,9 +62,9 @@ def by_loops(h, graph, plan, config, terms):
         found = []
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = int(local.edge_ids[place])
-            ends, part = graph.edges[edge].tolist(), 0
+            ends, part = graph.edges.ends[edge].tolist(), 0
             if config.match_direction:
-                arguments = (int(local.nodes[i]), ends, int(values.direction[edge]), graph.edges.tolist())
+                arguments = (int(local.nodes[i]), ends, int(values.direction[edge]), graph.edges.ends.tolist())
                 part += reference.edge_role(*arguments)
             if config.match_types == "own":
                 part += 10 * int(values.type[edge])
@@ -129,7 +129,7 @@ def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, devic
     _, matching, _ = structure_with_matches(h.to(device), plan)
     points = measure_named("cosine").points(h.double())
     terms = terms_of(graph, EVERYTHING, 4, torch.float64)[1](torch.arange(graph.num_edges)).detach()
-    ends = torch.from_numpy(np.array(graph.edges))
+    ends = torch.from_numpy(np.array(graph.edges.ends))
     vectors = torch.nn.functional.normalize(points[ends].mean(dim=1) + terms, dim=1)
     cosines = (vectors @ vectors.T).numpy()  # of all edges with each other, [E, E]
     for t in range(len(plan.targets)):
@@ -182,7 +182,7 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
     local = compared_graphs(graph, np.arange(graph.num_nodes), SimilarityConfig(hops=hops))
-    roles, edges = edge_roles(graph, local, hops), graph.edges.tolist()
+    roles, edges = edge_roles(graph, local, hops), graph.edges.ends.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = local.edge_ids[place]

@@ -58,7 +58,7 @@ def assert_wins(h, plan, measure, winners):
 def wide():
     """More queries than one block of lanes, and local graphs of very different size."""
     graph = random_graph(3, num_nodes=60, num_edges=170, num_labeled=9, isolated=(2, 30))
-    return graph, MatchPlan.build(graph.edges, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
+    return graph, MatchPlan.build(graph.edges.ends, np.arange(graph.num_edges), local_graphs(graph, graph.train, 2))
 
 
 @on_every_backend
@@ -217,7 +217,7 @@ def test_far_from_the_origin_the_nearest_edge_is_still_found(wide, backend):
 @on_every_backend
 def test_an_empty_local_graph_matches_nothing(measure, backend):
     graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [1, 2]], labels=[0, 1, 0, 1])
-    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3, 0]), 1))
+    plan = MatchPlan.build(graph.edges.ends, np.array([0]), local_graphs(graph, np.array([3, 0]), 1))
     best, winners = match(backend, continuous(0, 4, 3), plan, measure)
     assert best[0, 0] == -torch.inf
     assert winners[0, 0] == -1
@@ -229,7 +229,7 @@ def test_an_empty_local_graph_matches_nothing(measure, backend):
 @on_every_backend
 def test_a_graph_without_edges_asks_and_answers_nothing(measure, backend):
     graph = random_graph(0, num_edges=0)
-    plan = MatchPlan.build(graph.edges, np.empty(0, np.int64), local_graphs(graph, graph.train, 2))
+    plan = MatchPlan.build(graph.edges.ends, np.empty(0, np.int64), local_graphs(graph, graph.train, 2))
     best, winners = match(backend, continuous(0, graph.num_nodes, 3), plan, measure)
     assert best.shape == winners.shape == (0, 6)
 
@@ -237,7 +237,7 @@ def test_a_graph_without_edges_asks_and_answers_nothing(measure, backend):
 @on_every_backend
 def test_negative_similarities_do_not_lose_against_absent_edges(backend):
     graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
-    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
+    plan = MatchPlan.build(graph.edges.ends, np.array([0]), local_graphs(graph, np.array([2]), 1))
     h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
     assert match(backend, h, plan, "cosine")[0].tolist() == [[-1.0]]
     assert match(backend, h, plan, "distance")[0].tolist() == [[-2.0]]
@@ -246,14 +246,14 @@ def test_negative_similarities_do_not_lose_against_absent_edges(backend):
 @on_every_backend
 def test_a_cosine_with_a_zero_edge_is_zero(backend):
     graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
-    plan = MatchPlan.build(graph.edges, np.array([0, 1]), local_graphs(graph, np.array([0, 2]), 1))
+    plan = MatchPlan.build(graph.edges.ends, np.array([0, 1]), local_graphs(graph, np.array([0, 2]), 1))
     h = torch.tensor([[1.0, 2.0], [-1.0, -2.0], [1.0, 1.0], [1.0, 1.0]])  # edge 0 is the zero vector
     torch.testing.assert_close(match(backend, h, plan, "cosine")[0], torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
 
 
 def test_two_equal_edges_have_distance_zero_and_no_gradient():
     graph = Graph.build(features=np.ones((4, 1)), edges=[[0, 1], [2, 3]], labels=[0, 1, 0, 1])
-    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([2]), 1))
+    plan = MatchPlan.build(graph.edges.ends, np.array([0]), local_graphs(graph, np.array([2]), 1))
     h = torch.tensor([[0.1, 0.7], [0.3, 0.2], [0.3, 0.2], [0.1, 0.7]], requires_grad=True)
     best, _ = match_edges(h, plan, "distance")
     best.sum().backward()
@@ -266,7 +266,7 @@ def test_two_equal_edges_have_distance_zero_and_no_gradient():
 def test_many_thousand_keys_are_all_looked_at(measure, backend):
     graph = random_graph(8, num_nodes=900, num_edges=8000, num_labeled=6)
     queries = np.arange(0, graph.num_edges, 110)
-    plan = MatchPlan.build(graph.edges, queries, local_graphs(graph, graph.train, 3))
+    plan = MatchPlan.build(graph.edges.ends, queries, local_graphs(graph, graph.train, 3))
     assert len(plan.key_ids) > 7000
     h = continuous(5, graph.num_nodes, 5)
     _, winners = match(backend, h, plan, measure)
@@ -322,7 +322,7 @@ def test_a_query_is_answered_alike_alone_and_among_others(case, seed, measure):
     h = continuous(seed, graph.num_nodes, 3)
     best, winners = match_edges(h, plan, measure)
     for q, edge in enumerate(plan.query_ids):
-        alone = dataclasses.replace(plan, query_ids=np.array([edge]), query_ends=graph.edges[[edge]])
+        alone = dataclasses.replace(plan, query_ids=np.array([edge]), query_ends=graph.edges.ends[[edge]])
         one, winner = match_edges(h, alone, measure)
         assert torch.equal(one[0], best[q])
         assert torch.equal(winner[0], winners[q])
@@ -355,7 +355,7 @@ digests = {{}}
 for measure in {order!r}:
     for directions in ("one", "both"):
         config = SimilarityConfig(measure=measure, directions=directions)
-        plan = ComparisonPlan.build(graph.edges, targets, labeled, config)
+        plan = ComparisonPlan.build(graph.edges.ends, targets, labeled, config)
         h = continuous(0, 150, 33)
         kept, there, back = compare_with_matches(h, plan, keep_back=True)
         arrays = [compare(h, plan).overall.numpy(), kept.overall.numpy(), there.similarity, there.matched_ids]
@@ -412,7 +412,7 @@ def test_of_edges_too_close_to_tell_by_scores_the_closest_wins():
     # ten thousand times closer than they are long: their squares differ by less than float32 can say
     h = torch.tensor([[1.0, 1.0], [1.0, -1.0], [1.0003, 0.0], [1.0001, 0.0], [1.0002, 0.0], [-3.0, 0.0]])
     graph = Graph.build(features=np.ones((6, 1)), edges=[[0, 1], [2, 3], [3, 4], [2, 4]], labels=[0] * 6)
-    plan = MatchPlan.build(graph.edges, np.array([0]), local_graphs(graph, np.array([3]), 1))
+    plan = MatchPlan.build(graph.edges.ends, np.array([0]), local_graphs(graph, np.array([3]), 1))
     best, winners = match_edges(h, plan, "distance")
     expected, first = reference.match_edges(h.double(), plan, "distance")
     assert torch.equal(winners, first)

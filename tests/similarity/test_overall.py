@@ -23,7 +23,10 @@ hops = st.integers(1, 3)
 
 def planned(graph, targets, config):
     return ComparisonPlan.build(
-        graph.edges, local_graphs(graph, targets, config.hops), local_graphs(graph, graph.train, config.hops), config
+        graph.edges.ends,
+        local_graphs(graph, targets, config.hops),
+        local_graphs(graph, graph.train, config.hops),
+        config,
     )
 
 
@@ -41,7 +44,7 @@ def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, d
     for t in range(graph.num_nodes):
         for column, one in enumerate(graph.train):
             node = reference.similarity(wide[t], wide[one], measure)
-            edges = [graph.edges[local.row(i)].tolist() for i in (t, one)]
+            edges = [graph.edges.ends[local.row(i)].tolist() for i in (t, one)]
             structure = reference.structure_similarity(wide, *edges, measure, both=directions == "both")
             expected = reference.overall_similarity(node, structure, weight)
             for name, value in (("node", node), ("structure", structure), ("overall", expected)):
@@ -78,7 +81,7 @@ def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
     config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
-    shortcut = ComparisonPlan.among(graph.edges, local_graphs(graph, graph.train, hops), config)
+    shortcut = ComparisonPlan.among(graph.edges.ends, local_graphs(graph, graph.train, hops), config)
     assert shortcut.same
     assert shortcut.backward is None
     for h in (continuous(seed, graph.num_nodes, 3), continuous(seed, graph.num_nodes, 3).requires_grad_()):
@@ -92,7 +95,7 @@ def test_the_shortcut_has_the_gradients_of_the_general_path():
     config = SimilarityConfig(directions="both", measure="distance")
     labeled = local_graphs(graph, graph.train, 2)
     weights, pulls = continuous(9, 6, 6), []
-    for plan in (ComparisonPlan.among(graph.edges, labeled, config), planned(graph, graph.train, config)):
+    for plan in (ComparisonPlan.among(graph.edges.ends, labeled, config), planned(graph, graph.train, config)):
         h = continuous(5, graph.num_nodes, 4).requires_grad_()
         (compare(h, plan).overall * weights).sum().backward()
         pulls.append(h.grad)
@@ -106,7 +109,7 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
     labeled = local_graphs(graph, graph.train, 1)
     for directions, symmetric in (("both", True), ("one", False)):
         config = SimilarityConfig(directions=directions, hops=1)
-        found = compare(h, ComparisonPlan.among(graph.edges, labeled, config)).structure
+        found = compare(h, ComparisonPlan.among(graph.edges.ends, labeled, config)).structure
         assert torch.allclose(found, found.T) == symmetric
 
 
@@ -155,7 +158,7 @@ def test_a_comparison_of_some_rows_alone_has_the_same_bits(directions):
     whole = compare(h, planned(graph, np.array([20, 31]), config))
     local = [local_graphs(graph, nodes, 1) for nodes in (np.array([20, 31]), graph.train)]
     edge_ids = np.union1d(local[0].edge_ids, local[1].edge_ids)
-    used = np.unique(np.concatenate([graph.edges[edge_ids].ravel(), graph.train, [20, 31]]))
+    used = np.unique(np.concatenate([graph.edges.ends[edge_ids].ravel(), graph.train, [20, 31]]))
     assert len(used) < 60
     renumbered = [
         dataclasses.replace(
@@ -167,7 +170,7 @@ def test_a_comparison_of_some_rows_alone_has_the_same_bits(directions):
         )
         for some in local
     ]
-    plan = ComparisonPlan.build(np.searchsorted(used, graph.edges[edge_ids]), *renumbered, config)
+    plan = ComparisonPlan.build(np.searchsorted(used, graph.edges.ends[edge_ids]), *renumbered, config)
     some = compare(h[used], plan, origin=measure_named("distance").origin(h))
     assert torch.equal(some.structure, whole.structure)
     assert torch.equal(some.node, whole.node)

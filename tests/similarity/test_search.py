@@ -42,7 +42,7 @@ def planned(edges, num_nodes, labeled, targets, **settings):
     config = SimilarityConfig(**settings)
     graph = Graph.build(features=np.zeros((num_nodes, 1)), edges=edges, labels=np.zeros(num_nodes, int))
     ways = [local_graphs(graph, np.asarray(nodes), config.hops, config.max_edges) for nodes in (targets, labeled)]
-    return ComparisonPlan.build(graph.edges, *ways, config)
+    return ComparisonPlan.build(graph.edges.ends, *ways, config)
 
 
 @st.composite

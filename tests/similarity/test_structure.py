@@ -21,7 +21,7 @@ directions = st.sampled_from(["one", "both"])
 
 def ends(graph, local, i):
     """Edges of the i-th local graph by their ends."""
-    return graph.edges[local.row(i)].tolist()
+    return graph.edges.ends[local.row(i)].tolist()
 
 
 def by_loops(h, graph, targets, labeled, measure, both=False):
@@ -37,7 +37,7 @@ def plan_of(graph, hops, measure="cosine", *, targets=None, directions="one"):
     nodes = np.arange(graph.num_nodes) if targets is None else targets
     config = SimilarityConfig(measure=measure, directions=directions, hops=hops)
     local = (local_graphs(graph, some, hops) for some in (nodes, graph.train))
-    return ComparisonPlan.build(graph.edges, *local, config)
+    return ComparisonPlan.build(graph.edges.ends, *local, config)
 
 
 @on_every_device
@@ -126,7 +126,7 @@ def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, ma
     graph = random_graph(4, num_nodes=120, num_edges=240, num_labeled=20, isolated=(3, 40))
     h = continuous(5, graph.num_nodes, 7)
     local = [local_graphs(graph, some, 2, max_edges) for some in (np.arange(120), graph.train)]
-    plan = ComparisonPlan.build(graph.edges, *local, SimilarityConfig(measure=measure))
+    plan = ComparisonPlan.build(graph.edges.ends, *local, SimilarityConfig(measure=measure))
     whole, made = structure_similarity(h, plan), []
     monkeypatch.setattr(numba_cpu, "FEWEST", 1)
     multiplied = numba_cpu.multiplied
@@ -189,7 +189,7 @@ def test_a_matching_names_edges_by_their_ids(graph, seed, hops, measure):
                 matched = matching.matched(matching.rows(i), position)
                 others = answering.row(position)
                 if len(others):
-                    ours = graph.edges[asking.row(i)].tolist()
+                    ours = graph.edges.ends[asking.row(i)].tolist()
                     found = reference.matched_edges(h.double(), ours, ends(graph, answering, position), measure)
                     np.testing.assert_array_equal(matched, others[found])
                 else:
@@ -207,7 +207,7 @@ def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measu
     )
     assert targets.cover is None
     config = SimilarityConfig(measure=measure, directions=directions)
-    h, plan = continuous(seed, graph.num_nodes, 3), ComparisonPlan.build(graph.edges, targets, labeled, config)
+    h, plan = continuous(seed, graph.num_nodes, 3), ComparisonPlan.build(graph.edges.ends, targets, labeled, config)
     expected = by_loops(h.double(), graph, targets, labeled, measure, directions == "both")
     torch.testing.assert_close(structure_similarity(h, plan).double(), expected, rtol=1e-5, atol=2e-6)
 

@@ -22,7 +22,7 @@ def sim(a, b, measure):
 def losses(graph, config, seed=0):
     model = untrained(graph, config).model
     inputs = model.inputs(graph)
-    draws = ContrastDraws.draw(inputs, graph.edges, config, generator=np.random.default_rng(seed))
+    draws = ContrastDraws.draw(inputs, graph.edges.ends, config, generator=np.random.default_rng(seed))
     return contrast_loss(model, inputs, draws), model
 
 

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.files.npy import forget, take_rows
+from se_gnn.files.npy import take_rows
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.local import LocalGraphs
-from se_gnn.graph.mapped import MappedGraph
 from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.voter import Voter
@@ -33,7 +33,7 @@ BYTES_SHARE = 8  # of the memory is for the embeddings of the nodes in their loc
 class MappedVoter(Voter):
     """As :class:`Voter`, for a mapped graph; results are the same."""
 
-    def __init__(self, graph: MappedGraph, config: Config, *, max_memory: int | str | None = None) -> None:
+    def __init__(self, graph: Graph, config: Config, *, max_memory: int | str | None = None) -> None:
         if config.similarity.max_edges is None:
             raise InputError(
                 "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
@@ -60,9 +60,9 @@ class MappedVoter(Voter):
 
     def _predict_block(self, h: Any, nodes: IntArray, origin: Tensor) -> Prediction:
         targets = self._local_graphs(nodes)
-        forget(*self.graph.neighbor_arrays)
+        self.graph.neighbors().release()
         edge_ids = np.union1d(targets.edge_ids, self.labeled.edge_ids).astype(np.int64)
-        edges = take_rows(self.graph.edges, edge_ids)
+        edges = self.graph.edges.pairs.take(edge_ids)
         used = np.unique(np.concatenate([edges.ravel(), nodes, self.labeled.nodes]))
         plan = ComparisonPlan.build(
             np.searchsorted(used, edges).reshape(-1, 2),

@@ -18,7 +18,6 @@ from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
-from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
@@ -44,8 +43,6 @@ class TrainedModel:
     @cached_property
     def embeddings(self) -> Tensor:
         """H of all nodes, [N, D]."""
-        if isinstance(self.graph, MappedGraph):
-            raise InputError(f"{self.graph.name} is mapped from files: explanations need a graph that fits the memory")
         return self.model.embed(self.graph)
 
     @cached_property
@@ -62,7 +59,7 @@ class TrainedModel:
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
-        if isinstance(self.graph, MappedGraph):
+        if not self.graph.fits_memory:
             return MappedVoter(self.graph, self.config, max_memory=self.max_memory)
         terms = self.model.edge_terms(self.graph)
         return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
@@ -70,7 +67,6 @@ class TrainedModel:
     @cached_property
     def mapped_embeddings(self) -> FloatArray:
         """H of all nodes of a mapped graph, [N, D], as a mapped file."""
-        assert isinstance(self.graph, MappedGraph)
         self.model.check_features(self.graph)
         encoder = self.model.encoder
         if self.model.device.type != "cpu":  # the graph is in files of this machine, and so is all of its propagation

@@ -58,7 +58,7 @@ class Voter:
             targets = targets.sampled(most_edges, generator=np.random.default_rng(seed))
         if only is not None:
             targets = targets.select(np.arange(len(nodes))[only])
-        return ComparisonPlan.build(self.graph.edges, targets, self.labeled, self.config.similarity, self.carried)
+        return ComparisonPlan.build(self.graph.edges.ends, targets, self.labeled, self.config.similarity, self.carried)
 
     @torch.no_grad()
     def predict(self, h: Tensor, plan: ComparisonPlan) -> Prediction:

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.graph.parts import map_parts
 
 FEW = 64  # so many are found faster one by one than by sorting all
 SHARE = 16  # and so is one in so many

@@ -49,7 +49,7 @@ class PaperObjective:
 
     def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
         """Labeled nodes with each other, on all their edges or on a sample of them."""
-        edges, labeled, settings = self.graph.edges, self.voter.labeled, self.config.similarity
+        edges, labeled, settings = self.graph.edges.ends, self.voter.labeled, self.config.similarity
         if self.share.whole:
             return ComparisonPlan.among(edges, labeled, settings, self.voter.carried, sample=sample)
         asking, one_way = labeled if sample is None else sample, dataclasses.replace(settings, directions="one")
@@ -76,7 +76,7 @@ class PaperObjective:
         contrast = None
         if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
             contrast = ContrastDraws.draw(
-                self.inputs, self.graph.edges, self.config, generator=generator, weights=self.step_weights
+                self.inputs, self.graph.edges.ends, self.config, generator=generator, weights=self.step_weights
             )
         return Draws(plan, references, contrast)
 

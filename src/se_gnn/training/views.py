@@ -60,7 +60,7 @@ class ViewsObjective:
         self._plans: dict[str, ComparisonPlan] = {}
         self.among: ComparisonPlan | None = None  # what edges carry is learned by comparing local graphs
         if model.num_edge_features and self.config.training.compare == "node":
-            self.among = ComparisonPlan.among(graph.edges, voter.labeled, self.config.similarity, voter.carried)
+            self.among = ComparisonPlan.among(graph.edges.ends, voter.labeled, self.config.similarity, voter.carried)
 
     def draw(self, epoch: int) -> ViewDraws:
         """What is random in an epoch follows from the seed and the number of the epoch."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from se_gnn.datasets.tables import ImportSettings, load_import
 from se_gnn.datasets.tables import import_tables as import_with_settings
-from se_gnn.graph.store import graph_files
+from se_gnn.graph.storage import graph_files
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
 ROLES = {"id": "id", "label": "label", "source": "from", "target": "to"}

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from se_gnn.graph.mapped import MappedGraph, write_header
 
 from mapped_graphs import in_memory, random_tables
 from se_gnn.config import Config
@@ -22,8 +23,7 @@ from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.files import locked
 from se_gnn.files.npy import ArrayInfo
-from se_gnn.graph.mapped import MappedGraph, write_header
-from se_gnn.graph.store import graph_digest, holds_graph, load_graph
+from se_gnn.graph.storage import graph_digest, holds_graph, load_graph
 from se_gnn.model import SEGNN, TrainedModel
 
 MEGABYTE = 1 << 20

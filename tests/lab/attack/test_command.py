@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def refused(result, text):
 
 
 def pairs(graph):
-    return {tuple(edge) for edge in graph.edges.tolist()}
+    return {tuple(edge) for edge in graph.edges.ends.tolist()}
 
 
 def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):

@@ -134,7 +134,7 @@ def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> model
     node, settings = node_id(snapshot, node), snapshot.trained.config.similarity
     edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
-    ends = snapshot.graph.edges[page]
+    ends = snapshot.graph.edges.ends[page]
     return models.LocalGraphPage(
         node=node_of(snapshot, node),
         hops=settings.hops,
@@ -151,7 +151,7 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.config.similarity
     target, beside = (compared_graphs(trained.graph, np.array([node]), settings) for node in (one, other))
-    plan = ComparisonPlan.build(trained.graph.edges, target, beside, settings, trained.voter.carried)
+    plan = ComparisonPlan.build(trained.graph.edges.ends, target, beside, settings, trained.voter.carried)
     found, matching, _ = compare_with_matches(trained.embeddings, plan)
     rows = matching.rows(0)
     values = matching.similarity[rows, 0]
@@ -239,7 +239,7 @@ def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
-    return models.LocalEdge(id=edge, ends=snapshot.graph.edges[edge].tolist(), carries=_carried(snapshot, edge))
+    return models.LocalEdge(id=edge, ends=snapshot.graph.edges.ends[edge].tolist(), carries=_carried(snapshot, edge))
 
 
 def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
