@@ -6,6 +6,7 @@ The models are not trained: a claim about predictions and explanations has to ho
 from __future__ import annotations
 
 import dataclasses
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -277,7 +278,7 @@ def graphs_with_names(draw: st.DrawFn) -> Graph:
 
 
 _FIELDS = (
-    "name", "dataset", "features", "feature_names", "columns", "node_names", "captions", "raw", "image_shape",
+    "name", "dataset", "feature_names", "columns", "node_names", "captions", "raw", "image_shape",
     "node_types", "node_type_names", "edge_values", "labels", "class_names", *PARTS,
 )  # fmt: skip
 
@@ -286,6 +287,8 @@ def assert_same_graph(one: Graph, other: Graph) -> None:
     """Every field is the same, but for the report of what was merged on the way."""
     fields = {name: (getattr(one, name), getattr(other, name)) for name in _FIELDS}
     fields["ends"] = one.edges.pairs.read(), other.edges.pairs.read()
+    for name, count in (("edge_values", one.num_edges), ("raw", one.num_nodes)):
+        fields[name] = tuple(held if held is None else held.take(np.arange(count)) for held in fields[name])
     fields["target_type"] = one.target.node_type, other.target.node_type
     fields["features"] = one.nodes.features.read(), other.nodes.features.read()
     for name, (a, b) in fields.items():
@@ -299,3 +302,13 @@ def assert_same_graph(one: Graph, other: Graph) -> None:
             np.testing.assert_array_equal(a, b, err_msg=name)
         else:
             assert a == b, name
+
+
+@st.composite
+def edge_lists(draw: st.DrawFn, max_nodes: int = 9) -> tuple[np.ndarray, int]:
+    """Canonical edges of small graphs, from empty to complete."""
+    num_nodes = draw(st.integers(0, max_nodes))
+    pairs = list(combinations(range(num_nodes), 2))
+    keep = draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
+    edges = [pair for pair, kept in zip(pairs, keep) if kept]
+    return np.array(edges, dtype=np.int64).reshape(-1, 2), num_nodes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -11,8 +10,9 @@ import torch
 from hypothesis import given, settings
 
 from se_gnn.errors import InputError
+from se_gnn.graph import UNKNOWN
 from se_gnn.tables.pyg import from_hetero, to_hetero
-from strategies import assert_same_graph, changed, graphs_with_names
+from strategies import assert_same_graph, changed, graphs_with_names, random_graph
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -24,8 +24,10 @@ with warnings.catch_warnings():
 def test_to_hetero_and_back(graph):
     if graph.node_types is None:
         kinds = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        graph = changed(graph, node_types=kinds, node_type_names=("a", "b"))
-    assert_same_graph(from_hetero(to_hetero(graph)), dataclasses.replace(graph, dataset=None))
+        labels = np.where(kinds == 0, graph.labels, UNKNOWN)  # one type is predicted
+        split = {part: nodes[kinds[nodes] == 0] for part, nodes in graph.split.items()}
+        graph = changed(graph, node_types=kinds, node_type_names=("a", "b"), labels=labels, **split)
+    assert_same_graph(from_hetero(to_hetero(graph)), graph)
 
 
 def library():
@@ -76,5 +78,5 @@ def test_a_hetero_data_without_labels_or_with_two_labeled_kinds_is_refused():
     data["author"].y = torch.tensor([0, 1])
     with pytest.raises(InputError, match="one node type must have y, got paper, author"):
         from_hetero(data)
-    with pytest.raises(InputError, match="one kind of nodes"):
-        to_hetero(dataclasses.replace(from_hetero(library()), node_types=None, node_type_names=()))
+    with pytest.raises(InputError, match="has one type of nodes: to_pyg makes a Data of it"):
+        to_hetero(random_graph())

@@ -116,7 +116,7 @@ def model_content(folder: Path) -> object:
 def graph_content(folder: Path) -> object:
     """Edges of a graph that loads; None where there is none yet."""
     try:
-        return load_graph(folder).edges.tobytes()
+        return load_graph(folder).edges.ends.tobytes()
     except InputError as error:
         return _none_yet(error, "is missing")
 

@@ -84,7 +84,7 @@ def test_adjacency_with_values_is_that_without_where_no_edges_are_parallel() -> 
 def test_other_edges_keep_the_values_of_pairs_that_stay() -> None:
     graph = graph_of(EDGES, payments())
     changed = graph.with_edges([[0, 2], [1, 3], [2, 3]])  # (0, 1) goes, (2, 3) comes
-    assert changed.edges.tolist() == [[0, 2], [0, 2], [1, 3], [2, 3]]
+    assert changed.edges.ends.tolist() == [[0, 2], [0, 2], [1, 3], [2, 3]]
     values = changed.edge_values
     assert values is not None
     assert values.weight is not None
@@ -162,10 +162,21 @@ def test_values_of_other_edges_are_refused() -> None:
 
 
 def test_kinds_of_nodes_are_checked() -> None:
-    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "labels": [0, 1]}
+    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "labels": [0, -1]}
     graph = Graph.build(**parts, node_types=[0, 1], node_type_names=["paper", "author"])
     assert graph.node_type_names == ("paper", "author")
     with pytest.raises(InputError, match="node_types must be int32 from 0 to 0"):
         Graph.build(**parts, node_types=[0, 1], node_type_names=["paper"])
     with pytest.raises(InputError, match="given together"):
         Graph.build(**parts, node_types=[0, 0])
+
+
+def test_labeled_nodes_are_of_the_type_that_is_predicted() -> None:
+    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "node_type_names": ["paper", "author"]}
+    graph = Graph.build(**parts, labels=[0, -1], node_types=[0, 1])
+    assert graph.target.node_type == "paper"
+    assert graph.candidates.tolist() == [0]
+    with pytest.raises(InputError, match="one type of nodes is predicted, but nodes of 'paper' and of 'author'"):
+        Graph.build(**parts, labels=[0, 0], node_types=[0, 1])
+    with pytest.raises(InputError, match="target_type must be one of paper, author, got 'firm'"):
+        Graph.build(**parts, labels=[0, -1], node_types=[0, 1], target_type="firm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph import UNKNOWN, Edges, Graph, Nodes
+from se_gnn.graph.rows import as_rows
 from strategies import changed, random_graph
 
 
@@ -63,14 +65,6 @@ def test_order_and_direction_of_edges_do_not_matter(pairs, data):
     np.testing.assert_array_equal(one.edges.ends, two.edges.ends)
 
 
-def test_ground_truth_follows_its_edges_into_canonical_order():
-    edges = [[3, 2], [1, 0], [2, 1], [0, 1]]
-    graph = build(edges=edges, motif_edges=[True, False, True, False], edge_roles=[7, 0, 5, 9])
-    assert graph.edges.ends.tolist() == [[0, 1], [1, 2], [2, 3]]
-    assert graph.motif_edges.tolist() == [False, True, True]
-    assert graph.edge_roles.tolist() == [0, 5, 7]  # of an edge given twice the first counts
-
-
 def test_a_graph_may_have_no_edges():
     graph = build(edges=[])
     assert graph.num_edges == 0
@@ -118,14 +112,24 @@ def test_a_graph_is_read_only_and_does_not_share_memory_with_what_was_given(spar
     assert graph.features[[0], [0]][0] == 1
 
 
-def test_with_edges_replaces_the_edges_and_drops_ground_truth_on_them():
-    truth = {"motif_edges": [True, False, False], "edge_roles": [1, 0, 0], "node_roles": [1, 2, 0, 0]}
-    graph = build(**truth).with_edges([[3, 0], [0, 3]])
+def test_with_edges_replaces_the_edges():
+    graph = build().with_edges([[3, 0], [0, 3]])
     assert graph.edges.ends.tolist() == [[0, 3]]
-    assert graph.motif_edges is None
-    assert graph.edge_roles is None
-    assert graph.node_roles.tolist() == [1, 2, 0, 0]
     assert graph.degrees.tolist() == [1, 0, 0, 1]
+
+
+def test_parts_that_stay_are_shared_and_not_checked_again(monkeypatch):
+    graph = build()
+
+    def check_again(self):
+        raise AssertionError("features were checked again")
+
+    monkeypatch.setattr(Nodes, "_check_values", check_again)
+    monkeypatch.setattr(Edges, "__post_init__", check_again)
+    other = graph.with_split(train=[1], test=[3])
+    assert other.nodes is graph.nodes
+    assert other.edges is graph.edges
+    assert dataclasses.replace(graph, name="other").target is graph.target
 
 
 def test_with_split_replaces_the_split():
@@ -206,23 +210,17 @@ def test_what_is_no_node_is_refused(nodes, text):
         ({"labels": [0, 1, 0, -2]}, "labels must be -1 (unknown) or a class below 2, got -2"),
         ({"class_names": ["red"]}, "labels must be -1 (unknown) or a class below 1, got 1"),
         ({"class_names": ["red", "red"]}, "class_names must be unique, got 'red' twice"),
-        ({"train": [0, 1], "validation": [1]}, "train and validation must not share nodes, both hold 'bob'"),
-        ({"train": [0, 1], "test": [2, 0]}, "train and test must not share nodes, both hold 'ann'"),
-        ({"validation": [3], "test": [3]}, "validation and test must not share nodes, both hold 'dan'"),
+        ({"train": [0, 1], "validation": [1]}, "train and validation must not share nodes, both hold node 1"),
+        ({"train": [0, 1], "test": [2, 0]}, "train and test must not share nodes, both hold node 0"),
+        ({"validation": [3], "test": [3]}, "validation and test must not share nodes, both hold node 3"),
         ({"train": [0, 4]}, "train must hold node ids from 0 to 3, got 4"),
-        ({"test": [-1]}, "test must hold node ids from 0 to 3, got -1"),
+        ({"test": [-1]}, "test must hold node ids of at least 0, got -1"),
         ({"train": [True, False]}, "train mask must have one entry per node (4), got shape (2,)"),
         ({"labels": [0, 1, -1, 0]}, "train must hold nodes with a known label; node 'cat' has none"),
         ({"node_names": ["ann", "bob", "cat", "ann"]}, "node_names must be unique, got 'ann' twice"),
         ({"node_names": ["ann"]}, "node_names must have one entry per node (4), got 1"),
         ({"feature_names": ("a",)}, "feature_names must have 4 entries, got 1"),
         ({"image_shape": (2, 3)}, "image_shape must have 4 pixels, got (2, 3)"),
-        ({"motif_edges": [True]}, "motif_edges must have one entry per edge (3), got 1"),
-        ({"edge_roles": [1, 2]}, "edge_roles must have one entry per edge (3), got 2"),
-        ({"edge_roles": [[1], [2], [3]]}, "edge_roles must have one entry per edge (3), got shape (3, 1)"),
-        ({"edge_roles": [1.5, 0, 0]}, "edge_roles must be whole numbers, got 1.5 (1 such values)"),
-        ({"node_roles": [1]}, "node_roles must have one entry per node (4), got 1"),
-        ({"node_roles": [0, -1, 0, 0]}, "node_roles must be 0 (not in a motif) or above, got -1"),
     ],
 )
 def test_a_mistake_is_refused_with_parameter_rule_and_value(changes, text):
@@ -258,14 +256,15 @@ def test_a_graph_with_two_labeled_classes_can_be_trained_on():
     build().check_trainable()
 
 
-def test_the_constructor_refuses_edges_that_build_would_have_to_merge():
-    graph = build()
-    fields = {
-        name: getattr(graph, name)
-        for name in ("features", "labels", "class_names", "node_names", "train", "validation", "test")
-    }
-    with refused("edges"):
-        Graph(edges=np.array([[1, 0]]), **fields)
+def test_edges_that_build_would_have_to_merge_are_refused():
+    for pairs in ([[1, 0]], [[0, 1], [0, 1]], [[1, 2], [0, 1]]):
+        with refused("edges must be sorted pairs u < v, each once; Graph.build makes them so"):
+            Edges(pairs=as_rows(np.array(pairs)), num_nodes=4)
+
+
+def test_parts_that_do_not_fit_each_other_are_refused():
+    with refused("edges must be those of a graph of 4 nodes, got edges among 5"):
+        build().replace(edges=Edges.build([[0, 1]], 5))
 
 
 def test_a_split_in_any_order_or_with_duplicates_is_the_same_set_of_nodes():
@@ -274,7 +273,7 @@ def test_a_split_in_any_order_or_with_duplicates_is_the_same_set_of_nodes():
         assert changed(graph, train=np.array(nodes)).train.tolist() == [0, 3, 5]
     with pytest.raises(InputError, match=r"train must be whole numbers, got 0.5 \(1 such values\)"):
         changed(graph, train=np.array([0.5, 1.0]))
-    with pytest.raises(InputError, match="train must hold node ids from 0 to 15, got -1"):
+    with pytest.raises(InputError, match="train must hold node ids of at least 0, got -1"):
         changed(graph, train=np.array([-1, 1]))
 
 

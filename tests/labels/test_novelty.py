@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph
+from se_gnn.graph import Classes, Graph
 from se_gnn.labels import novelty as module
 from se_gnn.labels.novelty import left_out, novelty, similarities, without_itself
 from strategies import changed
@@ -71,7 +71,8 @@ def strangers() -> tuple[Graph, np.ndarray]:
     blue = graph.labels == 2
     labels = np.where(blue, -1, graph.labels)
     parts = {part: getattr(graph, part)[~blue[getattr(graph, part)]] for part in ("train", "validation")}
-    return dataclasses.replace(graph.with_split(**parts), labels=labels, class_names=("red", "green")), blue
+    target = Classes(labels=labels, names=("red", "green"))
+    return graph.with_split(**parts).replace(target=target), blue
 
 
 def test_nodes_of_an_unknown_class_are_told_from_the_rest():

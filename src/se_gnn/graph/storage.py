@@ -63,8 +63,8 @@ _CELLS = {"codes": Kind(("<i4",), 2), **_TEXTS}
 KINDS: dict[str, Kind] = {
     "nodes.features": Kind(("<f4", "<f2"), 2),
     "nodes.features.data": Kind(("<f4",)),
-    "nodes.features.indices": Kind(("<i4", "<i8")),
-    "nodes.features.indptr": Kind(("<i4", "<i8")),
+    "nodes.features.indices": _SMALL,
+    "nodes.features.indptr": _IDS,
     "nodes.types": _SMALL,
     "edges.ends": Kind(("<i8",), 2),
     "neighbors.indptr": _IDS,
@@ -285,16 +285,13 @@ def _feature_arrays(rows: Rows) -> dict[str, _Source]:
     def blocks() -> Iterator[Any]:
         return (block for _, block in rows.blocks())
 
-    sample = rows.take(np.empty(0, np.int64))
-    if not sp.issparse(sample):
+    if not sp.issparse(rows.take(np.empty(0, np.int64))):
         return {name: _Source.of(rows)}
-    if rows.in_memory:
-        return {f"{name}.{part}": _Source.of(getattr(rows.whole(), part)) for part in ("data", "indices", "indptr")}
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(block.indptr) for block in blocks()]))])
-    shape, small = (int(indptr[-1]),), np.dtype(np.int32)
+    shape = (int(indptr[-1]),)
     return {
         f"{name}.data": _Source(rows.dtype, shape, lambda: (block.data for block in blocks())),
-        f"{name}.indices": _Source(small, shape, lambda: (block.indices.astype(small) for block in blocks())),
+        f"{name}.indices": _Source(np.dtype(np.int32), shape, lambda: (block.indices for block in blocks())),
         f"{name}.indptr": _Source.of(indptr.astype(np.int64)),
     }
 
@@ -481,7 +478,7 @@ def _read_features(files: _Files) -> Any:
     indices = files.map(f"{name}.indices", Rule.between(0, width - 1))
     if indptr[0] != 0 or indptr[-1] != len(data) or len(data) != len(indices) or (np.diff(indptr) < 0).any():
         raise InputError(f"{name}.indptr must ascend from 0 to {len(data)}, the number of stored values")
-    return mapped_sparse_rows(data, indices, indptr.astype(np.int64), width, f"features of {files.facts.name}")
+    return mapped_sparse_rows(data, indices, indptr, width, f"features of {files.facts.name}")
 
 
 def _read_cells(files: _Files, name: str, columns: tuple[str, ...] | None, what: str) -> RawTable | None:

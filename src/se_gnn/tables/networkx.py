@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -201,7 +202,7 @@ def _numbers(
 def _rows(raw: RawTable, places: Sequence[int | None]) -> RawTable:
     """The rows of a table that belong to some nodes or edges; what was added has an empty one."""
     numbers = np.array([len(raw) if place is None else place for place in places], np.int64)
-    return raw.joined(raw.empty(1)).take(numbers)
+    return dataclasses.replace(raw, codes=np.concatenate([raw.codes, raw.empty(1).codes])[numbers])
 
 
 def _by_columns(
