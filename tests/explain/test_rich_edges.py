@@ -148,10 +148,10 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
     assert (found.name, found.target_value, found.neighbor_value) == ("amount", "118", "120")
 
     @torch.no_grad()
-    def similarity(changed):
+    def similarity(hidden):
         attributes = graph.edge_values.attributes.copy()
-        if changed is not None:
-            attributes[changed] = amounts.mean()
+        if hidden is not None:
+            attributes[hidden] = amounts.mean()
         values = dataclasses.replace(graph.edge_values, attributes=attributes)
         vectors = trained.model.edge_terms(changed(graph, edge_values=values))
         ends = torch.from_numpy(graph.edges.ends[[edge, matched]])

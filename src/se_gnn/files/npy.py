@@ -12,6 +12,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tokenize import TokenError
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing") from error
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, RecursionError) as error:  # of its header
         raise InputError(f"{path} is truncated or damaged: {error}") from error
     if (array.dtype.str, array.shape) != (info.dtype, info.shape) or not array.flags.c_contiguous:
         raise InputError(f"{path} must hold {info.dtype} of shape {info.shape}, got {array.dtype.str} of {array.shape}")

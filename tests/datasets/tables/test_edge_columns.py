@@ -14,8 +14,8 @@ from se_gnn.display import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.extend import extended_graph
-from se_gnn.graph.storage import digest_of
 from se_gnn.tables.networkx import from_networkx
+from strategies import assert_same_graph
 
 PAYMENTS = """\
 from,to,eur,what,day,currency,fee,note
@@ -91,7 +91,7 @@ def test_an_import_with_edge_values_is_saved_and_comes_back_as_tables(load, tmp_
         id="account", label="fraud", source="from", target="to", split="split", name="nodes", **ALL
     )
     again = import_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", settings)
-    assert digest_of(again.graph) == digest_of(imported.graph)
+    assert_same_graph(again.graph, imported.graph)
 
 
 def test_unix_seconds_and_dates_are_the_same_times(load):

@@ -163,7 +163,7 @@ def test_pyg_s_explainer_explains_the_graph_that_it_is_given(trained):
     graph = trained.graph
     smaller = graph.with_edges(graph.edges.ends[::2])
     x = dense_features(graph) * 2
-    found = pyg_explainer(trained)(x, directed(smaller.edges), index=12)
+    found = pyg_explainer(trained)(x, directed(smaller.edges.ends), index=12)
     expected = Explainer(TrainedModel(trained.model, replace(smaller, features=x.numpy()))).explain(12).to_pyg()
     torch.testing.assert_close(found.edge_mask, expected.edge_mask)
 
