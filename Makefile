@@ -12,6 +12,7 @@ EXTRAS_lint := all,lab,lint
 EXTRAS_bench := all,lab
 EXTRAS_reproduce := all,lab
 EXTRAS_docs := docs,data,tables
+EXTRAS_coverage := all,lab,test,coverage
 
 # A data folder next to the project is found without being named.
 ifndef SE_GNN_DATA
@@ -25,7 +26,7 @@ REPRODUCE := default table-1 table-2 more-seeds authors-settings figure-3 table-
 SEEDS ?= $(if $(QUICK),1,5)
 REPRODUCE_ARGS ?=
 
-.PHONY: help demo test test-slow test-gpu fuzz lint bench docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
+.PHONY: help demo test test-slow test-gpu coverage fuzz lint bench package docs clean reproduce-all $(REPRODUCE:%=reproduce-%)
 .NOTPARALLEL: # two installations into one .venv would get in each other's way
 
 help: ## list the targets
@@ -43,6 +44,11 @@ test-slow: .venv/.test-stamp ## run the tests that take minutes
 test-gpu: .venv/.test-stamp ## run the tests that need CUDA; without a device they fail
 	$(BIN)/python -m pytest -m gpu $(PYTEST_ARGS)
 
+coverage: .venv/.coverage-stamp ## run the tests and measure which lines they reach; the table is in coverage.txt
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not gpu" --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m coverage report --skip-covered > coverage.txt
+	@tail -1 coverage.txt
+
 fuzz: .venv/.test-stamp ## read 100,000 spoiled files; FUZZ_ARGS="--only 4711" runs one case
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ_ARGS)
 
@@ -51,6 +57,7 @@ lint: .venv/.lint-stamp ## check style, types and the layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell src lab tests docs examples benchmarks reproduce packaging *.md
 
 bench: .venv/.bench-stamp ## measure speed and memory
 	$(BIN)/python -m benchmarks
@@ -61,11 +68,14 @@ reproduce-all $(REPRODUCE:%=reproduce-%): reproduce-%: .venv/.reproduce-stamp
 
 reproduce-all: ## run what is missing of the paper's tables and figures; reproduce-table-2 runs one; QUICK=1: one seed
 
+package: ## build the sdist and the wheel, and use both in empty environments
+	PYTHON=$(PYTHON) packaging/check $(PACKAGE_ARGS)
+
 docs: .venv/.docs-stamp ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean: ## remove .venv, caches and what demo and docs wrote
-	rm -rf .venv build dist demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist demo .coverage .coverage.* coverage.txt docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src lab tests examples benchmarks reproduce docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.%-stamp: pyproject.toml constraints.txt | $(BIN)/pip

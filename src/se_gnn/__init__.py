@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from se_gnn.estimator import SEGNNClassifier
     from se_gnn.explain import Explanation
     from se_gnn.graph import Graph
-
-__version__ = "0.1.0"
 
 # Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they keep
 # the ones they wait for from running. Read when PyTorch is first loaded; a setting of the user's own stays.
@@ -32,6 +31,11 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Import the public names when they are first used, so that `import se_gnn` and the command line stay quick."""
+    if name == "__version__":
+        try:
+            return importlib.metadata.version("se-gnn")
+        except importlib.metadata.PackageNotFoundError:  # run from the sources, not installed
+            return "0+unknown"
     if name not in _HOME:
         raise AttributeError(f"module 'se_gnn' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
