@@ -161,7 +161,7 @@ CASES: tuple[Case, ...] = (
         workload="benchmarks.workloads.product:against_blas",
         dataset="cora",
         preset="authors",
-        ours="the product of nodes and the maxima over local graphs in LLVM vectors, `kernels/lanes.py`",
+        ours="the product of nodes and the maxima over local graphs in LLVM vectors, `similarity/cpu/lanes.py`",
         baseline="the product by NumPy's BLAS on blocks of 192 x 512, one thread each; the maxima by plain numba loops",
         figures=(
             Figure(name="product", unit="x faster than BLAS", bound="at least", target=1.3),

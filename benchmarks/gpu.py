@@ -28,14 +28,16 @@ from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
 from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
-from se_gnn.graph import Graph, local_graphs
+from se_gnn.graph import Graph, LocalGraphs, local_graphs
+from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Voter
-from se_gnn.similarity import ComparisonPlan, combine, nearest_labeled, search_gpu
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.kernels.numba_cpu import CpuKernel
-from se_gnn.similarity.kernels.plan import MatchPlan
-from se_gnn.similarity.kernels.triton_gpu import TritonKernel
-from se_gnn.similarity.measure import MEASURES, Distance
+from se_gnn.similarity import Items, combine, top
+from se_gnn.similarity.backend import Points
+from se_gnn.similarity.cpu.backend import CPU
+from se_gnn.similarity.cuda import backend, search
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import Way
+from se_gnn.similarity.measure import MEASURES, Distance, Measure
 from se_gnn.training import TrainingRun, train
 
 CUDA = torch.device("cuda")
@@ -66,22 +68,34 @@ def random_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     return Graph.build(features=np.ones((num_nodes, 1), np.float32), edges=edges, labels=np.arange(num_nodes) % 2)
 
 
+def way_of(graph: Graph, queries: IntArray, labeled: IntArray) -> Way:
+    """Some edges that are matched in the local graphs of some nodes."""
+    ptr, one = np.array([0, len(queries)]), np.zeros(1, np.int64)
+    asking = LocalGraphs(one, ptr, queries.astype(np.int32), graph.num_edges)
+    return Items(graph.edges.ends, asking).ways(Items(graph.edges.ends, local_graphs(graph, labeled, 2)))[0]
+
+
+def points_of(h: Tensor, measure: Measure) -> Points:
+    """Vectors of nodes that edges are made of."""
+    return Points(h, measure.origin(h), measure)
+
+
 def agreement() -> dict[str, Any]:
     """The kernel of the device against the kernel of the CPU: values, winners, gradients."""
     compared: dict[str, Any] = {}
     # with few labeled nodes an edge lies in few local graphs, with many in many: the kernel treats them differently
     for measure, labeled_nodes in itertools.product(MEASURES.values(), (143, 1_000)):
         graph = random_graph(2_000, 5_000)
-        labeled = local_graphs(graph, np.arange(0, 2_000, 2_000 // labeled_nodes), 2)
-        plan = MatchPlan.build(graph.edges.ends, np.arange(graph.num_edges), labeled)
+        way = way_of(graph, np.arange(graph.num_edges), np.arange(0, 2_000, 2_000 // labeled_nodes))
         h = torch.randn(2_000, 128, generator=torch.Generator().manual_seed(0))
-        best, winners = CpuKernel().match(h, plan, measure, measure.origin(h))
-        values, positions = TritonKernel().match(h.cuda(), plan, measure, measure.origin(h.cuda()))
+        points, there = points_of(h, measure), points_of(h.cuda(), measure)
+        best, winners = CPU.match(points, *way)
+        values, positions = backend.CUDA.match(there, *way)
         known = torch.isfinite(best)
         grad = torch.randn(best.shape, generator=torch.Generator().manual_seed(1)).masked_fill(~known, 0)
-        ours = TritonKernel().pull_back(h.cuda(), plan, measure, values, winners.cuda(), grad.cuda()).cpu()
-        theirs = CpuKernel().pull_back(h, plan, measure, best, winners, grad)
-        compared[f"{measure.name}, {len(labeled)} labeled"] = {
+        ours = backend.CUDA.pull_back(there, *way, values, winners.cuda(), grad.cuda()).cpu()
+        theirs = CPU.pull_back(points, *way, best, winners, grad)
+        compared[f"{measure.name}, {way.keys.num_local} labeled"] = {
             "largest_difference": float((best[known] - values.cpu()[known]).abs().max()),
             "same_winner": float((winners == positions.cpu()).float().mean()),
             "gradient_difference": float((ours - theirs).norm() / theirs.norm()),
@@ -92,17 +106,16 @@ def agreement() -> dict[str, Any]:
 def roofline() -> dict[str, Any]:
     """Edge matching of a large case against one float32 product of the same distinct edge pairs."""
     graph = random_graph(200_000, 2_000_000)
-    labeled = local_graphs(graph, np.arange(0, 200_000, 400), 2)
     queries = np.arange(0, graph.num_edges, 10)
-    plan = MatchPlan.build(graph.edges.ends, queries, labeled)
+    way = way_of(graph, queries, np.arange(0, 200_000, 400))
     h = torch.randn(200_000, WIDTH, device=CUDA)
-    ours = milliseconds(lambda: TritonKernel().match(h, plan, Distance(), Distance().origin(h)))
+    ours = milliseconds(lambda: backend.CUDA.match(points_of(h, Distance()), *way))
     a, b = torch.randn(len(queries), WIDTH, device=CUDA), torch.randn(WIDTH, 20_000, device=CUDA)
     room = torch.empty(len(queries), 20_000, device=CUDA)
-    parts = len(plan.key_ids) / 20_000  # the whole product does not fit: the same part, as often as it takes
+    parts = len(way.keys) / 20_000  # the whole product does not fit: the same part, as often as it takes
     product = milliseconds(lambda: torch.mm(a, b, out=room)) * parts
     return {"ours_ms": ours, "product_ms": product, "share_of_roofline": product / ours,
-            "queries": len(queries), "distinct_keys": len(plan.key_ids), "memberships": len(plan.members)}  # fmt: skip
+            "queries": len(queries), "distinct_keys": len(way.keys), "memberships": len(way.keys.members)}  # fmt: skip
 
 
 def cora_epoch() -> dict[str, Any]:
@@ -124,19 +137,19 @@ def million() -> dict[str, Any]:
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.perf_counter()
     voter = Voter(graph, config)
-    plan = voter.plan(np.arange(graph.num_nodes))
+    queries = voter.items(np.arange(graph.num_nodes))
     planned = time.perf_counter()
-    prediction = voter.predict(h.to(CUDA), plan)
+    prediction = voter.predict(h.to(CUDA), queries)
     torch.cuda.synchronize()
     end = time.perf_counter()
     found = {
         "edges": graph.num_edges, "local_graphs_seconds": planned - start, "scoring_seconds": end - planned,
         "total_seconds": end - start, "gpu_peak_gib": torch.cuda.max_memory_allocated() / 2**30,
-        "mean_local_edges": float(plan.targets.sizes.mean()),
+        "mean_local_edges": float(queries.sizes.mean()),
     }  # fmt: skip
     print(json.dumps(found), flush=True)
     sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
-    values, positions = plain_nearest(h.to(CUDA), voter.plan(sample), config)
+    values, positions = plain_nearest(h.to(CUDA), voter.items(sample), voter.cases, config)
     exact, found_here = graph.train[positions.cpu().numpy()], prediction.neighbors[sample]
     return {
         **found,
@@ -155,12 +168,12 @@ def many_labeled() -> dict[str, Any]:
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     voter = Voter(graph.with_split(train=chosen), trained.config)
-    plan = voter.plan(np.arange(graph.num_nodes))
+    queries = voter.items(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}
     for turn, name in enumerate(("search", "full", "search", "full", "search")):
-        asked = voter.plan(np.arange(4_000)) if turn < 2 else plan  # the first two compile
-        with mock.patch.object(search_gpu, "FEWEST_LABELED", 1 << 60 if name == "full" else 1):
+        asked = voter.items(np.arange(4_000)) if turn < 2 else queries  # the first two compile
+        with mock.patch.object(search, "FEWEST_CASES", 1 << 60 if name == "full" else 1):
             torch.cuda.synchronize()
             start = time.perf_counter()
             predictions[name] = voter.predict(h, asked)
@@ -172,7 +185,7 @@ def many_labeled() -> dict[str, Any]:
     same = (np.sort(ours.neighbors) == np.sort(wanted.neighbors)).all(axis=1)
     return {
         "nodes": graph.num_nodes, "edges": graph.num_edges, "labeled": len(chosen), "dimensions": h.shape[1],
-        "mean_local_edges": float(plan.targets.sizes.mean()),
+        "mean_local_edges": float(queries.sizes.mean()),
         "search_seconds": median(samples["search"]), "full_seconds": median(samples["full"]),
         "ratio": median(samples["full"]) / median(samples["search"]),
         "same_nearest_as_sets": int(same.sum()),
@@ -181,26 +194,25 @@ def many_labeled() -> dict[str, Any]:
 
 
 @torch.no_grad()
-def plain_nearest(h: Tensor, plan: ComparisonPlan, config: Config) -> tuple[Tensor, Tensor]:
-    """The K nearest of the plan's targets by float32 products, a labeled node at a time: similarities, positions."""
-    index = plan.forward.matching.on(CUDA)
-    queries, keys = (edge_vectors(h, ends) for ends in (index.query_ends, index.key_node_ends))
-    rows = plan.forward.rows(CUDA)
+def plain_nearest(h: Tensor, asking: Items, cases: Items, config: Config) -> tuple[Tensor, Tensor]:
+    """The K nearest cases by float32 products, a labeled node at a time: similarities, positions."""
+    index, rows = cases.keys.on(CUDA), asking.queries.rows(CUDA)
+    queries, keys = (edge_vectors(h, ends) for ends in (asking.queries.ends_on(CUDA), index.node_ends))
     ptr, columns = rows.ptr.long(), rows.columns
     owner = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=CUDA), ptr.diff())
     sizes = ptr.diff().clamp_min(1)
-    structure = torch.empty(len(ptr) - 1, len(plan.labeled), device=CUDA)
-    for t in range(len(plan.labeled)):
+    structure = torch.empty(len(ptr) - 1, len(cases), device=CUDA)
+    for t in range(len(cases)):
         own = keys[index.members[index.ptr[t] : index.ptr[t + 1]].long()]
         best = (queries @ own.T - own.square().sum(dim=1) / 2).argmax(dim=1)
         value = -torch.linalg.vector_norm(queries - own[best], dim=1)  # [Q]
         sums = torch.zeros(len(sizes), device=CUDA, dtype=torch.float64)
         sums.index_add_(0, owner, value[columns.long()].double())
         structure[:, t] = (sums / sizes).float()
-    targets, labeled = (torch.tensor(local.nodes, device=CUDA) for local in (plan.targets, plan.labeled))
-    overall = combine(plan.measure.all_pairs(h[targets], h[labeled]), structure, config.similarity.node_weight)
+    targets, labeled, measure = asking.nodes_on(CUDA), cases.nodes_on(CUDA), MEASURES[config.similarity.measure]
+    overall = combine(measure.all_pairs(h[targets], h[labeled]), structure, config.similarity.node_weight)
     overall.masked_fill_(targets[:, None] == labeled[None, :], -torch.inf)
-    positions = nearest_labeled(overall, config.similarity.num_nearest)
+    positions = top(overall, config.similarity.num_nearest)
     return overall.gather(1, positions), positions
 
 

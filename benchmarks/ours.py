@@ -51,7 +51,7 @@ def scoring(trained: TrainedModel, nodes: IntArray) -> Callable[[], Prediction]:
 
     @torch.no_grad()
     def score() -> Prediction:
-        return voter.predict(model(inputs), voter.plan(nodes))
+        return voter.predict(model(inputs), voter.items(nodes))
 
     return score
 
@@ -72,12 +72,10 @@ def explain_nodes(trained: TrainedModel, nodes: IntArray | None = None) -> Expla
     The matched edge of every edge of a node in the local graph of every neighbor is read out and counted.
     """
     explanations = Explainer(dataclasses.replace(trained)).explain_all(nodes)  # a copy has computed nothing yet
-    matching = explanations.matching
     total = ExplainedNodes(nodes=len(explanations), ranked_edges=len(explanations.importance))
     for i in range(len(explanations)):
-        neighbors = explanations.positions[i][explanations.positions[i] >= 0]
-        matched = matching.matched_ids[matching.rows(i)[:, None], neighbors]  # [M, K], -1 in a neighbor without edges
-        total.neighbors += len(neighbors)
+        _, matched = explanations.matched.of(i)  # [M, K], -1 in a case without edges
+        total.neighbors += int(np.count_nonzero(explanations.matched.positions[i] >= 0))
         total.matched_edges += int(np.count_nonzero(matched >= 0))
     return total
 

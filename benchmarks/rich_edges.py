@@ -22,8 +22,8 @@ from benchmarks.machine import describe_commit, describe_machine
 from lab.datasets import load_dataset
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.similarity import ComparisonPlan, compare
-from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
+from se_gnn.similarity import Similarity, items_of
+from se_gnn.similarity.edges import edge_features
 
 TURNS, WIDTH = 5, 32
 DATASETS = ("cora", "amazon-photo")
@@ -57,19 +57,16 @@ def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object],
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     carried, weight = edge_features(graph.edge_values, config), torch.randn(3, WIDTH).requires_grad_()
     terms = None if carried is None else lambda ids: torch.from_numpy(carried)[ids] @ weight
-    known = EdgeData.of(graph, config, terms)
-    labeled = compared_graphs(graph, graph.train, config)
-    every = compared_graphs(graph, np.arange(graph.num_nodes), config)
-    whole = ComparisonPlan.build(graph.edges.ends, every, labeled, config, known)
-    among = ComparisonPlan.among(graph.edges.ends, labeled, config, known)
+    labeled, every = (items_of(graph, nodes, config) for nodes in (graph.train, np.arange(graph.num_nodes)))
 
     def predict() -> object:
         with torch.no_grad():
-            return compare(h, whole).overall
+            return Similarity(graph, h, config, terms=terms).compare(every, labeled).overall
 
     def learn() -> object:
         leaf = h.clone().requires_grad_()
-        compare(leaf, among).overall.sum().backward()  # type: ignore[no-untyped-call]
+        found = Similarity(graph, leaf, config, terms=terms).compare_among(labeled)
+        found.overall.sum().backward()  # type: ignore[no-untyped-call]
         return leaf.grad
 
     return predict, learn

@@ -15,14 +15,17 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from se_gnn.config import Config
-from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs
+from se_gnn.config import Config, SimilarityConfig
+from se_gnn.graph import EdgeValues, Graph, LocalGraphs, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.nodes import composed
 from se_gnn.graph.split import PARTS
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.similarity.kernels.plan import MatchPlan
+from se_gnn.similarity import Items, Similarities, Similarity, items_of
+from se_gnn.similarity.comparison import Comparison
+from se_gnn.similarity.edges import Terms
+from se_gnn.similarity.items import KeyEdges, QueryEdges, Way
 
 seeds = st.integers(0, 2**31 - 1)
 measures = st.sampled_from(["cosine", "distance"])
@@ -188,13 +191,52 @@ def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Train
     return untrained(graph, config, seed=draw(st.integers(0, 1000)))
 
 
+@dataclasses.dataclass(frozen=True)
+class Sides:
+    """Nodes of a graph that are compared with others, under any embeddings."""
+
+    graph: Graph
+    config: SimilarityConfig
+    queries: Items
+    cases: Items
+    terms: Terms | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, config: SimilarityConfig, nodes: Any = None, terms: Terms | None = None) -> Sides:
+        """Some nodes, or all, with the labeled ones."""
+        asked = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, np.int64)
+        return cls(graph, config, *(items_of(graph, some, config) for some in (asked, graph.train)), terms)
+
+    def at(self, h: torch.Tensor) -> Similarity:
+        """What compares nodes under some embeddings."""
+        return Similarity(self.graph, h, self.config, terms=self.terms)
+
+    def compare(self, h: torch.Tensor) -> Similarities:
+        """All pairs."""
+        return self.at(h).compare(self.queries, self.cases)
+
+    def structure(self, h: torch.Tensor, **options: Any) -> torch.Tensor:
+        """Structure similarity of all pairs."""
+        return self.comparison(h).structure(None, **options)
+
+    def comparison(self, h: torch.Tensor) -> Comparison:
+        """What backends read."""
+        return self.at(h).comparison(self.queries, self.cases)
+
+
+def way_of(graph: Graph, queries: Any, local: LocalGraphs) -> Way:
+    """Some edges of a graph, by their ids, that are matched in some local graphs."""
+    ids = np.asarray(queries, dtype=np.int64)
+    ptr, columns = np.array([0, len(ids)]), np.arange(len(ids), dtype=np.int32)
+    return Way(QueryEdges(ids, graph.edges.ends[ids], ptr, columns), KeyEdges.of(graph.edges.ends, local))
+
+
 @st.composite
-def match_plans(draw: st.DrawFn) -> tuple[Graph, MatchPlan]:
+def ways(draw: st.DrawFn) -> tuple[Graph, Way]:
     """What edge matching runs over: no, one or many queries; local graphs of 1 to 3 hops, some of them empty."""
     graph = draw(graphs())
     asked = draw(st.lists(st.integers(0, max(0, graph.num_edges - 1)), unique=True, max_size=graph.num_edges))
-    queries = np.array(sorted(asked), dtype=np.int64)
-    return graph, MatchPlan.build(graph.edges.ends, queries, local_graphs(graph, graph.train, draw(st.integers(1, 3))))
+    return graph, way_of(graph, sorted(asked), local_graphs(graph, graph.train, draw(st.integers(1, 3))))
 
 
 def whole_numbers(seed: int, num_nodes: int, size: int) -> torch.Tensor:

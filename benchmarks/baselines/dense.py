@@ -24,7 +24,8 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
-from se_gnn.similarity import combine, nearest_labeled, vote, vote_weights
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import combine, top
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 
@@ -132,9 +133,9 @@ class DenseVoter:
     def _vote(self, h: Tensor, targets: LocalEdges) -> Tensor:
         settings = self.config.similarity
         overall = overall_similarity(h, targets, self.labeled, settings.node_weight)
-        nearest = nearest_labeled(overall, settings.num_nearest)
-        weights = vote_weights(overall, nearest, settings.temperature)
-        return vote(weights, self.labels[nearest], self.graph.num_classes)
+        nearest = top(overall, settings.num_nearest)
+        weights = vote(overall.gather(1, nearest), settings.temperature)
+        return tally(weights, nearest, ClassAnswers(self.labels, self.graph.num_classes))
 
 
 class DenseTraining:

@@ -1,6 +1,6 @@
 """The maxima of edge matching as plain loops that the compiler may vectorize: what `lanes.py` has to beat.
 
-Same arguments and same results as `numba_cpu.segment_argmax`. Shapes: Q query edges, L local graphs, P nodes of keys.
+Same arguments and same results as `similarity/cpu/matching.py`. Shapes: Q query edges, L local graphs, P nodes of keys.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.kernels.lanes import LANES
+from se_gnn.similarity.cpu.lanes import LANES
 
 STRIP = 64  # columns that are turned at a time
 

@@ -12,8 +12,8 @@ from benchmarks.baselines.product import products
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Side, alternate, round_ratios
-from se_gnn.similarity import ComparisonPlan, match_edges, structure_similarity
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.comparison import match_edges
+from se_gnn.similarity.edges import edge_vectors
 
 TRAINING_EPOCHS = 20
 
@@ -23,21 +23,19 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph(case.dataset, seed=run.seed)
     config = ours.config_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    h, everyone = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
-    one_way = dataclasses.replace(config.similarity, directions="one")
-    plan = ComparisonPlan.build(graph.edges.ends, everyone.targets, everyone.labeled, one_way)
-    matching = plan.forward.matching
-    queries, keys = (
-        edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (matching.query_ends, matching.key_node_ends)
-    )
+    h, voter = trained.embeddings.detach(), trained.voter
+    one_way = voter.similarity(h, dataclasses.replace(config.similarity, directions="one"))
+    comparison = one_way.comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
+    (way,) = comparison.there()
+    queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (way.queries.ends, way.keys.node_ends))
 
     @torch.no_grad()
     def match() -> object:
-        return match_edges(h, matching, plan.measure)
+        return match_edges(comparison.points, way)
 
     @torch.no_grad()
     def match_and_average() -> object:
-        return structure_similarity(h, plan)
+        return comparison.structure(None)
 
     by_library = products(queries, keys)
     calls = {"ours": match, "ours with the mean": match_and_average, **by_library}
@@ -53,7 +51,7 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
         details={
             "query edges": len(queries),
             "distinct labeled edges": len(keys),
-            "edges in labeled local graphs": len(matching.members),
+            "edges in labeled local graphs": len(way.keys.members),
             "dimensions": queries.shape[1],
             "times the product, with the mean over each node's edges": with_mean.median,
         },

@@ -21,8 +21,8 @@ from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.similarity import match_edges
-from se_gnn.similarity.kernels import node_products, numba_cpu
+from se_gnn.similarity.comparison import match_edges
+from se_gnn.similarity.cpu import matching
 
 TRAINING_EPOCHS = 20
 AGREEMENT = 0.999  # share of the winners: sums in another order may break a tie another way
@@ -30,7 +30,7 @@ ROWS, COLUMNS = 192, 512  # of a block: the fastest of some that were tried
 
 
 class BlockedBlas:
-    """`node_products.multiplied` by NumPy's BLAS: blocks of one shape, each on one thread, some at a time."""
+    """`matching.multiplied` by NumPy's BLAS: blocks of one shape, each on one thread, some at a time."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(numba.get_num_threads())
@@ -65,17 +65,18 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph(case.dataset, seed=run.seed)
     config = ours.config_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    h, plan = trained.embeddings.detach(), trained.voter.plan(np.arange(graph.num_nodes))
-    matching, vectors, blas = plan.forward.matching, h.numpy(), BlockedBlas()
-    nodes, right = np.unique(matching.query_ends), node_products.packed(vectors, matching.key_nodes)
+    h, voter = trained.embeddings.detach(), trained.voter
+    comparison = voter.similarity(h).comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
+    (way,), vectors, blas = comparison.there(), h.numpy(), BlockedBlas()
+    nodes, right = np.unique(way.queries.ends), matching.packed(vectors, way.keys.nodes)
 
     def match() -> IntArray:
         with torch.no_grad():
-            return match_edges(h, matching, plan.measure)[1].numpy()
+            return match_edges(comparison.points, way)[1].numpy()
 
     def match_with(name: str, replacement: object) -> Callable[[], IntArray]:
         def call() -> IntArray:
-            with mock.patch.object(numba_cpu, name, replacement):
+            with mock.patch.object(matching, name, replacement):
                 return match()
 
         return call
@@ -91,7 +92,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
         if agreement < AGREEMENT:
             raise Disagreement(f"only {agreement:.2%} of the winners are the same")
         sides = {
-            "product": Side(lambda: node_products.multiplied(vectors, nodes, right)),
+            "product": Side(lambda: matching.multiplied(vectors, nodes, right)),
             "product by BLAS": Side(lambda: blas(vectors, nodes, right)),
             **{name: Side(call) for name, call in calls.items()},
         }
@@ -105,7 +106,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
         samples=samples,
         details={
             "nodes of the queries": len(nodes),
-            "nodes of the keys": len(matching.key_nodes),
+            "nodes of the keys": len(way.keys.nodes),
             "dimensions": h.shape[1],
             "share of equal winners": agreement,
         },

@@ -15,7 +15,7 @@ from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alterna
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, Voter
-from se_gnn.similarity import search
+from se_gnn.similarity.cpu import search
 
 NUM_NODES, NUM_LABELED = 20_000, 8_000
 TRAINING_EPOCHS = 10
@@ -48,14 +48,15 @@ def _with_labels(graph: Graph, run: RunSettings) -> Graph:
 
 
 def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str, *, by_search: bool) -> Outcome:
-    plan = voter.plan(np.arange(voter.graph.num_nodes))
+    queries = voter.items(np.arange(voter.graph.num_nodes))
 
     def predict(fewest: int) -> Prediction:
-        with mock.patch.object(search, "FEWEST_LABELED", fewest), mock.patch.object(search, "FEWEST_PAIRS", fewest):
-            return voter.predict(h, plan)
+        with mock.patch.object(search, "FEWEST_CASES", fewest), mock.patch.object(search, "FEWEST_PAIRS", fewest):
+            return voter.predict(h, queries)
 
-    counts = 1 if run.quick else search.FEWEST_LABELED
-    used = search.Search(h, plan, voter.config.similarity.num_nearest).pays()
+    counts = 1 if run.quick else search.FEWEST_CASES
+    comparison = voter.similarity(h).comparison(queries, voter.cases)
+    used = search.Search(comparison, voter.config.similarity.num_nearest).pays()
     if not run.quick and used != by_search:
         raise Disagreement(f"the search is {'' if used else 'not '}used")
     found, wanted = predict(counts), predict(1 << 60)

@@ -21,8 +21,9 @@ from se_gnn.config import above_zero, at_least
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.similarity import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import top
+from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import Distance
 
 NODES_AT_A_TIME = 4096  # a block of [4096, L] similarities
@@ -62,13 +63,13 @@ class DeepKNN(NetworkBaseline):
         """Class probabilities of all nodes: weights of the K nearest added up by class, Eq. (9), [N, C]."""
         self._check_fitted("h_")
         graph = self.graph_
-        labels = torch.from_numpy(graph.labels[graph.train])
+        answers = ClassAnswers(torch.from_numpy(graph.labels[graph.train]), graph.num_classes)
         out = np.empty((graph.num_nodes, graph.num_classes), np.float32)
         for nodes in np.array_split(np.arange(graph.num_nodes), -(-graph.num_nodes // NODES_AT_A_TIME)):
             similarity = self._similarity(nodes)
-            nearest = nearest_labeled(similarity, self.settings.num_nearest)  # [n, K]
-            weights = vote_weights(similarity, nearest, self.settings.temperature)
-            out[nodes] = vote(weights, labels[nearest], graph.num_classes).numpy()
+            nearest = top(similarity, self.settings.num_nearest)  # [n, K]
+            weights = vote(similarity.gather(1, nearest), self.settings.temperature)
+            out[nodes] = tally(weights, nearest, answers).numpy()
         return out
 
     def nearest(self, nodes: IntArray, k: int) -> IntArray:
@@ -78,7 +79,7 @@ class DeepKNN(NetworkBaseline):
         most = len(labeled) - bool(np.isin(nodes, labeled).any())
         if not 1 <= k <= most:
             raise InputError(f"k must be between 1 and the {most} labeled nodes that can vote, got {k}")
-        ids: IntArray = labeled[nearest_labeled(self._similarity(nodes), k).numpy()]
+        ids: IntArray = labeled[top(self._similarity(nodes), k).numpy()]
         return ids
 
     def match_edges(self, target_edges: IntArray, other_edges: IntArray) -> IntArray:

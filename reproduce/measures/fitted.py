@@ -14,7 +14,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel, Voter
 from se_gnn.similarity import measure_named
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.edges import edge_vectors
 from se_gnn.training import train
 
 
@@ -53,7 +53,7 @@ class FittedSEGNN:
         # the ranking does not depend on how many vote
         config = self.trained.config.updated({"similarity": {"num_nearest": k}})
         voter = Voter(self.trained.graph, config)
-        return voter.predict(self.trained.embeddings, voter.plan(nodes)).neighbors
+        return voter.predict(self.trained.embeddings, voter.items(nodes)).neighbors
 
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
         """Of each of M edges the most similar one of P others, Eq. (5), [M]."""

@@ -10,7 +10,7 @@ from benchmarks import ours
 from benchmarks.baselines.dense import DenseTraining, DenseVoter, local_edges, overall_similarity
 from benchmarks.graphs import generated_graph
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.similarity import ComparisonPlan, compare
+from se_gnn.similarity import Similarity
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,8 @@ def test_dense_similarities_equal_ours_in_values_and_gradients(graph, config):
     precise = h.detach().double().requires_grad_()  # distances by a matrix product lose half of the digits
     voter = DenseVoter(graph, config)
     dense = overall_similarity(precise, voter.local_edges(nodes), voter.labeled, settings.node_weight)
-    targets, labeled = (local_graphs(graph, part, settings.hops) for part in (nodes, graph.train))
-    plan = ComparisonPlan.build(graph.edges.ends, targets, labeled, settings)
-    similarities = compare(h, plan)
+    similarity = Similarity(graph, h, settings)
+    similarities = similarity.compare(*(similarity.items(part) for part in (nodes, graph.train)))
     torch.testing.assert_close(similarities.overall.double(), dense, atol=1e-5, rtol=1e-5)
     weights = torch.randn(dense.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     (dense * weights).sum().backward()

@@ -11,7 +11,6 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import TrainedModel
-from se_gnn.similarity import compare
 from strategies import models, random_graph, small_config, untrained
 
 few = settings(max_examples=50)
@@ -222,7 +221,7 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
         features=[[0.0], [1.0], [2.0], [3.0], [4.0]], edges=[], labels=[0, 0, 0, 1, 1], train=[1, 2, 3, 4]
     )
     trained = untrained(graph, small_config(similarity={"num_nearest": 2, "measure": "distance"}))
-    overall = compare(trained.embeddings, trained.voter.plan(np.array([0]))).overall[0]
+    overall = trained.similarity.compare(trained.voter.items(np.array([0])), trained.voter.cases).overall[0]
     order = np.argsort(-overall.numpy(), kind="stable")
     explanation = Explainer(trained).explain(0)
     assert [neighbor.node for neighbor in explanation.neighbors] == graph.train[order[:2]].tolist()

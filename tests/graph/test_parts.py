@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph import local, local_graphs, ranked_local
-from se_gnn.similarity import nearest, nearest_labeled
+from se_gnn.similarity import top
+from se_gnn.similarity.cpu import backend
 from strategies import random_graph, rich_graph
 
 
@@ -60,7 +61,7 @@ def test_roles_in_parts_are_the_same(monkeypatch):
 
 def test_the_nearest_in_parts_are_the_same(monkeypatch):
     overall = torch.randint(0, 9, (60, 30), generator=torch.Generator().manual_seed(0)).float()
-    whole = nearest_labeled(overall, 12)
-    monkeypatch.setattr(nearest, "MANY", 1)
-    assert torch.equal(whole, nearest_labeled(overall, 12))
+    whole = top(overall, 12)
+    monkeypatch.setattr(backend, "MANY", 1)
+    assert torch.equal(whole, top(overall, 12))
     assert torch.equal(whole, torch.sort(overall, dim=1, descending=True, stable=True).indices[:, :12])

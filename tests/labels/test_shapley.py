@@ -39,7 +39,7 @@ def small():
 
 def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):
     graph = small.graph
-    overall = small.voter.similarities(small.embeddings, small.voter.plan(graph.validation)).numpy().astype(float)
+    overall = small.voter.similarities(small.embeddings, small.voter.items(graph.validation)).numpy().astype(float)
     expected = np.zeros(6)
     for row, label in zip(overall, graph.labels[graph.validation]):
 

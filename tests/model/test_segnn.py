@@ -10,13 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backends import match_edges
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
-from se_gnn.similarity import match_edges, measure_named, overall
-from se_gnn.similarity.kernels import structure
-from se_gnn.similarity.kernels.plan import MatchPlan
-from strategies import models, random_graph, small_config, untrained
+from se_gnn.similarity import comparison, similarity
+from strategies import models, random_graph, small_config, untrained, way_of
 
 
 def moved(graph, new_id):
@@ -86,12 +85,12 @@ def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
 
     def matches(graph, h, nodes):
         """(edge, position of the labeled node) to (matched edge, similarity)."""
-        plan = MatchPlan.build(graph.edges.ends, np.arange(graph.num_edges), local_graphs(graph, nodes, hops))
-        best, winners = match_edges(h, plan, measure_named("cosine"))
+        way = way_of(graph, np.arange(graph.num_edges), local_graphs(graph, nodes, hops))
+        best, winners = match_edges(h, way, "cosine")
         return {
-            (tuple(graph.edges.ends[q]), t): (tuple(graph.edges.ends[plan.key_ids[winners[q, t]]]), float(best[q, t]))
-            for q in range(plan.num_queries)
-            for t in range(plan.num_local)
+            (tuple(graph.edges.ends[q]), t): (tuple(graph.edges.ends[way.keys.ids[winners[q, t]]]), float(best[q, t]))
+            for q in range(len(way.queries))
+            for t in range(way.keys.num_local)
             if winners[q, t] >= 0
         }
 
@@ -99,10 +98,10 @@ def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
     before = matches(graph, h, graph.train)
     after = matches(other, h[torch.from_numpy(np.argsort(new_id))], new_id[graph.train])
     assert len(before) == len(after)
-    for (edge, t), (matched, similarity) in before.items():
+    for (edge, t), (matched, value) in before.items():
         there, again = after[tuple(sorted(new_id[list(edge)])), t]
         assert there == tuple(sorted(new_id[list(matched)]))
-        assert again == pytest.approx(similarity, abs=1e-6)
+        assert again == pytest.approx(value, abs=1e-6)
 
 
 @settings(max_examples=50)
@@ -122,7 +121,7 @@ def test_neither_memory_nor_threads_change_a_bit_of_a_prediction(measure, monkey
     before = numba.get_num_threads()
     try:
         for budget in (64, 1 << 13):  # a labeled node at a time, some at a time
-            for module in (structure, overall):
+            for module in (comparison, similarity):
                 monkeypatch.setattr(module, "memory_budget", lambda *_, budget=budget: budget)
             for threads in range(1, min(2, numba.config.NUMBA_NUM_THREADS) + 1):
                 numba.set_num_threads(threads)
@@ -142,7 +141,7 @@ def test_labeled_nodes_in_blocks_predict_the_same_bits_ties_included(trained, la
     for graph in (trained.graph, tied):
         expected = TrainedModel(trained.model, graph).predict()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(overall, "items_within", lambda *_: labeled_at_a_time)
+            patch.setattr(similarity, "items_within", lambda *_: labeled_at_a_time)
             found = TrainedModel(trained.model, graph).predict()
         for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

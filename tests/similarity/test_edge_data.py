@@ -15,11 +15,9 @@ from se_gnn.config import SimilarityConfig
 from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.local import edge_roles
-from se_gnn.similarity import ComparisonPlan, structure_similarity
-from se_gnn.similarity.edge_data import EdgeData, compared_graphs, edge_features
-from se_gnn.similarity.kernels import reference, structure_with_matches
-from se_gnn.similarity.measure import measure_named
-from strategies import continuous, measures, random_graph, rich_graph, seeds
+from se_gnn.similarity import items_of, measure_named, reference
+from se_gnn.similarity.edges import edge_features
+from strategies import Sides, continuous, measures, random_graph, rich_graph, seeds
 
 EVERYTHING = SimilarityConfig(match_direction=True, match_types="own", match_attributes=True, weighted_mean=True)
 each = st.fixed_dictionaries(
@@ -45,14 +43,7 @@ def terms_of(graph, config, size, dtype=torch.float32, device="cpu"):
     return weight, lambda ids: linear_by_row(there[ids], weight.T)
 
 
-def plan_of(graph, config, terms=None, nodes=None):
-    carried = EdgeData.of(graph, config, terms)
-    asked = np.arange(graph.num_nodes) if nodes is None else nodes
-    local = (compared_graphs(graph, some, config) for some in (asked, graph.train))
-    return ComparisonPlan.build(graph.edges.ends, *local, config, carried)
-
-
-def by_loops(h, graph, plan, config, terms):
+def by_loops(h, graph, sides, config, terms):
     """The structure similarity of every pair by the reference, [T, L]."""
     points = h if terms is None else measure_named(config.measure).points(h)
     every = None if terms is None else terms(torch.arange(graph.num_edges))
@@ -75,11 +66,15 @@ def by_loops(h, graph, plan, config, terms):
     rows = [
         [
             reference.rich_structure_similarity(
-                points, edges_of(plan.targets, t), edges_of(plan.labeled, i), config.measure, both=plan.both
+                points,
+                edges_of(sides.queries.local, t),
+                edges_of(sides.cases.local, i),
+                config.measure,
+                both=config.directions == "both",
             )
-            for i in range(len(plan.labeled))
+            for i in range(len(sides.cases.local))
         ]
-        for t in range(len(plan.targets))
+        for t in range(len(sides.queries.local))
     ]
     return torch.stack([torch.stack(row) for row in rows])
 
@@ -92,10 +87,10 @@ def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
     h = continuous(seed, graph.num_nodes, 4)
     _, terms = terms_of(graph, config, 4, device=device)
     _, wide = terms_of(graph, config, 4, torch.float64)
-    plan = plan_of(graph, config, terms)
-    expected = by_loops(h.double(), graph, plan, config, wide)
+    sides = Sides.of(graph, config, terms=terms)
+    expected = by_loops(h.double(), graph, sides, config, wide)
     with torch.no_grad():
-        found = structure_similarity(h.to(device), plan).cpu()
+        found = sides.structure(h.to(device)).cpu()
     torch.testing.assert_close(found.double(), expected.detach(), rtol=1e-5, atol=3e-6)
 
 
@@ -110,8 +105,8 @@ def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_e
     for fast in (True, False):
         leaf = h.clone().to(dtype if fast else torch.float64).to(device if fast else "cpu").requires_grad_()
         weight, terms = terms_of(graph, config, 4, leaf.dtype, leaf.device)
-        plan = plan_of(graph, config, terms)
-        similarity = structure_similarity(leaf, plan) if fast else by_loops(leaf, graph, plan, config, terms)
+        sides = Sides.of(graph, config, terms=terms)
+        similarity = sides.structure(leaf) if fast else by_loops(leaf, graph, sides, config, terms)
         counts = continuous(seed + 1, *similarity.shape).to(leaf.dtype).to(leaf.device)
         torch.where(torch.isfinite(similarity), similarity * counts, 0).sum().backward()
         found.append([one.grad.double().cpu() for one in (leaf, weight) if one is not None])
@@ -124,21 +119,21 @@ def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_e
 @given(seed=seeds)
 def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, device):
     graph = rich_graph(seed)
-    plan = plan_of(graph, EVERYTHING, terms_of(graph, EVERYTHING, 4, device=device)[1])
+    sides = Sides.of(graph, EVERYTHING, terms=terms_of(graph, EVERYTHING, 4, device=device)[1])
     h = continuous(seed, graph.num_nodes, 4)
-    _, matching, _ = structure_with_matches(h.to(device), plan)
+    _, matching, _ = sides.comparison(h.to(device)).structure_and_matches(None)
     points = measure_named("cosine").points(h.double())
     terms = terms_of(graph, EVERYTHING, 4, torch.float64)[1](torch.arange(graph.num_edges)).detach()
     ends = torch.from_numpy(np.array(graph.edges.ends))
     vectors = torch.nn.functional.normalize(points[ends].mean(dim=1) + terms, dim=1)
     cosines = (vectors @ vectors.T).numpy()  # of all edges with each other, [E, E]
-    for t in range(len(plan.targets)):
+    for t in range(len(sides.queries.local)):
         rows = matching.rows(t)
-        assert matching.edge_ids[rows].tolist() == plan.targets.row(t).tolist()
-        parts = plan.targets.parts[plan.targets.ptr[t] : plan.targets.ptr[t + 1]]
-        for i in range(len(plan.labeled)):
-            own = slice(plan.labeled.ptr[i], plan.labeled.ptr[i + 1])
-            theirs = dict(zip(plan.labeled.edge_ids[own].tolist(), plan.labeled.parts[own].tolist()))
+        assert matching.edge_ids[rows].tolist() == sides.queries.local.row(t).tolist()
+        parts = sides.queries.local.parts[sides.queries.local.ptr[t] : sides.queries.local.ptr[t + 1]]
+        for i in range(len(sides.cases.local)):
+            own = slice(sides.cases.local.ptr[i], sides.cases.local.ptr[i + 1])
+            theirs = dict(zip(sides.cases.local.edge_ids[own].tolist(), sides.cases.local.parts[own].tolist()))
             for row, part, matched in zip(rows, parts.tolist(), matching.matched(rows, i).tolist()):
                 allowed = [edge for edge, own_part in theirs.items() if own_part == part]
                 assert (matched in allowed) if allowed else matched < 0
@@ -155,8 +150,8 @@ def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
         features=np.eye(6), edges=[[0, 1], [2, 3], [4, 5]], labels=[0, -1, 1, -1, -1, -1], edge_values=values
     )
     config = SimilarityConfig(match_types="own", measure=measure)
-    plan, h = plan_of(graph, config, nodes=np.array([4])), continuous(0, 6, 3)
-    found, matching, _ = structure_with_matches(h, plan)
+    sides, h = Sides.of(graph, config, [4]), continuous(0, 6, 3)
+    found, matching, _ = sides.comparison(h).structure_and_matches(None)
     edge = (h[4] + h[5]) / 2
     lowest = -1.0 if measure == "cosine" else -2 * float(edge.norm())
     assert matching.matched_ids.tolist() == [[-1, 1]]
@@ -170,10 +165,10 @@ def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
 def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
     graph = rich_graph(seed)
     config = dataclasses.replace(EVERYTHING, directions="both")
-    plan, h = plan_of(graph, config, terms_of(graph, config, 4)[1]), continuous(seed, graph.num_nodes, 4)
+    sides, h = Sides.of(graph, config, terms=terms_of(graph, config, 4)[1]), continuous(seed, graph.num_nodes, 4)
     with torch.no_grad():
-        whole = structure_similarity(h, plan)
-        parts = [structure_similarity(h, plan.block(low, high)) for low, high in ((0, 2), (2, 3))]
+        whole = sides.structure(h)
+        parts = [sides.comparison(h).block(low, high).structure(None) for low, high in ((0, 2), (2, 3))]
     assert torch.equal(whole, torch.cat(parts, dim=1))
 
 
@@ -181,7 +176,7 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 @given(seed=seeds, hops=st.integers(1, 3))
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
-    local = compared_graphs(graph, np.arange(graph.num_nodes), SimilarityConfig(hops=hops))
+    local = items_of(graph, np.arange(graph.num_nodes), SimilarityConfig(hops=hops)).local
     roles, edges = edge_roles(graph, local, hops), graph.edges.ends.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
@@ -192,17 +187,15 @@ def test_roles_are_those_of_a_search_from_the_center(seed, hops):
 
 def test_settings_without_edge_values_change_no_bit():
     graph, h = random_graph(3), continuous(1, 16, 4)
-    plain, rich = (plan_of(graph, config) for config in (SimilarityConfig(), EVERYTHING))
-    assert rich.own is None
-    assert rich.targets.parts is None
-    assert type(rich.forward) is type(plain.forward)
-    assert torch.equal(structure_similarity(h, plain), structure_similarity(h, rich))
+    plain, rich = (Sides.of(graph, config) for config in (SimilarityConfig(), EVERYTHING))
+    assert rich.comparison(h).plain
+    assert torch.equal(plain.structure(h), rich.structure(h))
 
 
 def test_a_sample_of_the_edges_keeps_their_parts():
     graph = rich_graph(1, num_nodes=12, num_edges=40)
-    local = compared_graphs(graph, np.arange(12), EVERYTHING)
-    sampled = local.sampled(3, generator=np.random.default_rng(0))
+    local = items_of(graph, np.arange(12), EVERYTHING)
+    local, sampled = local.local, local.sampled(3, generator=np.random.default_rng(0)).local
     for i in range(12):
         whole, some = slice(local.ptr[i], local.ptr[i + 1]), slice(sampled.ptr[i], sampled.ptr[i + 1])
         known = dict(zip(local.edge_ids[whole].tolist(), local.parts[whole].tolist()))
@@ -215,7 +208,7 @@ def test_edges_with_terms_have_the_same_bits_whoever_else_is_compared(measure):
     config = dataclasses.replace(EVERYTHING, measure=measure)
     h = continuous(0, 40, 12) + 3
     _, terms = terms_of(graph, config, 12)
-    together = structure_similarity(h, plan_of(graph, config, terms)).detach()
+    together = Sides.of(graph, config, terms=terms).structure(h).detach()
     for node in range(0, 40, 7):
-        alone = structure_similarity(h, plan_of(graph, config, terms, np.array([node]))).detach()
+        alone = Sides.of(graph, config, [node], terms).structure(h).detach()
         assert torch.equal(alone[0], together[node])

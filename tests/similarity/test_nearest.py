@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from se_gnn.similarity import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.nearest import largest_by_keys
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import top
+from se_gnn.similarity.torch_backend import largest_by_keys
 
 tied = hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 40)), elements=st.integers(-2, 2).map(float))
 
@@ -17,7 +18,7 @@ tied = hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 40)), 
 @given(overall=tied, data=st.data())
 def test_of_equally_similar_nodes_the_first_is_nearer(overall, data):
     k = data.draw(st.integers(1, overall.shape[1]))
-    found = nearest_labeled(torch.from_numpy(overall), k)
+    found = top(torch.from_numpy(overall), k)
     for row, positions in zip(overall, found.tolist()):
         assert positions == sorted(range(len(row)), key=lambda i: (-row[i], i))[:k]
 
@@ -41,8 +42,8 @@ def test_keys_find_what_sorting_finds(overall, data):
 def test_weights_are_the_softmax_over_the_nearest(overall, temperature, data):
     k = data.draw(st.integers(1, overall.shape[1]))
     values = torch.from_numpy(overall)
-    nearest = nearest_labeled(values, k)
-    weights = vote_weights(values, nearest, temperature)
+    nearest = top(values, k)
+    weights = vote(values.gather(1, nearest), temperature)
     for row, positions, found in zip(overall.astype(np.float64), nearest.tolist(), weights.numpy()):
         shares = np.exp((row[positions] - row.max()) / temperature)
         np.testing.assert_allclose(found, shares / shares.sum(), atol=1e-6)
@@ -51,10 +52,10 @@ def test_weights_are_the_softmax_over_the_nearest(overall, temperature, data):
 @given(overall=tied, num_classes=st.integers(1, 5), data=st.data())
 def test_a_class_has_the_weights_of_its_voters_and_all_classes_add_up_to_one(overall, num_classes, data):
     values = torch.from_numpy(overall)
-    nearest = nearest_labeled(values, overall.shape[1])
-    weights = vote_weights(values, nearest, 1.0)
+    nearest = top(values, overall.shape[1])
+    weights = vote(values.gather(1, nearest), 1.0)
     drawn = data.draw(hnp.arrays(np.int64, overall.shape, elements=st.integers(0, num_classes - 1)))
-    probabilities = vote(weights, torch.from_numpy(drawn), num_classes)
+    probabilities = tally(weights, torch.from_numpy(drawn), ClassAnswers.themselves(num_classes))
     for row, labels, found in zip(weights.double().numpy(), drawn, probabilities.numpy()):
         np.testing.assert_allclose(found, [row[labels == c].sum() for c in range(num_classes)], atol=1e-6)
     np.testing.assert_allclose(probabilities.sum(dim=1), 1, atol=1e-6)
@@ -62,6 +63,6 @@ def test_a_class_has_the_weights_of_its_voters_and_all_classes_add_up_to_one(ove
 
 def test_a_voter_that_is_ruled_out_has_no_weight():
     overall = torch.tensor([[0.3, -torch.inf, 0.3]])
-    nearest = nearest_labeled(overall, 3)
+    nearest = top(overall, 3)
     assert nearest.tolist() == [[0, 2, 1]]
-    assert vote_weights(overall, nearest, 0.1).tolist() == [[0.5, 0.5, 0.0]]
+    assert vote(overall.gather(1, nearest), 0.1).tolist() == [[0.5, 0.5, 0.0]]

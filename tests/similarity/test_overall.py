@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -13,21 +11,11 @@ from hypothesis import strategies as st
 from backends import on_every_device
 from se_gnn.config import SimilarityConfig
 from se_gnn.graph import local_graphs
-from se_gnn.similarity import ComparisonPlan, combine, compare, compare_in_blocks, overall
-from se_gnn.similarity.kernels import reference, structure
+from se_gnn.similarity import Similarity, combine, comparison, items_of, reference, similarity
 from se_gnn.similarity.measure import measure_named
-from strategies import continuous, graphs, measures, random_graph, seeds
+from strategies import Sides, continuous, graphs, measures, random_graph, seeds
 
 hops = st.integers(1, 3)
-
-
-def planned(graph, targets, config):
-    return ComparisonPlan.build(
-        graph.edges.ends,
-        local_graphs(graph, targets, config.hops),
-        local_graphs(graph, graph.train, config.hops),
-        config,
-    )
 
 
 @on_every_device
@@ -39,7 +27,7 @@ def planned(graph, targets, config):
 def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, directions, device):
     h = continuous(seed, graph.num_nodes, 3)
     config = SimilarityConfig(directions=directions, measure=measure, node_weight=weight)
-    found = compare(h.to(device), planned(graph, np.arange(graph.num_nodes), config))
+    found = Sides.of(graph, config).compare(h.to(device))
     local, wide = local_graphs(graph, np.arange(graph.num_nodes), 2), h.double()
     for t in range(graph.num_nodes):
         for column, one in enumerate(graph.train):
@@ -55,9 +43,9 @@ def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, d
 @settings(max_examples=30)
 @given(graph=graphs(), seed=seeds, weight=st.floats(0, 1))
 def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
-    h, nodes = continuous(seed, graph.num_nodes, 3), np.arange(graph.num_nodes)
-    found = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=0.5))).weighted(weight)
-    again = compare(h, planned(graph, nodes, SimilarityConfig(node_weight=weight)))
+    h = continuous(seed, graph.num_nodes, 3)
+    found = Sides.of(graph, SimilarityConfig(node_weight=0.5)).compare(h).weighted(weight)
+    again = Sides.of(graph, SimilarityConfig(node_weight=weight)).compare(h)
     assert torch.equal(found.overall, again.overall)
 
 
@@ -66,12 +54,12 @@ def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
 @pytest.mark.parametrize("budget", [1, 5000, 1 << 30])
 def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions, device, monkeypatch):
     graph = random_graph(2, num_labeled=7, isolated=(1, 8))
-    plan = planned(graph, np.arange(graph.num_nodes), SimilarityConfig(directions=directions, measure="distance"))
+    sides = Sides.of(graph, SimilarityConfig(directions=directions, measure="distance"))
     h = continuous(5, graph.num_nodes, 4).to(device)
-    whole = compare(h, plan)
-    monkeypatch.setattr(overall, "memory_budget", lambda *_: budget)
-    monkeypatch.setattr(structure, "memory_budget", lambda *_: budget)
-    parts = list(compare_in_blocks(h, plan))
+    whole = sides.compare(h)
+    for module in (similarity, comparison):
+        monkeypatch.setattr(module, "memory_budget", lambda *_: budget)
+    parts = list(sides.at(h).compare_blocks(sides.queries, sides.cases))
     assert torch.equal(torch.cat([positions for positions, _ in parts]).cpu(), torch.arange(7))
     for name in ("node", "structure", "overall"):
         assert torch.equal(torch.cat([getattr(part, name) for _, part in parts], dim=1), getattr(whole, name))
@@ -81,11 +69,9 @@ def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
     config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
-    shortcut = ComparisonPlan.among(graph.edges.ends, local_graphs(graph, graph.train, hops), config)
-    assert shortcut.same
-    assert shortcut.backward is None
+    sides = Sides.of(graph, config, graph.train)
     for h in (continuous(seed, graph.num_nodes, 3), continuous(seed, graph.num_nodes, 3).requires_grad_()):
-        short, general = compare(h, shortcut), compare(h, planned(graph, graph.train, config))
+        short, general = sides.at(h).compare_among(sides.cases), sides.compare(h)
         for name in ("node", "structure", "overall"):
             torch.testing.assert_close(getattr(short, name), getattr(general, name), rtol=1e-6, atol=1e-6)
 
@@ -93,11 +79,11 @@ def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(grap
 def test_the_shortcut_has_the_gradients_of_the_general_path():
     graph = random_graph(2, isolated=(1, 8))
     config = SimilarityConfig(directions="both", measure="distance")
-    labeled = local_graphs(graph, graph.train, 2)
-    weights, pulls = continuous(9, 6, 6), []
-    for plan in (ComparisonPlan.among(graph.edges.ends, labeled, config), planned(graph, graph.train, config)):
+    sides, weights, pulls = Sides.of(graph, config, graph.train), continuous(9, 6, 6), []
+    for among in (True, False):
         h = continuous(5, graph.num_nodes, 4).requires_grad_()
-        (compare(h, plan).overall * weights).sum().backward()
+        found = sides.at(h).compare_among(sides.cases) if among else sides.compare(h)
+        (found.overall * weights).sum().backward()
         pulls.append(h.grad)
     assert pulls[0].abs().max() > 0
     torch.testing.assert_close(*pulls, rtol=1e-4, atol=1e-5)
@@ -106,10 +92,9 @@ def test_the_shortcut_has_the_gradients_of_the_general_path():
 def test_both_directions_are_symmetric_and_one_direction_is_not():
     graph = random_graph(2)
     h = continuous(5, graph.num_nodes, 4)
-    labeled = local_graphs(graph, graph.train, 1)
     for directions, symmetric in (("both", True), ("one", False)):
         config = SimilarityConfig(directions=directions, hops=1)
-        found = compare(h, ComparisonPlan.among(graph.edges.ends, labeled, config)).structure
+        found = Similarity(graph, h, config).compare_among(items_of(graph, graph.train, config)).structure
         assert torch.allclose(found, found.T) == symmetric
 
 
@@ -122,7 +107,7 @@ def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_st
 ):
     config = SimilarityConfig(node_weight=weight, measure=measure, directions=directions)
     h = continuous(seed, graph.num_nodes, 3)
-    found = compare(h, planned(graph, np.arange(graph.num_nodes), config))
+    found = Sides.of(graph, config).compare(h)
     without = (graph.degrees == 0)[:, None] | (graph.degrees == 0)[graph.train][None, :]
     np.testing.assert_array_equal(found.overall[without], found.node[without])
     some = ~without
@@ -146,34 +131,27 @@ def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
     graph = random_graph(2, isolated=(0, 1, 8))
     config = SimilarityConfig(directions=directions)
     h = continuous(5, graph.num_nodes, 4).requires_grad_()
-    compare(h, planned(graph, np.arange(graph.num_nodes), config)).overall.sum().backward()
+    Sides.of(graph, config).compare(h).overall.sum().backward()
     assert torch.isfinite(h.grad).all()
 
 
 @pytest.mark.parametrize("directions", ["one", "both"])
-def test_a_comparison_of_some_rows_alone_has_the_same_bits(directions):
+def test_a_comparison_that_reads_some_rows_of_a_file_has_the_same_bits(directions, tmp_path):
     graph = random_graph(4, num_nodes=60, num_edges=110, num_labeled=8)
     h = continuous(0, 60, 12) + 3  # far from 0, so that where distances are computed from counts
-    config = SimilarityConfig(measure="distance", directions=directions, hops=1)
-    whole = compare(h, planned(graph, np.array([20, 31]), config))
-    local = [local_graphs(graph, nodes, 1) for nodes in (np.array([20, 31]), graph.train)]
-    edge_ids = np.union1d(local[0].edge_ids, local[1].edge_ids)
-    used = np.unique(np.concatenate([graph.edges.ends[edge_ids].ravel(), graph.train, [20, 31]]))
-    assert len(used) < 60
-    renumbered = [
-        dataclasses.replace(
-            some,
-            nodes=np.searchsorted(used, some.nodes),
-            edge_ids=np.searchsorted(edge_ids, some.edge_ids).astype(np.int32),
-            num_edges=len(edge_ids),
-            cover=None,
-        )
-        for some in local
-    ]
-    plan = ComparisonPlan.build(np.searchsorted(used, graph.edges.ends[edge_ids]), *renumbered, config)
-    some = compare(h[used], plan, origin=measure_named("distance").origin(h))
+    np.save(tmp_path / "h.npy", h.numpy())
+    sides = Sides.of(graph, SimilarityConfig(measure="distance", directions=directions, hops=1), [20, 31])
+    mapped = Similarity(graph, np.load(tmp_path / "h.npy", mmap_mode="r"), sides.config)
+    assert len(mapped.comparison(sides.queries, sides.cases).h) < 60
+    some, whole = mapped.compare(sides.queries, sides.cases), sides.compare(h)
     assert torch.equal(some.structure, whole.structure)
     assert torch.equal(some.node, whole.node)
+    for one, other in zip(
+        mapped.compare_with_matches(sides.queries, sides.cases)[1:2],
+        sides.at(h).compare_with_matches(sides.queries, sides.cases)[1:2],
+    ):
+        np.testing.assert_array_equal(one.edge_ids, other.edge_ids)
+        np.testing.assert_array_equal(one.matched_ids, other.matched_ids)
 
 
 def test_distances_are_computed_from_the_same_point_in_memory_and_mapped(tmp_path):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from backends import on_every_device
 from se_gnn.explain import Explainer
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.similarity import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.kernels import reference
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import reference, top
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from strategies import continuous, graphs, measures, models, random_graph, seeds, small_config, untrained
@@ -45,9 +45,9 @@ def test_neighbors_weights_and_votes_are_those_of_equations_8_and_9(seed, num_la
     labels = np.random.default_rng(seed).integers(0, 3, num_labeled)
     k = data.draw(st.integers(1, num_labeled))
     there = overall.to(device)
-    near = nearest_labeled(there, k)
-    weights = vote_weights(there, near, tau)
-    votes = vote(weights, torch.from_numpy(labels).to(device)[near], 3)
+    near = top(there, k)
+    weights = vote(there.gather(1, near), tau)
+    votes = tally(weights, near, ClassAnswers(torch.from_numpy(labels).to(device), 3))
     for t, row in enumerate(overall.tolist()):
         expected = reference.nearest(row, k)
         assert near[t].tolist() == expected
@@ -64,9 +64,9 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
     trained = moved(trained, device)
     graph, measure = trained.graph, trained.config.similarity.measure
     h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
-    labeled = trained.voter.labeled
+    labeled = trained.voter.cases.local
     for i in range(len(every)):
-        neighbors = [graph.edges.ends[labeled.row(p)].tolist() for p in every.positions[i] if p >= 0]
+        neighbors = [graph.edges.ends[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
         found = every.importance[every.local.ptr[i] : every.local.ptr[i + 1]]
         edges = graph.edges.ends[every.local.row(i)].tolist()
         expected = [reference.edge_importance(h, edge, neighbors, measure) for edge in edges]

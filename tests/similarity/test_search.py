@@ -12,37 +12,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.config import Config, SimilarityConfig
-from se_gnn.graph import Graph, local_graphs
+from se_gnn.graph import Graph
 from se_gnn.model import Voter
-from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, search
-from se_gnn.similarity.kernels.first_bounds import first_bounds
-from se_gnn.similarity.search import Compared, Search
-from se_gnn.similarity.short import Directions
+from se_gnn.similarity import Nearest, top
+from se_gnn.similarity.cpu import search
+from se_gnn.similarity.cpu.bounds import first_bounds
+from se_gnn.similarity.cpu.search import Search
+from se_gnn.similarity.cpu.short import Directions
+from strategies import Sides
 
-COUNTS = {"FEWEST_LABELED": 1, "FEWEST_PAIRS": 1, "SHARE": 1}
+COUNTS = {"FEWEST_CASES": 1, "FEWEST_PAIRS": 1, "SHARE": 1}
 
 
-def by_comparing_all(h, plan, count):
-    similarities = compare(h, plan)
-    targets, labeled = plan.nodes(h.device)
-    overall = similarities.overall.masked_fill(targets[:, None] == labeled, -torch.inf)
-    order = nearest_labeled(overall, count)
+def by_comparing_all(h, sides, count):
+    similarities = sides.compare(h)
+    queries, cases = (side.nodes_on(h.device) for side in (sides.queries, sides.cases))
+    overall = similarities.overall.masked_fill(queries[:, None] == cases, -torch.inf)
+    order = top(overall, count)
     tables = (overall, similarities.node, similarities.structure)
-    return Compared(order, *(table.gather(1, order) for table in tables))
+    return Nearest(order, *(table.gather(1, order) for table in tables))
+
+
+def searched(h, sides, count, **options):
+    return Search(sides.comparison(h), count, **options)
+
+
+def by_bounds(h, sides, count, budget=1 << 30):
+    return search.nearest_by_bounds(sides.comparison(h), count, budget)
 
 
 def assert_same(found, wanted):
-    for name in Compared.__slots__:
+    for name in Nearest.__slots__:
         one, other = (getattr(side, name).numpy() for side in (found, wanted))
         np.testing.assert_array_equal(one, other, err_msg=name)
         assert one.tobytes() == other.tobytes(), name  # the sign of a zero too
 
 
-def planned(edges, num_nodes, labeled, targets, **settings):
-    config = SimilarityConfig(**settings)
-    graph = Graph.build(features=np.zeros((num_nodes, 1)), edges=edges, labels=np.zeros(num_nodes, int))
-    ways = [local_graphs(graph, np.asarray(nodes), config.hops, config.max_edges) for nodes in (targets, labeled)]
-    return ComparisonPlan.build(graph.edges.ends, *ways, config)
+def sides_of(edges, num_nodes, labeled, **settings):
+    labels = np.zeros(num_nodes, int)
+    graph = Graph.build(features=np.zeros((num_nodes, 1)), edges=edges, labels=labels, train=np.asarray(labeled))
+    return Sides.of(graph, SimilarityConfig(**settings))
 
 
 @st.composite
@@ -82,15 +91,15 @@ def cases(draw, directions=("one", "both")):
         "max_edges": draw(st.sampled_from([None, 3, 64])),
         "hops": draw(st.sampled_from([1, 2])),
     }
-    plan = planned(edges.reshape(-1, 2), num_nodes, labeled, np.arange(num_nodes), **settings_)
-    return torch.from_numpy(h.astype(np.float32)), plan, draw(st.integers(1, len(labeled) - 2))
+    sides = sides_of(edges.reshape(-1, 2), num_nodes, labeled, **settings_)
+    return torch.from_numpy(h.astype(np.float32)), sides, draw(st.integers(1, len(labeled) - 2))
 
 
 @given(case=cases())
 @settings(max_examples=100, deadline=None)
 def test_the_nearest_and_their_bits_are_those_of_a_comparison_with_all(case):
-    h, plan, count = case
-    assert_same(Search(h, plan, count).nearest(), by_comparing_all(h, plan, count))
+    h, sides, count = case
+    assert_same(searched(h, sides, count).nearest(), by_comparing_all(h, sides, count))
 
 
 @pytest.fixture(scope="module")
@@ -112,27 +121,27 @@ def communities():
 @pytest.mark.parametrize("directions", ["one", "both"])
 def test_most_labeled_nodes_are_left_out_on_communities(communities, measure, directions):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), measure=measure, directions=directions, max_edges=16)
-    found = Search(h, plan, 5)
+    sides = sides_of(edges, 600, labeled, measure=measure, directions=directions, max_edges=16)
+    found = searched(h, sides, 5)
     candidates = found.bounds.candidates(np.arange(600))
     assert len(candidates.positions) / 600 < 30  # of 300
-    assert_same(found.nearest(), by_comparing_all(h, plan, 5))
+    assert_same(found.nearest(), by_comparing_all(h, sides, 5))
 
 
 def test_blocks_of_targets_and_their_number_change_nothing(communities):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
-    whole, small = Search(h, plan, 7).nearest(), Search(h, plan, 7, budget=1 << 18).nearest()
+    sides = sides_of(edges, 600, labeled, max_edges=16)
+    whole, small = searched(h, sides, 7).nearest(), searched(h, sides, 7, budget=1 << 18).nearest()
     assert_same(small, whole)
 
 
 def test_the_number_of_threads_changes_nothing(communities):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), directions="both", max_edges=16)
-    several, before = Search(h, plan, 7).nearest(), numba.get_num_threads()
+    sides = sides_of(edges, 600, labeled, directions="both", max_edges=16)
+    several, before = searched(h, sides, 7).nearest(), numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        assert_same(Search(h, plan, 7).nearest(), several)
+        assert_same(searched(h, sides, 7).nearest(), several)
     finally:
         numba.set_num_threads(before)
 
@@ -140,16 +149,16 @@ def test_the_number_of_threads_changes_nothing(communities):
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_first_bounds_by_centers_are_never_below_the_similarity(communities, measure):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), measure=measure, node_weight=0.5, max_edges=16)
-    bounds = Search(h, plan, 5).bounds
-    overall = compare(h, plan).overall.numpy()
+    sides = sides_of(edges, 600, labeled, measure=measure, node_weight=0.5, max_edges=16)
+    bounds = searched(h, sides, 5).bounds
+    overall = sides.compare(h).overall.numpy()
     short, centers, terms = np.empty(300, np.float32), bounds.centers, bounds.terms
     for t in range(0, 600, 20):
-        row = np.concatenate([bounds.labeled.long @ bounds.targets.long[t], np.zeros(4, np.float32)])
+        row = np.concatenate([bounds.cases.long @ bounds.queries.long[t], np.zeros(4, np.float32)])
         own = slice(centers.ptr[t], centers.ptr[t + 1])
         parts = (centers.apart, centers.at[own], centers.shares[own], centers.radii[own])
-        squares = (bounds.targets.squares[t], bounds.labeled.squares)
-        weight = np.float32(0.5 if plan.targets.sizes[t] else 1)
+        squares = (bounds.queries.squares[t], bounds.cases.squares)
+        weight = np.float32(0.5 if sides.queries.sizes[t] else 1)
         first_bounds(row, *squares, *parts, weight, np.float32(4) * terms.rounding, terms.unit, short)
         assert (row[:300] >= overall[t]).all()
         assert (row[300:] == -np.inf).all()
@@ -157,8 +166,8 @@ def test_first_bounds_by_centers_are_never_below_the_similarity(communities, mea
 
 def test_an_edge_that_is_left_out_is_nobodys_best_match(communities):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
-    found = Search(h, plan, 5)
+    sides = sides_of(edges, 600, labeled, max_edges=16)
+    found = searched(h, sides, 5)
     some = np.arange(0, 600, 7)
     candidates = found.bounds.candidates(some)
     everything = dataclasses.replace(candidates, there=np.full_like(candidates.there, -1))
@@ -174,30 +183,27 @@ def test_local_graphs_of_more_edges_than_a_number_has_bits():
     )
     h = torch.from_numpy(generator.normal(size=(60, 24)).astype(np.float32))
     for directions in ("one", "both"):
-        plan = planned(edges[edges[:, 0] != edges[:, 1]], 60, np.arange(50), np.arange(60), directions=directions)
-        assert plan.labeled.sizes.max() > 128
-        assert_same(Search(h, plan, 6).nearest(), by_comparing_all(h, plan, 6))
+        sides = sides_of(edges[edges[:, 0] != edges[:, 1]], 60, np.arange(50), directions=directions)
+        assert sides.cases.sizes.max() > 128
+        assert_same(searched(h, sides, 6).nearest(), by_comparing_all(h, sides, 6))
 
 
 def test_what_does_not_fit_the_memory_is_not_prepared(communities, monkeypatch):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
+    sides = sides_of(edges, 600, labeled, max_edges=16)
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
-    monkeypatch.setattr(search, "memory_budget", lambda *_: 1 << 14)
-    assert search.nearest_by_bounds(h, plan, 5) is None
+    assert by_bounds(h, sides, 5, budget=1 << 14) is None
 
 
 def test_it_is_asked_for_by_counts_alone(communities, monkeypatch):
     h, edges, labeled = communities
-    plan = planned(edges, 600, labeled, np.arange(600), max_edges=16)
-    assert search.nearest_by_bounds(h, plan, 5) is None  # too few labeled nodes
+    sides = sides_of(edges, 600, labeled, max_edges=16)
+    assert by_bounds(h, sides, 5) is None  # too few labeled nodes
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
-    assert search.nearest_by_bounds(h, plan, 5) is not None
-    assert search.nearest_by_bounds(h, plan, 299) is None  # nearly all are wanted
-    assert search.nearest_by_bounds(h.double(), plan, 5) is None  # another kernel
-    assert search.nearest_by_bounds(h, dataclasses.replace(plan, node_weight=0.0), 5) is None  # nothing is known first
+    assert by_bounds(h, sides, 5) is not None
+    assert by_bounds(h, sides, 299) is None  # nearly all are wanted
 
 
 def test_random_vectors_are_compared_with_all(monkeypatch):
@@ -205,8 +211,8 @@ def test_random_vectors_are_compared_with_all(monkeypatch):
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
     edges, h = generator.integers(0, 800, size=(4000, 2)), generator.normal(size=(800, 64)).astype(np.float32)
-    plan = planned(edges[edges[:, 0] != edges[:, 1]], 800, np.arange(0, 800, 2), np.arange(800), max_edges=32)
-    assert search.nearest_by_bounds(torch.from_numpy(h), plan, 10) is None
+    sides = sides_of(edges[edges[:, 0] != edges[:, 1]], 800, np.arange(0, 800, 2), max_edges=32)
+    assert by_bounds(torch.from_numpy(h), sides, 10) is None
 
 
 def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
@@ -214,12 +220,11 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     labels = np.arange(600) % 6
     graph = Graph.build(features=np.zeros((600, 1)), edges=edges, labels=labels, train=labeled)
     voter = Voter(graph, Config().with_settings(num_nearest=9, max_edges=16))
-    plan = voter.plan(np.arange(600))
-    wanted = voter.predict(h, plan)
+    queries = voter.items(np.arange(600))
+    wanted = voter.predict(h, queries)
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
-    monkeypatch.setattr(search, "compare", None, raising=False)
-    found = voter.predict(h, plan)
+    found = voter.predict(h, queries)
     for name in ("neighbors", "weights", "overall", "node", "structure", "probabilities"):
         assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes(), name
 
@@ -249,5 +254,5 @@ def test_a_node_whose_vector_is_nearly_0_is_found_among_nodes_that_point_away(me
     h[2::3] = np.abs(h[2::3])
     h = torch.from_numpy(h.astype(np.float32))
     for weight in (0.5, 1.0):
-        plan = planned([(0, 1), (2, 3)], 60, np.arange(60), np.arange(60), measure=measure, node_weight=weight)
-        assert_same(Search(h, plan, 30).nearest(), by_comparing_all(h, plan, 30))
+        sides = sides_of([(0, 1), (2, 3)], 60, np.arange(60), measure=measure, node_weight=weight)
+        assert_same(searched(h, sides, 30).nearest(), by_comparing_all(h, sides, 30))

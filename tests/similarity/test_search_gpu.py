@@ -9,44 +9,44 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from backends import ON_CUDA
+from backends import GPU, INTERPRETED, ON_TRITON, cuda_backend
 from se_gnn.config import Config
 from se_gnn.graph import Graph
 from se_gnn.model import Voter
-from se_gnn.similarity import search
-from se_gnn.similarity.kernels import structure
-from se_gnn.similarity.search import Compared
-from similarity.test_search import by_comparing_all, cases, planned
+from se_gnn.similarity import Nearest, backend, comparison, measure
+from similarity.test_search import by_comparing_all, cases, sides_of
 
-pytestmark = ON_CUDA
+pytestmark = ON_TRITON
 BUDGET = 1 << 28
 
 
-def check(h, plan, count, way, device="cuda"):
-    """Every bit of the K nearest is that of a comparison of all pairs."""
-    from se_gnn.similarity import search_gpu
-    from se_gnn.similarity.kernels import triton_gpu
+def check(h, sides, count, way):
+    """Every bit of the nearest is that of a comparison of all pairs."""
+    from se_gnn.similarity.cuda import matching, search
 
-    if not (plan.targets.sizes.any() and plan.labeled.sizes.any()):
+    if not (sides.queries.sizes.any() and sides.cases.sizes.any()):
         return
-    h = h.to(device)
-    found = search_gpu.Search(h, plan, count, budget=BUDGET)
-    found._better_way = lambda: way
-    if way == "short":
-        found.short = search_gpu.ShortEdges.of(found.halves, plan.measure)
+    chosen = mock.Mock(return_value=cuda_backend())
     with (
-        mock.patch.object(triton_gpu, "SHARED", 1 << 60),  # small graphs share the products of their edges
-        mock.patch.object(search_gpu, "MOST_LEFT", 1 << 60),
-        mock.patch.object(structure, "_kernel_for", return_value=triton_gpu.TritonKernel()),
+        mock.patch.object(matching, "SHARED", 1 << 60),  # small graphs share the products of their edges
+        mock.patch.object(search, "MOST_LEFT", 1 << 60),
+        mock.patch.object(backend, "backend_for", chosen),
+        mock.patch.object(comparison, "backend_for", chosen),
+        mock.patch.object(measure, "backend_for", chosen),
     ):
-        nearest, wanted = found.nearest(), by_comparing_all(h, plan, count)
-    for name in Compared.__slots__:
+        h = h.to(GPU)
+        found = search.Search(sides.comparison(h), count, budget=BUDGET)
+        found._better_way = lambda: way
+        if way == "short":
+            found.short = search.ShortEdges.of(found.halves, found.measure)
+        nearest, wanted = found.nearest(), by_comparing_all(h, sides, count)
+    for name in Nearest.__slots__:
         assert torch.equal(getattr(nearest, name), getattr(wanted, name)), name
 
 
 @pytest.mark.parametrize("way", ["short", "coarse"])
 @given(case=cases(directions=["one"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=5 if INTERPRETED else 60, deadline=None)
 def test_bounds_leave_out_none_of_the_nearest(case, way):
     check(*case, way)
 
@@ -57,14 +57,14 @@ def test_bounds_leave_out_none_of_the_nearest(case, way):
 def test_the_nearest_are_those_of_all_pairs_where_local_graphs_take_several_tiles(way, measure, depth):
     generator = np.random.default_rng(3)
     edges = generator.integers(0, 400, size=(2_400, 2))
-    plan = planned(edges, 400, np.arange(0, 400, 2), np.arange(400), measure=measure, hops=2)
+    sides = sides_of(edges, 400, np.arange(0, 400, 2), measure=measure, hops=2)
     h = torch.from_numpy(generator.normal(size=(400, depth)).astype(np.float32))
-    check(h, plan, 9, way)
+    check(h, sides, 9, way)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="needs a CUDA device")
 def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_on_the_cpu(monkeypatch):
-    from se_gnn.similarity import search_gpu
-    from se_gnn.similarity.kernels import triton_gpu
+    from se_gnn.similarity.cuda import matching, search
 
     generator = np.random.default_rng(0)
     groups = np.arange(4_000) % 4
@@ -77,11 +77,13 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     centers = generator.normal(size=(4, 40))
     h = torch.from_numpy((centers[groups] + 0.2 * generator.normal(size=(4_000, 40))).astype(np.float32))
     voter = Voter(graph, Config.preset("best"))
-    plan = voter.plan(np.arange(4_000))
-    monkeypatch.setattr(triton_gpu, "SHARED", 1 << 60)
-    monkeypatch.setattr(search_gpu, "FEWEST_PAIRS", 1)
-    monkeypatch.setattr(search_gpu, "MATCH", 1e6)  # as if there were many more
-    assert search.nearest_by_bounds(h.cuda(), plan, 20) is not None
-    ours, wanted = voter.predict(h.cuda(), plan), voter.predict(h, plan)
+    queries = voter.items(np.arange(4_000))
+    monkeypatch.setattr(matching, "SHARED", 1 << 60)
+    monkeypatch.setattr(search, "FEWEST_PAIRS", 1)
+    monkeypatch.setattr(search, "MATCH", 1e6)  # as if there were many more
+    assert (
+        search.nearest_by_bounds(voter.similarity(h.cuda()).comparison(queries, voter.cases), 20, 1 << 30) is not None
+    )
+    ours, wanted = voter.predict(h.cuda(), queries), voter.predict(h, queries)
     np.testing.assert_allclose(ours.overall, wanted.overall, atol=1e-5)
     np.testing.assert_allclose(ours.probabilities, wanted.probabilities, atol=1e-4)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from se_gnn.explain.evidence import EdgeMatches
@@ -21,7 +20,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import LocalGraphs
 from se_gnn.model import Prediction
-from se_gnn.similarity import EdgeMatching
+from se_gnn.similarity import EdgeMatching, Matches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,13 +32,11 @@ class Explanations:
 
     Shapes:
         - **importance:** :math:`(\sum_i |E_i|,)`
-        - **positions** (of the neighbors among the labeled nodes): :math:`(T, K)`
     """
 
     prediction: Prediction
     local: LocalGraphs
-    matching: EdgeMatching
-    positions: IntArray
+    matched: Matches  # edges of the nodes, in the local graphs of those that vote
     importance: FloatArray
     graph: Graph
     node_weight: float  # lambda
@@ -65,16 +62,18 @@ class Explanations:
 
     def matches(self, i: int, rank: int) -> EdgeMatches:
         """Edges of the i-th node matched in the local graph of its neighbor of that rank (0: the nearest), Eq. (5)."""
-        rows = self.matching.rows(i)
+        similarity, matched = self.matched.of(i)  # [M, K]
+        edge_ids = self.local.row(i).astype(np.int64)
         if not np.isfinite(self.prediction.structure[i, rank]):
-            rows = rows[:0]
-        usual = usual_similarity(self.matching, rows, self.positions[i])
-        return edge_matches(self.matching, rows, int(self.positions[i, rank]), usual)
+            edge_ids, similarity, matched = edge_ids[:0], similarity[:0], matched[:0]
+        usual = usual_similarity(similarity[:, self.matched.positions[i] >= 0])
+        values, ids = similarity[:, rank], matched[:, rank]
+        return EdgeMatches(edge_ids, ids, values, (values >= usual) & (ids >= 0))
 
 
-def usual_similarity(matching: EdgeMatching, rows: Int32Array | IntArray, voters: IntArray) -> FloatArray:
-    """How well the labeled neighbors that have edges match each of some edges, on average; -1 stands for none."""
-    similarity = matching.similarity[np.ix_(rows, voters[voters >= 0])]
+def usual_similarity(similarity: FloatArray) -> FloatArray:
+    """How well the cases that have edges match each of some edges, on average, [M, K] to [M]."""
+    similarity = np.ascontiguousarray(similarity)  # so that the order of the sum is the same for any layout
     known = np.isfinite(similarity)
     mean: FloatArray = np.where(known, similarity, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return mean
@@ -87,21 +86,3 @@ def edge_matches(
     values = matching.similarity[rows, position]
     matched = matching.matched(rows, position)
     return EdgeMatches(matching.edge_ids[rows], matched, values, (values >= usual) & (matched >= 0))
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def edge_importance(
-    similarity: FloatArray, ptr: IntArray, columns: Int32Array, positions: IntArray, importance: FloatArray
-) -> None:
-    """Mean similarity of each edge with its matches in the neighbors that have edges, Eq. (10)."""
-    for i in numba.prange(len(ptr) - 1):
-        for m in range(ptr[i], ptr[i + 1]):
-            total, count = np.float32(0), 0
-            for k in range(positions.shape[1]):
-                position = positions[i, k]
-                if position >= 0:
-                    value = similarity[columns[m], position]
-                    if value > -np.inf:
-                        total += value
-                        count += 1
-            importance[m] = total / np.float32(count) if count else np.nan

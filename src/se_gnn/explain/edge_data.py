@@ -15,8 +15,7 @@ from se_gnn.explain.shared_attributes import SharedAttribute
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
-from se_gnn.similarity.edge import edge_vectors
-from se_gnn.similarity.edge_data import edge_features
+from se_gnn.similarity.edges import edge_features, edge_vectors
 
 
 @torch.no_grad()

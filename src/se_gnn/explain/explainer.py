@@ -10,22 +10,15 @@ from torch import Tensor
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain.attributes import has_attribute_names
-from se_gnn.explain.bulk import Explanations, edge_importance, edge_matches, usual_similarity
+from se_gnn.explain.bulk import Explanations, edge_matches, usual_similarity
 from se_gnn.explain.evidence import EdgeMatches, Neighbor
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.shared_attributes import shared_attributes
 from se_gnn.explain.what_if import Ranking, WhatIf
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.similarity import (
-    ComparisonPlan,
-    EdgeMatching,
-    Similarities,
-    compare_with_matches,
-    nearest_labeled,
-    vote,
-    vote_weights,
-)
+from se_gnn.ranking import tally, vote
+from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity, top
 from se_gnn.similarity.memory import memory_budget
 
 
@@ -51,34 +44,30 @@ class Explainer:
         graph = self.trained.graph
         if not 0 <= node < graph.num_nodes:
             raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {node}")
-        plan = self.trained.voter.plan(np.array([node]))
-        return Comparison(
-            self.trained, node, plan, *compare_with_matches(self.trained.embeddings, plan, keep_back=True)
-        )
+        similarity, cases = self.trained.similarity, self.trained.voter.cases
+        query = similarity.items(np.array([node]))
+        found = similarity.compare_with_matches(query, cases, keep_back=True)
+        return Comparison(self.trained, node, query, cases, *found)
 
     @torch.no_grad()
     def explain_all(self, nodes: IntArray | None = None) -> Explanations:
         """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
         trained = self.trained
         wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        plan = trained.voter.plan(wanted)
-        num_edges, num_labeled = plan.num_queries, len(plan.labeled)
-        needed, budget = 8 * num_edges * num_labeled, memory_budget(trained.max_memory)
+        queries, count = trained.voter.items(wanted), trained.config.similarity.num_nearest
+        needed = Similarity.match_bytes(queries, trained.voter.cases, count)
+        budget = memory_budget(trained.max_memory)
         if needed > budget:
             raise InputError(
-                f"max_memory must hold the matches of {num_edges} edges with {num_labeled} labeled nodes, "
-                f"{needed / 2**30:.1f} GB; it is {budget / 2**30:.1f} GB: explain fewer nodes at a time"
+                f"max_memory must hold the matched edges of {len(queries)} nodes, {needed / 2**30:.1f} GB; it is "
+                f"{budget / 2**30:.1f} GB: explain fewer nodes at a time"
             )
-        prediction, matching = trained.voter.predict_with_matches(trained.embeddings, plan)
-        positions = np.searchsorted(trained.graph.train, prediction.neighbors)
-        voting = np.where(prediction.voting, positions, -1)
-        importance = _importance(matching, voting)
+        prediction, matches = trained.voter.predict_with_matches(trained.embeddings, queries)
         return Explanations(
             prediction,
-            plan.targets,
-            matching,
-            voting,
-            importance,
+            queries.local,
+            matches,
+            matches.importance(),
             trained.graph,
             trained.config.similarity.node_weight,
             self.explain,
@@ -91,7 +80,8 @@ class Comparison:
 
     trained: TrainedModel
     node: int
-    plan: ComparisonPlan
+    query: Items  # the node
+    cases: Items
     similarities: Similarities  # [1, L]
     matching: EdgeMatching
     back: EdgeMatching | None
@@ -117,8 +107,8 @@ class Comparison:
             predicted=int(np.argmax(evidence.probabilities)),
             probabilities=tuple(evidence.probabilities.tolist()),
             neighbors=tuple(evidence.neighbor(rank, one, rank < full) for rank, one in enumerate(without)),
-            edge_ids=self.plan.targets.row(0).astype(np.int64),
-            importance=_importance(self.matching, evidence.nearest[None]),
+            edge_ids=self.query.local.row(0).astype(np.int64),
+            importance=Matches.of_table(self.matching, evidence.nearest[None]).importance(),
             ranking=evidence.ranking,
             settings=evidence.ranking.settings,
             trained=self.trained,
@@ -129,25 +119,25 @@ class _Evidence:
     """All that is known of one node under some settings of the vote."""
 
     def __init__(self, comparison: Comparison, what_if: WhatIf) -> None:
-        trained, plan = comparison.trained, comparison.plan
-        self.trained, self.node, self.plan = trained, comparison.node, plan
+        trained, cases = comparison.trained, comparison.cases
+        self.trained, self.node, self.cases = trained, comparison.node, cases
         self.matching, self.back = comparison.matching, comparison.back
         self.named = has_attribute_names(trained.graph)
         voter = trained.voter
-        settings = what_if.settings(trained.config.similarity, plan.labeled.nodes)
+        settings = what_if.settings(trained.config.similarity, cases.nodes)
         similarities = comparison.similarities.weighted(settings.node_weight)
-        itself = plan.labeled.nodes == self.node
-        silent = itself | np.isin(plan.labeled.nodes, what_if.without)
+        itself = cases.nodes == self.node
+        silent = itself | np.isin(cases.nodes, what_if.without)
         if silent.all():
             raise InputError("without must leave at least one labeled node that can vote")
         overall = similarities.overall
         overall = overall.masked_fill(torch.from_numpy(silent).to(overall.device), -torch.inf)  # [1, L]
-        order = nearest_labeled(overall, overall.shape[1])
+        order = top(overall, overall.shape[1])
         self.weights, self.probabilities = self._vote(overall, order[:, : settings.num_nearest])
         ranked = order[0, torch.isfinite(overall[0, order[0]])].cpu().numpy()  # positions among the labeled nodes
         self.nearest: IntArray = ranked[: settings.num_nearest]
         self.ranking = Ranking(
-            nodes=plan.labeled.nodes[ranked],
+            nodes=cases.nodes[ranked],
             labels=voter.labels[ranked],
             overall=overall[0].cpu().numpy()[ranked],
             node=similarities.node[0].cpu().numpy()[ranked],
@@ -157,13 +147,12 @@ class _Evidence:
             left_out=bool(itself.any()),
         )
         self.rows = self.matching.rows(0)
-        self.usual = usual_similarity(self.matching, self.rows, self.nearest)
+        self.usual = usual_similarity(self.matching.similarity[np.ix_(self.rows, self.nearest)])
 
     def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
         """Weights [K] and class probabilities [C], as the prediction has them."""
-        weights = vote_weights(overall, nearest, self.trained.config.similarity.temperature)
-        labels = torch.tensor(self.trained.voter.labels, device=weights.device)[nearest]
-        probabilities = vote(weights, labels, self.trained.graph.num_classes)
+        weights = vote(overall.gather(1, nearest), self.trained.config.similarity.temperature)
+        probabilities = tally(weights, nearest, self.trained.voter.answers(weights.device))
         return weights[0].cpu().numpy(), probabilities[0].cpu().numpy()
 
     def neighbor(self, rank: int, without: tuple[float, ...], explained: bool) -> Neighbor:
@@ -186,7 +175,7 @@ class _Evidence:
             node_term=share * node_similarity,
             structure_term=(1 - share) * structure if compared else 0.0,
             without=without,
-            edge_ids=self.plan.labeled.row(position).astype(np.int64),
+            edge_ids=self.cases.local.row(position).astype(np.int64),
             explained=explained,
             matches=edge_matches(self.matching, self.rows, position, self.usual) if matched else None,
             matches_back=self._matches_back(position) if matched else None,
@@ -198,9 +187,3 @@ class _Evidence:
         if self.back is None:
             return None
         return edge_matches(self.back, self.back.rows(position), 0, self.back.similarity[:, 0].mean())
-
-
-def _importance(matching: EdgeMatching, positions: IntArray) -> FloatArray:
-    importance = np.empty(len(matching.columns), np.float32)
-    edge_importance(matching.similarity, matching.ptr, matching.columns, positions, importance)
-    return importance

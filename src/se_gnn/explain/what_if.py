@@ -16,7 +16,7 @@ from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
-from se_gnn.similarity import vote, vote_weights
+from se_gnn.ranking import ClassAnswers, tally, vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +113,9 @@ class Ranking:
             # a place without a vote, as the prediction has it: a shorter softmax may round another way
             overall = np.pad(overall, ((0, 0), (0, 1)), constant_values=-np.inf)
             labels = np.pad(labels, ((0, 0), (0, 1)))
-        similarity = torch.from_numpy(overall)
-        everyone = torch.arange(similarity.shape[1]).expand_as(similarity)
-        weights = vote_weights(similarity, everyone, self.settings.temperature)
-        counted: FloatArray = vote(weights, torch.from_numpy(labels), self.num_classes).numpy()
+        weights = vote(torch.from_numpy(overall), self.settings.temperature)
+        answers = ClassAnswers.themselves(self.num_classes)
+        counted: FloatArray = tally(weights, torch.from_numpy(labels), answers).numpy()
         return counted
 
 

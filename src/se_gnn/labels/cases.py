@@ -9,7 +9,6 @@ import torch
 
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.similarity import compare_in_blocks
 
 NO_CASE = -1
 
@@ -37,10 +36,11 @@ def nearest_cases(trained: TrainedModel, nodes: IntArray) -> Cases:
     found = torch.full(best.shape, NO_CASE, dtype=torch.long, device=h.device)
     if not len(nodes):
         return Cases(nodes, found.cpu().numpy(), best.cpu().numpy())
-    plan = trained.voter.plan(nodes)
-    targets, labeled = plan.nodes(h.device)
+    similarity, cases = trained.similarity, trained.voter.cases
+    queries = similarity.items(nodes)
+    targets, labeled = (side.nodes_on(h.device) for side in (queries, cases))
     labels = torch.tensor(graph.labels[graph.train], device=h.device)
-    for positions, similarities in compare_in_blocks(h, plan, max_memory=trained.max_memory):
+    for positions, similarities in similarity.compare_blocks(queries, cases):
         overall = similarities.overall.masked_fill(targets[:, None] == labeled[positions], -torch.inf)
         for label in range(graph.num_classes):
             columns = torch.nonzero(labels[positions] == label)[:, 0]

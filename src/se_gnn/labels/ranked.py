@@ -12,7 +12,7 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.model.flips import RankedVotes
 from se_gnn.progress import tiles
-from se_gnn.similarity import nearest_labeled
+from se_gnn.similarity import top
 from se_gnn.similarity.memory import items_within, memory_budget
 
 BYTES_PER_PAIR = 64  # similarities, order, labels and what is computed from them
@@ -34,8 +34,8 @@ class Ranked:
     def of(cls, trained: TrainedModel, nodes: IntArray, *, count: int | None = None) -> Ranked:
         """Rank the ``count`` nearest labeled nodes (None: all) of some nodes."""
         voter, h = trained.voter, trained.embeddings
-        overall = voter.similarities(h, voter.plan(nodes))
-        positions = nearest_labeled(overall, overall.shape[1] if count is None else min(count, overall.shape[1]))
+        overall = voter.similarities(h, voter.items(nodes))
+        positions = top(overall, overall.shape[1] if count is None else min(count, overall.shape[1]))
         labels = torch.tensor(voter.labels, device=h.device)[positions]
         settings = trained.config.similarity
         return cls(

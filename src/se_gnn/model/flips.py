@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.config import SimilarityConfig
-from se_gnn.similarity import vote, vote_weights
+from se_gnn.ranking import ClassAnswers, tally, vote
 
 NEVER = -1  # size where no set changes the prediction
 
@@ -54,12 +54,15 @@ class RankedVotes:
 
     def counted(self, overall: Tensor, labels: Tensor) -> Tensor:
         """Class probabilities [T, C] if these were the nearest, [T, m]."""
-        return vote(self.weights(overall), labels, self.num_classes)
+        return self.tally(self.weights(overall), labels)
 
     def weights(self, overall: Tensor) -> Tensor:
         """What each of some labeled nodes counts if these are the nearest, [T, m]."""
-        everyone = torch.arange(overall.shape[1], device=overall.device).expand_as(overall)
-        return vote_weights(overall, everyone, self.settings.temperature)
+        return vote(overall, self.settings.temperature)
+
+    def tally(self, weights: Tensor, labels: Tensor) -> Tensor:
+        """Class probabilities [T, C] by weights and classes of those that vote, [T, m]."""
+        return tally(weights, labels, ClassAnswers.themselves(self.num_classes, labels.device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +111,7 @@ def smallest_relabelings(votes: RankedVotes) -> FlipSets:
     k = votes.settings.num_nearest
     overall, labels = votes.overall[:, :k], votes.labels[:, :k]
     weights = votes.weights(overall)  # [T, K]
-    now = vote(weights, labels, votes.num_classes)  # [T, C]
+    now = votes.tally(weights, labels)  # [T, C]
     predicted = now.argmax(dim=1)
     voting, of_predicted = torch.isfinite(overall), labels == predicted[:, None]
     sizes = torch.full_like(predicted, k + 1)
@@ -121,7 +124,7 @@ def smallest_relabelings(votes: RankedVotes) -> FlipSets:
         while bool((high - low > 1).any()):
             middle = (low + high) // 2
             given = labels.masked_fill(ranks < middle[:, None], label)
-            beaten = _beats(vote(weights, given, votes.num_classes), label, predicted)
+            beaten = _beats(votes.tally(weights, given), label, predicted)
             low, high = torch.where(beaten, low, middle), torch.where(beaten, middle, high)
         likelier = now[:, label] > now.gather(1, becomes[:, None])[:, 0]
         fewer = (high > 0) & (predicted != label) & ((high < sizes) | ((high == sizes) & likelier))

@@ -10,7 +10,7 @@ from se_gnn.encoder import Encoder, EncoderInputs, Ensemble
 from se_gnn.encoder.own_edges import own_edge_columns
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.similarity.edge_data import Terms, edge_features
+from se_gnn.similarity.edges import Terms, edge_features
 from se_gnn.similarity.memory import free_memory
 
 BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, float32 each

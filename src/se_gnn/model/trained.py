@@ -22,6 +22,7 @@ from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
+from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import memory_budget
 
 
@@ -63,6 +64,14 @@ class TrainedModel:
             return MappedVoter(self.graph, self.config, max_memory=self.max_memory)
         terms = self.model.edge_terms(self.graph)
         return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """What compares the nodes of the graph."""
+        if self.graph.fits_memory:
+            return self.voter.similarity(self.embeddings)
+        settings, memory = self.config.similarity, self.voter.max_memory
+        return Similarity(self.graph, self.mapped_embeddings, settings, max_memory=memory, device=self.model.device)
 
     @cached_property
     def mapped_embeddings(self) -> FloatArray:
@@ -111,9 +120,7 @@ class TrainedModel:
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
         wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        if isinstance(self.voter, MappedVoter):
-            return self.voter.predict_nodes(self.mapped_embeddings, wanted, self.model.device)
-        return self.voter.predict(self.embeddings, self.voter.plan(wanted))
+        return self.voter.predict_nodes(self.similarity, wanted)
 
 
 def _check_edge_values(known: Graph, given: Graph, told: str) -> None:

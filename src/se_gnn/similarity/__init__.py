@@ -1,25 +1,25 @@
-"""How similar two nodes are, Eq. (2)-(7), and which labeled nodes are nearest, Eq. (8)-(9)."""
+"""How similar two nodes are, Eq. (2)-(7), and which cases are nearest.
 
-from se_gnn.similarity.kernels import EdgeMatching, can_record, match_edges, structure_similarity
+Everything outside asks a :class:`Similarity`; which backend computes the answer is decided in `backend.py` alone.
+"""
+
+from se_gnn.similarity.backend import Nearest, can_record, top
+from se_gnn.similarity.comparison import EdgeMatching, combine
+from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
-from se_gnn.similarity.nearest import nearest_labeled, vote, vote_weights
-from se_gnn.similarity.overall import Similarities, combine, compare, compare_in_blocks, compare_with_matches
-from se_gnn.similarity.plan import ComparisonPlan
+from se_gnn.similarity.similarity import Matches, Similarities, Similarity
 
 __all__ = [
-    "ComparisonPlan",
     "EdgeMatching",
+    "Items",
+    "Matches",
     "Measure",
+    "Nearest",
     "Similarities",
+    "Similarity",
     "can_record",
     "combine",
-    "compare",
-    "compare_in_blocks",
-    "compare_with_matches",
-    "match_edges",
+    "items_of",
     "measure_named",
-    "nearest_labeled",
-    "structure_similarity",
-    "vote",
-    "vote_weights",
+    "top",
 ]

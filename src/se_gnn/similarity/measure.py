@@ -8,17 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.config import MeasureName
 from se_gnn.deterministic import linear
-from se_gnn.deterministic.sums import apart_of_rows
-from se_gnn.device import has_triton
 from se_gnn.files.npy import forget
 from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.similarity.backend import backend_for
 
 EPS = 1e-12  # a shorter vector counts as this long
 BLOCK = 4096  # rows that are summed at a time
@@ -46,7 +44,7 @@ class Measure(ABC):
 
     @abstractmethod
     def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
-        """The same of some pairs, with the same bits: a_t and each b in ``listed[ptr[t]:ptr[t + 1]]``, on the CPU."""
+        """The same of some pairs, with the same bits: a_t and each b in ``listed[ptr[t]:ptr[t + 1]]``."""
 
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As :meth:`all_pairs` but for rounding, with fast gradients: what training compares many pairs by."""
@@ -63,20 +61,6 @@ class Measure(ABC):
         ``h`` are the embeddings of *all* nodes, [N, D], in memory or mapped: a pair has the same bits whichever of them
         a comparison reads.
         """
-
-    @abstractmethod
-    def at_distance(self, distance: Tensor) -> Tensor:
-        """An upper bound of the similarity of two vectors whose points are so far apart; exact but for zero vectors."""
-
-    def bound(self, a: Tensor, centers: Tensor, radii: Tensor) -> Tensor:
-        """What no b whose point lies in a ball exceeds (but for rounding): the triangle inequality.
-
-        Shapes:
-            - **a:** :math:`(T, D)`, **centers:** :math:`(L, D)` points, **radii:** :math:`(L,)`
-            - **output:** :math:`(T, L)`
-        """
-        apart = _distances(self.points(a), centers)
-        return self.at_distance((apart - radii).clamp_min(0))
 
     @abstractmethod
     def of_opposite(self, vectors: Tensor) -> Tensor:
@@ -119,14 +103,15 @@ class Cosine(Measure):
         """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
         a, b = self.points(a), self.points(b)
         lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
-        return (lengths - _distances(a, b).square()) / 2  # a.b
+        return (lengths - backend_for(a).distances(a, b).square()) / 2  # a.b
 
     def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
         """As :meth:`all_pairs`, of some pairs."""
         a, b = self.points(a), self.points(b)
-        owners, others = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))), torch.from_numpy(listed)
+        owners = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))).to(a.device)
+        others = torch.from_numpy(listed).to(a.device)
         lengths = a.square().sum(dim=1)[owners] + b.square().sum(dim=1)[others]
-        return (lengths - _listed_distances(a, b, ptr, listed).square()) / 2
+        return (lengths - backend_for(a).listed_distances(a, b, ptr, listed).square()) / 2
 
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As one matrix product of unit vectors, [T, L]."""
@@ -139,10 +124,6 @@ class Cosine(Measure):
     def origin(self, h: Tensor | FloatArray) -> Tensor:
         """Zero: directions cannot be taken from anywhere else."""
         return h.new_zeros(h.shape[1]) if isinstance(h, Tensor) else torch.zeros(h.shape[1])
-
-    def at_distance(self, distance: Tensor) -> Tensor:
-        """a.b of two unit vectors from |a - b|."""
-        return 1 - distance.square() / 2
 
     def of_opposite(self, vectors: Tensor) -> Tensor:
         """-1, the lowest there is."""
@@ -178,11 +159,11 @@ class Distance(Measure):
 
     def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
-        return -_distances(a, b)
+        return -backend_for(a).distances(a, b)
 
     def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
         """As :meth:`all_pairs`, of some pairs."""
-        return -_listed_distances(a, b, ptr, listed)
+        return -backend_for(a).listed_distances(a, b, ptr, listed)
 
     def points(self, vectors: Tensor) -> Tensor:
         """The vectors themselves."""
@@ -191,10 +172,6 @@ class Distance(Measure):
     def origin(self, h: Tensor | FloatArray) -> Tensor:
         """About the mean: distances stay, and products of shorter vectors lose fewer digits."""
         return _center(h)
-
-    def at_distance(self, distance: Tensor) -> Tensor:
-        """Minus it."""
-        return -distance
 
     def of_opposite(self, vectors: Tensor) -> Tensor:
         """Minus twice the length."""
@@ -223,41 +200,6 @@ def measure_named(name: MeasureName) -> Measure:
     -5.0
     """
     return MEASURES[name]
-
-
-def _distances(a: Tensor, b: Tensor) -> Tensor:
-    """||a_t - b_l|| of every pair, [T, L]."""
-    learning = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
-    if a.device.type == "cuda" and a.dtype == torch.float32 and not learning and has_triton():
-        from se_gnn.similarity import distances_gpu  # only on machines with Triton
-
-        return distances_gpu.distances(a, b)
-    if learning or a.device.type != "cpu" or a.dtype != torch.float32:
-        return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
-    ptr = np.arange(len(a) + 1) * len(b)
-    distances = _distances_on_cpu(_array(a), _array(b), ptr, np.zeros(len(a), np.int64), np.arange(len(b)))
-    return torch.from_numpy(distances).view(len(a), len(b))
-
-
-def _listed_distances(a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
-    """||a_t - b_l|| of some pairs, with the bits of :func:`_distances` on the CPU."""
-    return torch.from_numpy(_distances_on_cpu(_array(a), _array(b), ptr, ptr[:-1].copy(), listed))
-
-
-def _array(vectors: Tensor) -> FloatArray:
-    array: FloatArray = np.ascontiguousarray(vectors.detach().numpy())
-    return array
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _distances_on_cpu(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArray, listed: IntArray) -> FloatArray:
-    """Entries ``ptr[t]`` to ``ptr[t + 1]``: the distances of a_t and the b that are listed from ``first[t]`` on."""
-    distances = np.empty(ptr[-1], np.float32)
-    for t in numba.prange(len(a)):
-        for i in range(ptr[t + 1] - ptr[t]):
-            other = listed[first[t] + i]
-            distances[ptr[t] + i] = np.sqrt(apart_of_rows(a, t, b, other))
-    return distances
 
 
 def _center(h: Tensor | FloatArray) -> Tensor:

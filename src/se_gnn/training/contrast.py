@@ -19,7 +19,7 @@ from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
-from se_gnn.similarity.edge import edge_vectors
+from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import measure_named
 from se_gnn.training.share import Share
 

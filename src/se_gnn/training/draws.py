@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from se_gnn.similarity import ComparisonPlan
+from se_gnn.similarity import Items
 from se_gnn.training.contrast import ContrastDraws
 
 
@@ -19,18 +19,19 @@ class Draws:
         - **references:** :math:`(L, L)`
     """
 
-    plan: ComparisonPlan  # labeled nodes with each other, on a sample of their edges where that is asked for
+    sample: Items | None  # of the edges of the labeled nodes, which these are compared on; None: all edges
     references: Tensor  # samples the references of Eq. (11)
     contrast: ContrastDraws | None  # None: no self-supervision
 
     def to(self, device: torch.device) -> Draws:
         """The same draws on a device."""
         contrast = None if self.contrast is None else self.contrast.to(device)
-        return Draws(self.plan, self.references.to(device), contrast)
+        return Draws(self.sample, self.references.to(device), contrast)
 
     def copy_(self, other: Draws) -> None:
-        """Take over other draws of the same plan, in place."""
-        assert self.plan is other.plan
+        """Take over other draws, in place; none of the two has a sample."""
+        assert self.sample is None
+        assert other.sample is None
         self.references.copy_(other.references)
         if self.contrast is not None and other.contrast is not None:
             self.contrast.copy_(other.contrast)

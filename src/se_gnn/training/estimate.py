@@ -113,13 +113,13 @@ def _timed_epoch(run: TrainingRun) -> float:
 
 def _sliced_epoch(run: TrainingRun, objective: PaperObjective) -> tuple[float, int]:
     """Seconds of one epoch, from a slice of its comparisons and one call of the encoder; bytes that they hold."""
-    labeled = objective.own_labeled(run.voter.labeled)
+    labeled, queries = objective.asking.local, objective.queries.local
     matched_in_training = _edges_in_training(labeled, run.config.training.max_local_edges)
-    matched_in_validation = len(objective.val_plan.targets.union())
+    matched_in_validation = len(queries.union())
     encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run)
     per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
-    members = int(labeled.sizes.sum() + objective.val_plan.targets.sizes.sum())
-    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(run.voter.labeled) + BYTES_PER_MEMBER * members
+    members = int(labeled.sizes.sum() + queries.sizes.sum())
+    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(run.voter.cases) + BYTES_PER_MEMBER * members
 
 
 def duration(seconds: float) -> str:
@@ -169,11 +169,11 @@ def _seconds_per_edge(run: TrainingRun) -> float:
     count = 1
     while True:
         some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]
-        plan = run.voter.plan(np.unique(some), most_edges=run.config.training.max_local_edges, seed=run.seed)
-        run.voter.probabilities(h, plan).sum().item()  # compiled and in the cache
+        queries = run.voter.items(np.unique(some), most_edges=run.config.training.max_local_edges, seed=run.seed)
+        run.voter.probabilities(h, queries).sum().item()  # compiled and in the cache
         start = time.perf_counter()
-        run.voter.probabilities(h, plan).sum().item()
+        run.voter.probabilities(h, queries).sum().item()
         seconds = time.perf_counter() - start
         if seconds >= SLICE_SECONDS or count >= len(nodes):
-            return seconds / max(1, len(plan.targets.union()))
+            return seconds / max(1, len(queries.local.union()))
         count = min(len(nodes), 4 * count)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from se_gnn.encoder import step_weights
-from se_gnn.graph import Graph, LocalGraphs
+from se_gnn.graph import Graph
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import ComparisonPlan, combine, compare
+from se_gnn.similarity import Items, combine
 from se_gnn.training.classification import classification_loss
 from se_gnn.training.contrast import ContrastDraws, contrast_loss
 from se_gnn.training.draws import Draws
@@ -35,54 +35,48 @@ class PaperObjective:
         settings = self.config.training
         # what edges carry is moved to the device step by step, which a recorded step cannot do
         self.recordable = settings.max_local_edges is None and graph.edge_values is None
-        self.labeled_plan = self._plan_labeled()
-        self.val_plan = voter.plan(
+        self.cases, self.asking = voter.cases, self.own(voter.cases)
+        self.queries = voter.items(
             graph.validation,
             most_edges=settings.max_local_edges,
             seed=seed,
             only=None if self.share.whole else self.share.of(len(graph.validation)),
         )
 
-    def own_labeled(self, local: LocalGraphs) -> LocalGraphs:
-        """Of the local graphs of all labeled nodes those that this rank compares with all."""
-        return local if self.share.whole else local.select(np.arange(len(local))[self.share.of(len(local))])
+    def own(self, items: Items) -> Items:
+        """Of all labeled nodes those that this rank compares with all."""
+        return items if self.share.whole else items.select(np.arange(len(items))[self.share.of(len(items))])
 
-    def _plan_labeled(self, sample: LocalGraphs | None = None) -> ComparisonPlan:
-        """Labeled nodes with each other, on all their edges or on a sample of them."""
-        edges, labeled, settings = self.graph.edges.ends, self.voter.labeled, self.config.similarity
-        if self.share.whole:
-            return ComparisonPlan.among(edges, labeled, settings, self.voter.carried, sample=sample)
-        asking, one_way = labeled if sample is None else sample, dataclasses.replace(settings, directions="one")
-        return ComparisonPlan.build(edges, self.own_labeled(asking), labeled, one_way, self.voter.carried)
-
-    def _overall(self, plan: ComparisonPlan) -> Tensor:
+    def _overall(self, sample: Items | None) -> Tensor:
         """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the way back is the transpose."""
-        found = compare(self.model(self.inputs), plan)
+        h, settings = self.model(self.inputs), self.config.similarity
         if self.share.whole:
-            return found.overall
+            return self.voter.similarity(h).compare_among(self.cases, sample).overall
+        one_way = self.voter.similarity(h, dataclasses.replace(settings, directions="one"))
+        found = one_way.compare(self.asking if sample is None else self.own(sample), self.cases)
         own = torch.stack([found.node, found.structure], dim=1)
         node, structure = self.share.all_rows(own, len(self.classes)).unbind(dim=1)
-        if self.config.similarity.directions == "both":
+        if settings.directions == "both":
             structure = (structure + structure.T) / 2
-        return combine(node, structure, plan.node_weight)
+        return combine(node, structure, settings.node_weight)
 
     def draw(self, epoch: int) -> Draws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
         generator = np.random.default_rng([self.seed, epoch])
-        plan, settings, weights = self.labeled_plan, self.config.training, self.config.contrast
+        settings, weights, sample = self.config.training, self.config.contrast, None
         if settings.max_local_edges is not None:
-            plan = self._plan_labeled(self.voter.labeled.sampled(settings.max_local_edges, generator=generator))
+            sample = self.cases.sampled(settings.max_local_edges, generator=generator)
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
         if weights.node_loss_weight > 0 or weights.edge_loss_weight > 0:
             contrast = ContrastDraws.draw(
                 self.inputs, self.graph.edges.ends, self.config, generator=generator, weights=self.step_weights
             )
-        return Draws(plan, references, contrast)
+        return Draws(sample, references, contrast)
 
     def losses(self, draws: Draws) -> Tensor:
         """Eq. (14) with its three parts, [4]."""
-        overall = self._overall(draws.plan)
+        overall = self._overall(draws.sample)
         loss = class_loss = classification_loss(overall, self.classes, draws.references, self.config)
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:
@@ -93,5 +87,5 @@ class PaperObjective:
 
     def probabilities(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
-        own = self.voter.probabilities(self.model(self.inputs), self.val_plan)
+        own = self.voter.probabilities(self.model(self.inputs), self.queries)
         return self.share.all_rows(own, len(self.graph.validation))

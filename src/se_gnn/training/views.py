@@ -16,7 +16,8 @@ from se_gnn.encoder import Dropout
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import ComparisonPlan, compare, measure_named, nearest_labeled, vote, vote_weights
+from se_gnn.ranking import tally, vote
+from se_gnn.similarity import Items, measure_named, top
 from se_gnn.training.all_labeled import NOBODY, leave_one_out_loss
 from se_gnn.training.consistency import consistency_loss, ramp
 
@@ -57,10 +58,9 @@ class ViewsObjective:
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
-        self._plans: dict[str, ComparisonPlan] = {}
-        self.among: ComparisonPlan | None = None  # what edges carry is learned by comparing local graphs
-        if model.num_edge_features and self.config.training.compare == "node":
-            self.among = ComparisonPlan.among(graph.edges.ends, voter.labeled, self.config.similarity, voter.carried)
+        self._items: dict[str, Items] = {}
+        # what edges carry is learned by comparing local graphs
+        self.compares_edges = bool(model.num_edge_features) and self.config.training.compare == "node"
 
     def draw(self, epoch: int) -> ViewDraws:
         """What is random in an epoch follows from the seed and the number of the epoch."""
@@ -86,8 +86,8 @@ class ViewsObjective:
             h = self.model.encoder(self.inputs, view.dropout)
             logits = self._similarity(h, self.labeled, "labeled") / temperature  # [L, L]
             losses.append(leave_one_out_loss(logits, self.one_hot, view.voting, settings))
-            if self.among is not None:
-                overall = compare(h, self.among).overall / temperature
+            if self.compares_edges:
+                overall = self.voter.similarity(h).compare_among(self.voter.cases).overall / temperature
                 losses[-1] = (losses[-1] + leave_one_out_loss(overall, self.one_hot, view.voting, settings)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch") / temperature  # [B, L]
@@ -101,24 +101,24 @@ class ViewsObjective:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
         h, settings = self.model(self.inputs), self.config.similarity
         if self.config.training.compare == "overall":
-            return self.voter.probabilities(h, self._plan(self.graph.validation, "validation"))
+            return self.voter.probabilities(h, self._queries(self.graph.validation, "validation"))
         similarity = self._similarity(h, self.validation, "validation")
-        nearest = nearest_labeled(similarity, settings.num_nearest)
-        weights = vote_weights(similarity, nearest, settings.temperature)
-        return vote(weights, self.classes[nearest], self.graph.num_classes)
+        nearest = top(similarity, settings.num_nearest)
+        weights = vote(similarity.gather(1, nearest), settings.temperature)
+        return tally(weights, nearest, self.voter.answers(h.device))
 
     def _similarity(self, h: Tensor, nodes: Tensor, name: str) -> Tensor:
         """Similarity of some nodes with all labeled nodes, [B, L]."""
         if self.config.training.compare == "overall":
-            plan = self._plan(nodes.cpu().numpy(), name)
-            return compare(h, plan).overall
+            queries = self._queries(nodes.cpu().numpy(), name)
+            return self.voter.similarity(h).compare(queries, self.voter.cases).overall
         return measure_named(self.config.similarity.measure).learned_pairs(rows(h, nodes), rows(h, self.labeled))
 
-    def _plan(self, nodes: IntArray, name: str) -> ComparisonPlan:
-        """The comparison of some nodes; those that are the same in every epoch are planned once."""
-        held = self._plans.get(name)
-        if held is None or not np.array_equal(held.targets.nodes, nodes):
-            held = self._plans[name] = self.voter.plan(nodes)
+    def _queries(self, nodes: IntArray, name: str) -> Items:
+        """Some nodes to be compared; those that are the same in every epoch are prepared once."""
+        held = self._items.get(name)
+        if held is None or not np.array_equal(held.nodes, nodes):
+            held = self._items[name] = self.voter.items(nodes)
         return held
 
 

@@ -17,7 +17,8 @@ from se_gnn.config import Config
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Voter
-from se_gnn.similarity import Similarities, compare, nearest_labeled, vote, vote_weights
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import Similarities, top
 
 NUM_NEAREST = (10, 20, 40)  # K
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
@@ -78,14 +79,10 @@ def choose_vote(model: SEGNN, graph: Graph, voter: Voter, fixed: frozenset[str] 
         vote_set = f"K = {size}, lambda = {settings.node_weight:g} and tau = {settings.temperature:g}"
         why = f"{vote_set} as set: {few} to choose by"
         return VoteChoice(size, settings.node_weight, settings.temperature, why)
-    similarities = compare(model.embed(graph), voter.plan(graph.validation), max_memory=voter.max_memory)
+    similarities = voter.similarity(model.embed(graph)).compare(voter.items(graph.validation), voter.cases)
     labels = graph.labels[graph.validation]
-    classes = torch.tensor(graph.labels[graph.train], device=model.device)
-    trials = [
-        _try(similarities, classes, labels, graph.num_classes, size, weight, temperature)
-        for weight in weights
-        for size in sizes
-    ]
+    answers = voter.answers(model.device)
+    trials = [_try(similarities, answers, labels, size, weight, temperature) for weight in weights for size in sizes]
     most = max(trial.right for trial in trials)
     close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
     best = min(close, key=lambda trial: trial.loss)
@@ -100,20 +97,19 @@ def choose_vote(model: SEGNN, graph: Graph, voter: Voter, fixed: frozenset[str] 
 
 def _try(
     similarities: Similarities,
-    classes: Tensor,
+    answers: ClassAnswers,
     labels: IntArray,
-    num_classes: int,
     size: int,
     weight: float,
     temperature: float | None,
 ) -> _Trial:
     overall = similarities.weighted(weight).overall
-    nearest = nearest_labeled(overall, size)
-    theirs = classes[nearest]
+    nearest = top(overall, size)
+    values = overall.gather(1, nearest)
     truth = torch.tensor(labels, device=overall.device)
 
     def probabilities(temperature: float) -> Tensor:
-        return vote(vote_weights(overall, nearest, temperature), theirs, num_classes)
+        return tally(vote(values, temperature), nearest, answers)
 
     def loss(log_temperature: float) -> float:
         own = probabilities(float(np.exp(log_temperature))).gather(1, truth[:, None])

@@ -89,10 +89,9 @@ def test_the_memory_of_comparisons_is_bounded(two_models):
 def test_kernels_let_other_threads_work():
     """Without it the server would not even answer that it is alive while a hub is explained."""
     from se_gnn.graph.local import _local_edges
-    from se_gnn.similarity.kernels.node_products import _multiply
-    from se_gnn.similarity.kernels.numba_cpu import segment_argmax
-    from se_gnn.similarity.kernels.rescoring import to_distances
-    from se_gnn.similarity.nearest import _first_few
+    from se_gnn.similarity.cpu.backend import first_few
+    from se_gnn.similarity.cpu.matching import _multiply, segment_argmax
+    from se_gnn.similarity.cpu.scores import to_distances
 
-    for kernel in (_local_edges, _multiply, segment_argmax, to_distances, _first_few):
+    for kernel in (_local_edges, _multiply, segment_argmax, to_distances, first_few):
         assert kernel.targetoptions.get("nogil") is True

@@ -34,9 +34,10 @@ def explanations_as_parquet(trained: TrainedModel, nodes: IntArray, k: int) -> b
 
 
 def _within_memory(trained: TrainedModel, nodes: IntArray) -> Iterator[Explanations]:
-    """Some nodes at a time, so that their matches with all labeled nodes fit the memory."""
+    """Some nodes at a time, so that their matches fit the memory."""
     explainer, budget = Explainer(trained), memory_budget(trained.max_memory)
-    sizes = trained.voter.plan(nodes).targets.sizes * (BYTES_OF_A_MATCH * len(trained.graph.train))  # [T]
+    each = BYTES_OF_A_MATCH * trained.config.similarity.num_nearest
+    sizes = trained.voter.items(nodes).sizes * each  # [T]
     low = 0
     while low < len(nodes) or low == 0:
         high = max(low + 1, low + int(np.searchsorted(np.cumsum(sizes[low:]), budget, side="right")))
@@ -80,7 +81,7 @@ def _matches(pa: Any, found: Explanations, k: int) -> Any:
     sizes = np.zeros(len(found), np.int64)
     for i in range(len(found)):
         for rank in range(min(k, found.prediction.neighbors.shape[1])):
-            if found.positions[i, rank] < 0:
+            if found.matched.positions[i, rank] < 0:
                 continue
             matches = found.matches(i, rank)
             sizes[i] += len(matches.edge_ids)

@@ -19,9 +19,8 @@ from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.graph import UNKNOWN, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.palette import class_style
+from se_gnn.ranking import vote
 from se_gnn.report.predictions import SHOWN_PARTS
-from se_gnn.similarity import ComparisonPlan, compare_with_matches, vote_weights
-from se_gnn.similarity.edge_data import compared_graphs
 
 MOST_MATCHES = 200
 
@@ -113,8 +112,7 @@ def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.Ne
     ranking = explanation(snapshot, node, 1, WhatIf()).ranking
     weights = np.zeros(len(ranking), dtype=np.float32)
     count = min(ranking.settings.num_nearest, len(ranking))
-    voting = torch.from_numpy(ranking.overall[None, :count])
-    weights[:count] = vote_weights(voting, torch.arange(count)[None], ranking.settings.temperature)[0].numpy()
+    weights[:count] = vote(torch.from_numpy(ranking.overall[None, :count]), ranking.settings.temperature)[0].numpy()
     page = [
         models.Nearest(
             **node_of(snapshot, int(ranking.nodes[rank])).model_dump(),
@@ -150,9 +148,8 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     """How similar two nodes are, and which edges were matched."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.config.similarity
-    target, beside = (compared_graphs(trained.graph, np.array([node]), settings) for node in (one, other))
-    plan = ComparisonPlan.build(trained.graph.edges.ends, target, beside, settings, trained.voter.carried)
-    found, matching, _ = compare_with_matches(trained.embeddings, plan)
+    query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
+    found, matching, _ = trained.similarity.compare_with_matches(query, case)
     rows = matching.rows(0)
     values = matching.similarity[rows, 0]
     matched = matching.matched(rows, 0)

@@ -22,8 +22,8 @@ from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.rows import as_rows
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
-from se_gnn.similarity import ComparisonPlan, compare, nearest_labeled, vote, vote_weights
-from se_gnn.similarity.edge_data import EdgeData, compared_graphs
+from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.similarity import Similarity, top
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
 _config: Any = require("torch_geometric.explain.config", extra="data", feature="PyG explainers")
@@ -63,15 +63,14 @@ class SEGNNModule(nn.Module):
         graph, weights = self._weighted_graph(x, edge_index)
         config, train = self.trained.config.similarity, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
-        targets, labeled = (compared_graphs(graph, some, config) for some in (np.arange(graph.num_nodes), graph.train))
-        carried = EdgeData.of(graph, config, self.model.edge_terms(graph))
-        plan = ComparisonPlan.build(graph.edges.ends, targets, labeled, config, carried)
-        overall = compare(h, plan, edge_weights=weights).overall  # [N, L]
+        similarity = Similarity(graph, h, config, terms=self.model.edge_terms(graph))
+        queries, cases = (similarity.items(some) for some in (np.arange(graph.num_nodes), graph.train))
+        overall = similarity.compare(queries, cases, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
-        nearest = nearest_labeled(overall, config.num_nearest)
-        labels = torch.tensor(graph.labels[graph.train], device=x.device)[nearest]
-        probabilities = vote(vote_weights(overall, nearest, config.temperature), labels, graph.num_classes)
+        nearest = top(overall, config.num_nearest)
+        answers = ClassAnswers(torch.tensor(graph.labels[graph.train], device=x.device), graph.num_classes)
+        probabilities = tally(vote(overall.gather(1, nearest), config.temperature), nearest, answers)
         return probabilities.clamp(min=LEAST)
 
     def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[Graph, Tensor]:

@@ -1,0 +1,400 @@
+"""Node, structure and overall similarity of queries and cases, Eq. (2)-(7), for one set of embeddings.
+
+Edge matching does not depend on the query: `M[e, l]`, the similarity of edge e with its best match in the local graph
+of case l, is found once per edge, and `S = P M` with `P` the row-normalized membership of edges in the local graphs of
+the queries. Edges that match only edges of their own part (the same role seen from the center, the same type) are
+matched part by part, as if a part were the whole local graph: `S = sum over parts p of share_p * (P_p M_p)`, with the
+share of a query's edges, or of their weights, that part p has. Where a query has edges of a part and a case has none,
+each of these edges counts as `sim(e, -e)`, its similarity with its opposite.
+
+Shapes: T queries, L cases, Q query edges, D dimensions, n listed pairs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.deterministic import rows
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.backend import Backend, Points, backend_for
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import Items, QueryEdges, Way
+from se_gnn.similarity.measure import Measure
+from se_gnn.similarity.memory import memory_budget
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeMatching:
+    r"""Best matches of the distinct edges of some nodes in the local graphs of others, by the ids of the edges.
+
+    Shapes:
+        - **edge_ids** (ascending, within each part where edges have parts): :math:`(Q,)`
+        - **similarity**, **matched_ids** (-1 where a local graph has no edge that may match): :math:`(Q, L)`
+        - **ptr:** :math:`(T + 1,)`, **columns** (rows of a node's edges): :math:`(\sum_t |E_t|,)`
+    """
+
+    edge_ids: IntArray
+    similarity: FloatArray
+    matched_ids: Int32Array
+    ptr: IntArray
+    columns: Int32Array
+
+    def rows(self, i: int) -> Int32Array:
+        """Where the edges of the i-th node stand, in the order of their ids, [M]."""
+        return self.columns[self.ptr[i] : self.ptr[i + 1]]
+
+    def matched(self, rows: Int32Array | IntArray, position: int) -> IntArray:
+        """Ids of the best matches of some edges in the local graph at ``position``; -1 where that has no edge."""
+        ids: IntArray = self.matched_ids[rows, position].astype(np.int64)
+        return ids
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Queries and cases with the vectors that they are compared by.
+
+    Args:
+        h: embeddings, [N, D]; ids of nodes are rows of it.
+        points: vectors that edges are made of: those of the nodes, or their own.
+        queries, cases: the two sides.
+        both: whether the mean of both directions counts; else edges of the queries are matched, and no others.
+        node_weight: lambda, Eq. (7).
+        rows: ids of the edges that have vectors of their own, ascending; None: they have none.
+        names: ids of the edges of the graph, where both sides number them anew; None: they do not.
+        symmetric: both sides are the same nodes, so that the way back is the transpose of the way there.
+    """
+
+    h: Tensor
+    points: Points
+    queries: Items
+    cases: Items
+    both: bool
+    node_weight: float
+    rows: IntArray | None = None
+    names: IntArray | None = None
+    symmetric: bool = False
+
+    @property
+    def measure(self) -> Measure:
+        """sim(a, b)."""
+        return self.points.measure
+
+    @property
+    def backend(self) -> Backend:
+        """What compares."""
+        return backend_for(self.points.vectors)
+
+    @property
+    def needs_way_back(self) -> bool:
+        """Whether edges of the cases are matched as well."""
+        return self.both and not self.symmetric
+
+    def there(self) -> tuple[Way, ...]:
+        """Edges of the queries matched in the local graphs of the cases, part by part."""
+        return self.queries.ways(self.cases, self.rows)
+
+    def back(self) -> tuple[Way, ...]:
+        """Edges of the cases matched in the local graphs of the queries, part by part."""
+        return self.cases.ways(self.queries, self.rows)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all edges may match all, count the same, and have no vectors but those of their ends."""
+        return self.rows is None and self.queries.local.parts is None and self.queries.weights is None
+
+    def block(self, low: int, high: int) -> Comparison:
+        """The same queries with the cases ``low`` to ``high`` alone."""
+        assert not self.symmetric
+        return dataclasses.replace(self, cases=self.cases.block(low, high))
+
+    def node(self) -> Tensor:
+        """s^n, Eq. (2), [T, L], with gradients."""
+        queries, cases = (side.nodes_on(self.h.device) for side in (self.queries, self.cases))
+        return self.measure.all_pairs(rows(self.h, queries), rows(self.h, cases))
+
+    def listed_nodes(self, asking: IntArray, ptr: IntArray, positions: IntArray) -> Tensor:
+        """s^n of the queries at ``asking`` and the cases listed for each, [n], with the bits of :meth:`node`."""
+        queries, cases = (side.nodes_on(self.h.device) for side in (self.queries, self.cases))
+        some = queries[torch.from_numpy(asking).to(self.h.device)]
+        return self.measure.listed_pairs(rows(self.h, some), rows(self.h, cases), ptr, positions)
+
+    def structure(self, max_memory: int | str | None, edge_weights: Tensor | None = None) -> Tensor:
+        """s^e, Eq. (6), [T, L], with gradients; -inf where one of the two nodes has no edges and so no structure.
+
+        ``edge_weights``, [E]: how much each edge counts in the mean, times the weight that it carries, with gradients.
+        """
+        if edge_weights is not None or (self.points.vectors.requires_grad and torch.is_grad_enabled()):
+            there = self._learned(self.queries, self.there(), edge_weights)
+            back = self._learned(self.cases, self.back(), edge_weights) if self.needs_way_back else None
+        else:
+            there, back = self._means(memory_budget(max_memory, self.points.device))
+        return self._joined_ways(there, back)
+
+    def structure_and_matches(
+        self, max_memory: int | str | None, *, keep_back: bool = False
+    ) -> tuple[Tensor, EdgeMatching, EdgeMatching | None]:
+        """The same with the best matches of the queries' edges, and with ``keep_back`` of the cases' edges, if needed.
+
+        There are no gradients.
+        """
+        there, matching = self._matched(self.queries, self.there())
+        back, matching_back = None, None
+        if self.needs_way_back and keep_back:
+            back, matching_back = self._matched(self.cases, self.back())
+        elif self.needs_way_back:
+            ways, budget = self.back(), memory_budget(max_memory, self.points.device)
+            back = self._joined_parts(self.cases, ways, self._means_of_parts(ways, budget))
+        return self._joined_ways(there, back), matching, matching_back
+
+    def listed_structure(self, ptr: IntArray, positions: IntArray) -> Tensor:
+        """s^e of each query and the cases listed for it, [n]; no gradients."""
+        owners, everyone = np.repeat(np.arange(len(self.queries)), np.diff(ptr)), np.arange(len(self.queries))
+        structure = self._listed_means(self.queries, self.there(), everyone, ptr, positions)
+        if self.both:  # symmetric or not: listed pairs have no transpose
+            order, back_ptr = grouped(positions, owners, len(self.cases))
+            everyone, back = np.arange(len(self.cases)), torch.empty_like(structure)
+            means = self._listed_means(self.cases, self.back(), everyone, back_ptr, owners[order])
+            back[torch.from_numpy(order).to(back.device)] = means
+            structure = (structure + back) / 2
+        return self.defined(structure, owners, positions)
+
+    def _listed_means(
+        self, asking: Items, ways: tuple[Way, ...], everyone: IntArray, ptr: IntArray, answers: IntArray
+    ) -> Tensor:
+        """The mean of Eq. (6) of listed pairs in one direction, over the edges of all parts."""
+        points, total = self.points.detached(), torch.zeros(len(answers), device=self.points.device)
+        owners = torch.from_numpy(np.repeat(everyone, np.diff(ptr))).to(total.device)
+        for i, way in enumerate(ways):
+            mean = self.backend.listed_means(points, way, everyone, ptr, answers)
+            if not asking.part_names:
+                return mean
+            missing = way.keys.sizes == 0
+            if missing.any():
+                lowest = edge_mean(opposites(points, way.queries)[:, None], way)[:, 0]
+                mean = torch.where(torch.from_numpy(missing[answers]).to(total.device), lowest[owners], mean)
+            total = total + torch.from_numpy(asking.shares[i]).to(total.device)[owners] * mean
+        return total
+
+    def listed_matches(self, positions: IntArray) -> tuple[FloatArray, Int32Array]:
+        """Best matches of each edge of each query in the local graphs of the cases at ``positions``, [T, K]; -1: none.
+
+        Similarities and ids of the matched edges, with a row for each edge of each query: [sum of edges, K] each.
+        """
+        points, width, entries = self.points.detached(), positions.shape[1], self.queries.local
+        similarity = np.full((len(entries.edge_ids), width), -np.inf, np.float32)
+        matched = np.full(similarity.shape, -1, np.int32)
+        everyone, ptr = np.arange(len(self.queries)), np.arange(len(self.queries) + 1) * width
+        answers = np.maximum(positions, 0).ravel()
+        for i, way in enumerate(self.there()):
+            best, winners = self.backend.listed_matches(points, way, everyone, ptr, answers)
+            inside = np.ones(len(entries.edge_ids), dtype=bool)
+            if self.queries.part_names:
+                inside = np.asarray(entries.parts == self.queries.part_names[i])
+                owners = np.repeat(everyone, np.diff(way.queries.ptr))
+                alone = torch.from_numpy(self.cases.sizes[answers].reshape(-1, width)[owners] == 0).to(best.device)
+                columns = torch.from_numpy(way.queries.columns.astype(np.int64)).to(best.device)
+                lowest = opposites(points, way.queries)[columns].repeat_interleave(width)
+                best = torch.where((winners >= 0) | alone.view(-1), best, lowest)
+            names = self._named(np.append(way.keys.ids, -1))
+            similarity[inside] = best.cpu().numpy().reshape(-1, width)
+            matched[inside] = names[winners.cpu().numpy()].reshape(-1, width)
+        return similarity, matched
+
+    def _named(self, edges: IntArray) -> Int32Array:
+        """Ids in the graph of some edges, by the numbers that they have here; -1 stays."""
+        names = edges if self.names is None else np.where(edges >= 0, self.names[edges], -1)
+        return names.astype(np.int32)
+
+    def defined(self, structure: Tensor, owners: IntArray, positions: IntArray) -> Tensor:
+        """Structure similarity of listed pairs, -inf where one of the two nodes has no edges, [n]."""
+        known = (self.queries.sizes[owners] > 0) & (self.cases.sizes[positions] > 0)
+        return structure.masked_fill(torch.from_numpy(~known).to(structure.device), -torch.inf)
+
+    def _means(self, budget: int) -> tuple[Tensor, Tensor | None]:
+        """The mean of Eq. (6) there, [T, L], and back, [L, T]; no gradients."""
+        points, there = self.points.detached(), self.there()
+        back = self.back() if self.needs_way_back else None
+        if not self.queries.part_names and not self.cases.part_names:
+            return self.backend.means(points, there[0], None if back is None else back[0], budget)
+        forth = self._joined_parts(self.queries, there, self._means_of_parts(there, budget))
+        if back is None:
+            return forth, None
+        return forth, self._joined_parts(self.cases, back, self._means_of_parts(back, budget))
+
+    def _means_of_parts(self, ways: tuple[Way, ...], budget: int) -> list[Tensor]:
+        return [self.backend.means(self.points.detached(), way, None, budget)[0] for way in ways]
+
+    def _learned(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor | None) -> Tensor:
+        """The mean of Eq. (6) in one direction, with gradients."""
+        if edge_weights is not None:
+            return self._weighted(asking, ways, edge_weights)
+        return self._joined_parts(asking, ways, [edge_mean(match_edges(self.points, way)[0], way) for way in ways])
+
+    def _matched(self, asking: Items, ways: tuple[Way, ...]) -> tuple[Tensor, EdgeMatching]:
+        """The mean of Eq. (6) in one direction, and all matches that it is made of; no gradients."""
+        points, answering = self.points.detached(), self.cases if asking is self.queries else self.queries
+        without_edges = ~answering.with_edges(points.device)  # [L]: there is nothing to match at all
+        means, ids, values, matched = [], [], [], []
+        for way in ways:
+            best, winners = self.backend.match(points, *way)
+            means.append(edge_mean(best, way))
+            if asking.part_names:
+                best = torch.where((winners >= 0) | without_edges, best, opposites(points, way.queries)[:, None])
+            names = self._named(np.append(way.keys.ids, -1))  # no winner, -1, is the last
+            ids.append(self._named(way.queries.ids).astype(np.int64))
+            values.append(best.cpu().numpy())
+            matched.append(names[winners.cpu().numpy()])
+        tables = _below(ids), _below(values), _below(matched)
+        matching = EdgeMatching(*tables, asking.local.ptr, asking.columns)
+        return self._joined_parts(asking, ways, means), matching
+
+    def _joined_parts(self, asking: Items, ways: tuple[Way, ...], means: list[Tensor]) -> Tensor:
+        """The mean over the edges of all parts from the mean of each part, [T, L]."""
+        if not asking.part_names:
+            return means[0]
+        device, answering = self.points.device, self.cases if asking is self.queries else self.queries
+        total = self.points.vectors.new_zeros(len(asking), len(answering))
+        for way, mean, share in zip(ways, means, asking.shares):
+            missing = way.keys.sizes == 0
+            if missing.any():
+                lowest = edge_mean(opposites(self.points, way.queries)[:, None], way)
+                mean = torch.where(torch.from_numpy(missing).to(device), lowest, mean)
+            total = total + torch.from_numpy(share).to(device)[:, None] * mean
+        return total
+
+    def _weighted(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor) -> Tensor:
+        """The mean of Eq. (6) in which an edge counts with its weight, times the one that it carries, [T, L]."""
+        if not asking.part_names:
+            return self._weighted_part(ways[0], edge_weights)
+        vectors, answering = self.points.vectors, self.cases if asking is self.queries else self.queries
+        sums, total = vectors.new_zeros(len(asking), len(answering)), vectors.new_zeros(len(asking))
+        for way in ways:
+            counts = _counts(way.queries, edge_weights)
+            mean = self._weighted_part(way, edge_weights)
+            missing = way.keys.sizes == 0
+            if missing.any():
+                lowest = weighted_edge_mean(opposites(self.points, way.queries)[:, None], way.queries, counts)
+                mean = torch.where(torch.from_numpy(missing).to(vectors.device), lowest, mean)
+            own = _edge_sums(way.queries, counts)  # [T]
+            sums, total = sums + own[:, None] * mean, total + own
+        return sums / torch.where(total > 0, total, 1)[:, None]
+
+    def _weighted_part(self, way: Way, edge_weights: Tensor) -> Tensor:
+        best, _ = match_edges(self.points, way)  # [Q, L]
+        return weighted_edge_mean(best, way.queries, _counts(way.queries, edge_weights))
+
+    def _joined_ways(self, there: Tensor, back: Tensor | None) -> Tensor:
+        """The mean of both directions where both count, [T, L]; -inf where there is no structure."""
+        if self.both:
+            back = there if self.symmetric else back
+            assert back is not None
+            there = (there + back.T) / 2
+        queries, cases = (side.with_edges(there.device) for side in (self.queries, self.cases))
+        return there.masked_fill(~(queries[:, None] & cases[None, :]), -torch.inf)
+
+
+def grouped(positions: IntArray, owners: IntArray, num_cases: int) -> tuple[IntArray, IntArray]:
+    """Listed pairs in the order of their cases, then of their queries, and where the pairs of each case begin."""
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=num_cases))])
+    return np.lexsort((owners, positions)), ptr
+
+
+def _below(parts: list[Any]) -> Any:
+    """Arrays below each other; one is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def combine(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:
+    """Weigh node against structure: lambda s^n + (1 - lambda) s^e, Eq. (7); s^n alone where there is no structure."""
+    defined = torch.isfinite(structure)
+    safe = structure.masked_fill(~defined, 0)
+    return torch.where(defined, node_weight * node + (1 - node_weight) * safe, node)
+
+
+def opposites(points: Points, queries: QueryEdges) -> Tensor:
+    """What each query edge has in a local graph without an edge of its part: its similarity with its opposite, [Q]."""
+    return points.measure.of_opposite(edge_vectors(points.vectors, queries.ends_on(points.device)))
+
+
+def match_edges(points: Points, way: Way) -> tuple[Tensor, Tensor]:
+    """Best match of each query edge in each local graph, Eq. (3)-(5).
+
+    Returns:
+        Similarity of the best match, with a gradient to the vectors, and its position among ``way.keys.ids``, both
+        [Q, L]. Where a local graph has no edge: -inf and -1. Of equally similar edges the one with the lowest id wins.
+    """
+    best, winners = _MatchEdges.apply(points.vectors, points, way)  # type: ignore[no-untyped-call]
+    return best, winners
+
+
+class _MatchEdges(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, points: Points, way: Way) -> tuple[Tensor, Tensor]:
+        best, winners = backend_for(vectors).match(points.detached(), *way)
+        ctx.save_for_backward(vectors, best, winners)
+        ctx.points, ctx.way = points.detached(), way
+        ctx.mark_non_differentiable(winners)
+        return best, winners
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        vectors, best, winners = ctx.saved_tensors
+        queries, keys = ctx.way
+        return backend_for(vectors).pull_back(ctx.points, queries, keys, best, winners, grad), None, None
+
+
+def edge_mean(best: Tensor, way: Way) -> Tensor:
+    """P M, [Q, L] to [T, L], with the weights of the edges and a gradient to ``best``; 0 for a node without edges."""
+    mean: Tensor = _EdgeMean.apply(way.queries.weighted(best), way.queries)  # type: ignore[no-untyped-call]
+    return mean
+
+
+class _EdgeMean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, best: Tensor, queries: QueryEdges) -> Tensor:
+        ctx.queries = queries
+        rows = queries.rows(best.device)
+        return backend_for(best).row_sums(best, rows) / rows.sizes
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        sizes = ctx.queries.rows(grad.device).sizes
+        return backend_for(grad).row_sums(grad / sizes, ctx.queries.flipped(grad.device)), None
+
+
+def weighted_edge_mean(best: Tensor, queries: QueryEdges, weights: Tensor) -> Tensor:
+    """As :func:`edge_mean`, where each edge counts with its weight, [Q], with gradients to both."""
+    best = best.masked_fill(torch.isneginf(best), 0)
+    owners, columns = _memberships(queries, best.device)
+    member = weights[columns]
+    total = torch.zeros(len(queries.ptr) - 1, dtype=member.dtype, device=best.device).index_add(0, owners, member)
+    shares, places = member / total[owners], torch.stack([owners, columns])
+    matrix = torch.sparse_coo_tensor(places, shares, (len(total), len(best)), check_invariants=False)
+    mean: Tensor = torch.sparse.mm(matrix, best)
+    return mean
+
+
+def _edge_sums(queries: QueryEdges, weights: Tensor) -> Tensor:
+    """What the edges of each node count together, by the weight of each query edge [Q], with gradients, [T]."""
+    owners, columns = _memberships(queries, weights.device)
+    sums = torch.zeros(len(queries.ptr) - 1, dtype=weights.dtype, device=weights.device)
+    return sums.index_add(0, owners, weights[columns])
+
+
+def _memberships(queries: QueryEdges, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The node and the query edge of each edge of each local graph."""
+    rows = queries.rows(device)
+    sizes = rows.ptr.diff().long()
+    return torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes), rows.columns.long()
+
+
+def _counts(queries: QueryEdges, edge_weights: Tensor) -> Tensor:
+    """How much each query edge counts, [Q]."""
+    counts = edge_weights[torch.from_numpy(queries.ids).to(edge_weights.device)]
+    return counts if queries.weights is None else counts * torch.from_numpy(queries.weights).to(counts.device)

@@ -1,0 +1,1 @@
+"""The CPU backend: compiled by numba, every sum in a fixed order."""

@@ -1,0 +1,248 @@
+"""Listed pairs of nodes on the CPU, with the bits that a comparison of all pairs gives them.
+
+Each node that asks is matched with the local graphs of the nodes listed for it: the products of its nodes with theirs,
+and the maxima over them, by the vector code of `lanes.py`, whose sums do not depend on who else is compared.
+Shapes: A nodes that ask, Q query edges, K key edges, D dimensions, n pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numba
+import numpy as np
+import torch
+
+from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.local import csr_rows
+from se_gnn.similarity.cpu.lanes import (
+    COLUMNS,
+    LANES,
+    ROWS,
+    argmax_lanes,
+    edges_to_lanes,
+    gather_tile,
+    product_tile,
+)
+from se_gnn.similarity.cpu.matching import ListedRows, Matcher
+
+BITS = 64  # of a whole number
+MATCHES_AT_A_TIME = 1 << 23  # best matches held at a time, 8 bytes each
+KEYS_AT_A_TIME = 1 << 16  # key edges, about, that the edges of one node are compared with at a time
+EVERY = np.empty((0, 1), np.int64)  # in place of bits: every edge may be a best match
+
+
+def pair_means(
+    matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray = EVERY
+) -> FloatArray:
+    r"""Mean similarity of the edges of nodes with their best matches in the local graph of each node listed for them.
+
+    Bit k of ``relevant`` says whether the k-th edge of the node that answers may be a best match; one that cannot is
+    left out.
+
+    Shapes:
+        - **asking** (positions of nodes that ask): :math:`(A,)`
+        - **ptr:** :math:`(A + 1,)`, **answers** (positions of nodes that answer): :math:`(n,)`
+        - **relevant:** :math:`(n, words)`
+        - **output:** :math:`(n,)`; what it is where one of the two has no edges means nothing
+    """
+    queries, means = matcher.queries, np.zeros(len(answers), np.float32)
+    if not (len(matcher.keys) and len(queries) and len(answers)):
+        return means
+    asking, ptr = _pieces(matcher.keys.sizes, asking, ptr, answers)
+    edge_ptr, columns = csr_rows(queries.ptr, queries.columns, asking)
+    matches = np.cumsum(np.diff(edge_ptr) * np.diff(ptr))  # best matches of the nodes that ask so far
+    marks = np.searchsorted(matches, np.arange(MATCHES_AT_A_TIME, matches[-1], MATCHES_AT_A_TIME))
+    sizes = queries.rows(torch.device("cpu")).sizes.numpy()[asking, 0]
+    weights = np.empty(0, np.float32) if queries.weights is None else queries.weights
+    for start, end in itertools.pairwise(np.unique(np.concatenate([[0], marks, [len(asking)]])).tolist()):
+        own = slice(start, end + 1)
+        best, _, row_ptr = _matched(matcher, columns, edge_ptr[own], ptr[own], answers, relevant)
+        _means(best, row_ptr, columns, edge_ptr[own], ptr[own], weights, sizes[start:end], means)
+    return means
+
+
+def pair_matches(matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray) -> tuple[FloatArray, Int32Array]:
+    """Best matches of the edges of nodes in the local graphs of the nodes listed for them: similarity and position.
+
+    They come edge after edge of each node that asks; for an edge, in the order of the list.
+    """
+    edge_ptr, columns = csr_rows(matcher.queries.ptr, matcher.queries.columns, asking)
+    if not len(matcher.keys):
+        count = int((np.diff(edge_ptr) * np.diff(ptr)).sum())
+        return np.full(count, -np.inf, np.float32), np.full(count, -1, np.int32)
+    best, winners, _ = _matched(matcher, columns, edge_ptr, ptr, answers, EVERY)
+    return best, winners
+
+
+def _pieces(sizes: IntArray, asking: IntArray, ptr: IntArray, answers: IntArray) -> tuple[IntArray, IntArray]:
+    """The same lists, a long one in pieces, so that memory is bounded."""
+    before = np.concatenate([[0], np.cumsum(sizes[answers])])  # key edges of all pairs up to each
+    owners = np.repeat(np.arange(len(asking)), np.diff(ptr))
+    pieces = (before[:-1] - before[ptr[owners]]) // KEYS_AT_A_TIME
+    begins = np.flatnonzero(np.diff(owners, prepend=-1) | np.diff(pieces, prepend=0))
+    return asking[owners[begins]], np.append(begins, len(answers))
+
+
+def _matched(
+    matcher: Matcher, columns: Int32Array, edge_ptr: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray
+) -> tuple[FloatArray, Int32Array, IntArray]:
+    """Best matches of some nodes that ask, and where those of each of their edges begin."""
+    queries, keys, edges = matcher.queries, matcher.keys, columns[edge_ptr[0] : edge_ptr[-1]]
+    owners = np.repeat(np.arange(len(ptr) - 1), np.diff(edge_ptr))
+    row_ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[owners])])
+    best, winners = np.empty(row_ptr[-1], np.float32), np.empty(row_ptr[-1], np.int32)
+    chunks = np.linspace(0, len(ptr) - 1, num=min(len(ptr) - 1, 8 * numba.get_num_threads()) + 1).astype(np.int64)
+    _pair_argmax(
+        matcher.vectors.moved, queries.ends, edge_ptr, columns,
+        keys.nodes, keys.ends, matcher.scale, matcher.offset, keys.ptr, keys.members,
+        ptr, answers, relevant, chunks, row_ptr, best, winners,
+    )  # fmt: skip
+    matcher.finish(queries.ends[edges], ListedRows(row_ptr, ptr[owners], answers), best, winners)
+    return best, winners, row_ptr
+
+
+@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: sums in the order of the edges
+def _means(
+    best: FloatArray,
+    row_ptr: IntArray,
+    columns: Int32Array,
+    edge_ptr: IntArray,
+    ptr: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    means: FloatArray,
+) -> None:
+    """Means over the edges of each node that asks, each edge with its weight if there are weights."""
+    for a in numba.prange(len(ptr) - 1):
+        total = means[ptr[a] : ptr[a + 1]]
+        for e in range(edge_ptr[a], edge_ptr[a + 1]):
+            row = e - edge_ptr[0]
+            values = best[row_ptr[row] : row_ptr[row + 1]]
+            if len(weights):
+                weight = weights[columns[e]]
+                for i in range(len(total)):
+                    total[i] += values[i] * weight
+            else:
+                for i in range(len(total)):
+                    total[i] += values[i]
+        for i in range(len(total)):
+            total[i] /= sizes[a]
+
+
+@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
+def _pair_argmax(
+    moved: FloatArray,
+    query_ends: IntArray,
+    edge_ptr: IntArray,
+    columns: Int32Array,
+    key_nodes: IntArray,
+    key_ends: Int32Array,
+    scale: FloatArray,
+    offset: FloatArray,
+    key_ptr: IntArray,
+    members: Int32Array,
+    ptr: IntArray,
+    answers: IntArray,
+    relevant: IntArray,
+    chunks: IntArray,
+    row_ptr: IntArray,
+    best: FloatArray,
+    winners: Int32Array,
+) -> None:
+    """Best key of each edge of each node that asks in each local graph listed for it; ties: lowest key."""
+    depth, first_edge = moved.shape[1], edge_ptr[0]
+    for c in numba.prange(len(chunks) - 1):
+        place, key_place = np.full(len(moved), -1, np.int32), np.full(len(key_nodes), -1, np.int32)
+        room = np.empty(0, np.float32)  # for what one node needs, kept for the next
+        scores, names = np.empty((1, LANES), np.float32), np.empty((1, LANES), np.int32)
+        for a in range(chunks[c], chunks[c + 1]):
+            size, count = edge_ptr[a + 1] - edge_ptr[a], ptr[a + 1] - ptr[a]
+            if size == 0 or count == 0:
+                continue
+            # the distinct nodes of its edges, and where the ends of each edge stand among them
+            ends, nodes = np.zeros((size + -size % LANES, 2), np.int32), np.empty(2 * size, np.int64)
+            num_nodes = 0
+            for e in range(size):
+                for side in range(2):
+                    node = query_ends[columns[edge_ptr[a] + e], side]
+                    if place[node] < 0:
+                        place[node] = num_nodes
+                        nodes[num_nodes] = node
+                        num_nodes += 1
+                    ends[e, side] = place[node]
+            # the keys of all local graphs that may win, one after the other, and their distinct nodes
+            starts, total = np.zeros(count + 1, np.int64), 0
+            for i in range(count):
+                answer = answers[ptr[a] + i]
+                total += key_ptr[answer + 1] - key_ptr[answer]
+            keys, every = np.empty(total, np.int32), np.arange(total).astype(np.int32)
+            own_ends = np.empty((total, 2), np.int32)
+            own_scale, own_offset = np.empty(total, np.float32), np.empty(total, np.float32)
+            others, num_others = np.empty(2 * total, np.int64), 0
+            for i in range(count):
+                start, end = key_ptr[answers[ptr[a] + i]], key_ptr[answers[ptr[a] + i] + 1]
+                k = starts[i]
+                for m in range(end - start):
+                    if len(relevant) and not (relevant[ptr[a] + i, m // BITS] >> (m % BITS)) & 1:
+                        continue
+                    key = members[start + m]
+                    keys[k], own_scale[k], own_offset[k] = key, scale[key], offset[key]
+                    for side in range(2):
+                        node = key_ends[key, side]
+                        if key_place[node] < 0:
+                            key_place[node] = num_others
+                            others[num_others] = node
+                            num_others += 1
+                        own_ends[k, side] = key_place[node]
+                    k += 1
+                starts[i + 1] = k
+            # products of these nodes with those, as in a comparison of all pairs
+            num_rows, num_blocks = num_nodes + -num_nodes % ROWS, (num_others + COLUMNS - 1) // COLUMNS
+            width, whole = num_blocks * COLUMNS, depth - depth % WIDTH
+            needed = (num_rows + COLUMNS) * depth + num_rows * COLUMNS + len(ends) * width
+            if len(room) < needed:
+                room = np.empty(2 * needed, np.float32)
+            used = 0
+            left = room[used : used + num_rows * depth].reshape(num_rows, depth)
+            used += num_rows * depth
+            right = room[used : used + depth * COLUMNS].reshape(1, depth, COLUMNS)
+            used += depth * COLUMNS
+            gram = room[used : used + num_rows * COLUMNS].reshape(num_rows, COLUMNS)
+            used += num_rows * COLUMNS
+            products = room[used : used + len(ends) * width].reshape(len(ends) // LANES, width, LANES)
+            for i in range(num_rows):
+                for d in range(depth):
+                    left[i, d] = moved[nodes[i], d] if i < num_nodes else np.float32(0)
+            theirs = np.zeros(width, np.int64)  # where nodes end any will do: nobody reads their products
+            for i in range(num_others):
+                theirs[i] = key_nodes[others[i]]
+            for block in range(num_blocks):
+                first = block * COLUMNS
+                for column in range(0, COLUMNS, WIDTH):
+                    for d in range(0, whole, WIDTH):
+                        gather_tile(moved, theirs, first + column, d, right[0], d, column)  # type: ignore[call-arg]
+                    for d in range(whole, depth):
+                        for j in range(column, column + WIDTH):
+                            right[0, d, j] = moved[theirs[first + j], d]
+                for row in range(0, num_rows, ROWS):
+                    product_tile(left, row, right, 0, gram)  # type: ignore[call-arg]
+                for some in range(len(products)):
+                    for lane in range(0, LANES, WIDTH):
+                        target = products[some, first : first + COLUMNS]
+                        edges_to_lanes(gram, ends, some * LANES + lane, lane, target)  # type: ignore[call-arg]
+            for low in range(0, size, LANES):
+                product = products[low // LANES]
+                for i in range(count):
+                    argmax_lanes(  # type: ignore[call-arg]
+                        product, own_ends, own_scale, own_offset, every, starts[i], starts[i + 1], scores, names, 0
+                    )
+                    for q in range(min(LANES, size - low)):
+                        at = row_ptr[edge_ptr[a] - first_edge + low + q] + i
+                        best[at] = scores[0, q]
+                        winners[at] = keys[names[0, q]] if names[0, q] >= 0 else -1
+            for i in range(num_nodes):
+                place[nodes[i]] = -1
+            for i in range(num_others):
+                key_place[others[i]] = -1
