@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import torch
 from matplotlib.legend import Legend
-from se_gnn.similarity.edge import edge_vectors
 
 from lab.recomputed import largest_errors
 from se_gnn.config import Config
@@ -33,6 +32,7 @@ from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
 from se_gnn.report import report_html
 from se_gnn.report.node import node_part
+from se_gnn.similarity.edges import edge_vectors
 from strategies import changed
 
 SETTINGS = Config.preset("best").with_settings(num_nearest=4, node_weight=0.5, members=2)

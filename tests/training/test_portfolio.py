@@ -160,7 +160,7 @@ def test_for_a_ranking_all_labeled_nodes_may_vote(best_by, sizes, monkeypatch):
 
     tried = []
     original = vote_choice._try
-    monkeypatch.setattr(vote_choice, "_try", lambda *given: tried.append(given[4]) or original(*given))
+    monkeypatch.setattr(vote_choice, "_try", lambda *given: tried.append(given[3]) or original(*given))
     graph = random_graph(3, num_nodes=110, num_edges=200, num_labeled=50)
     trained = train(graph, quick(members=1, portfolio=False, best_by=best_by))
     assert tuple(sorted(set(tried))) == sizes
