@@ -217,7 +217,8 @@ def _known_hetero(data: Any, about: Mapping[str, Any]) -> Graph:
         pairs.append(np.stack([place[edge_type[0]][index[0]], place[edge_type[2]][index[1]]], axis=1))
         numbers.append(_ids(store, "edge_id", index.shape[1], about["num_edges"], once=False, of=f"{edge_type} edges"))
         fields.append(_edge_fields(store, index.shape[1], edge_type[1], about["edges"]))
-    whole = {part: np.concatenate([one[part] for one in fields]) for part in (fields[0] if fields else ())}
+    none = {} if about["edges"] is None else _no_edges(about["edges"])
+    whole = {part: np.concatenate([empty, *(one[part] for one in fields)]) for part, empty in none.items()}
     edges, values = _values(np.concatenate(pairs), np.concatenate(numbers), whole, about["edges"], directed=None)
     return Graph.build(
         features=sp.csr_array(features) if about["sparse_features"] else features,
@@ -236,7 +237,7 @@ def _about(graph: Graph) -> dict[str, Any]:
     nodes, values = graph.nodes, graph.edge_values
     edges = None
     if values is not None:
-        edges = {name: getattr(values, name) for name in (*_OF_EDGES, "carried", "direction", "raw")}
+        edges = {name: getattr(values, name) for name in (*_OF_EDGES, "carried", "direction", "raw", "num_attributes")}
     return {
         **{name: getattr(graph, name) for name in _OF_GRAPH},
         "target_type": graph.target.node_type,
@@ -353,6 +354,12 @@ def _edge_fields(store: Any, count: int, relation: str | None, about: Mapping[st
         whole = part in ("type", "time")
         found[part] = (as_integers(array, field) if whole else array).astype(ARRAYS[part])
     return found
+
+
+def _no_edges(about: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """What no edge at all carries in tensors: arrays without rows."""
+    shapes = {part: (0, about["num_attributes"]) if part == "attributes" else (0,) for part in about["carried"]}
+    return {part: np.empty(shape, ARRAYS[part]) for part, shape in shapes.items() if part in FIELDS}
 
 
 def _nodes_of(store: Any, type_name: str) -> NodesOfKind:
