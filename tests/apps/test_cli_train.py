@@ -157,7 +157,7 @@ class TestRefusedBeforeWorkStarts:
         assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
     def test_folder_with_a_stored_graph(self, run, toy):
-        refused(run("train", toy, "--out", toy, "--overwrite"), "exists and is not a model folder (it holds graph.json")
+        refused(run("train", toy, "--out", toy, "--overwrite"), "exists and is not a model folder (it holds graph.")
         load_graph(toy)
 
     def test_unfinished_training(self, run, toy, out):
