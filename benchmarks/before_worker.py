@@ -9,10 +9,10 @@ import time
 
 import torch
 
-from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.model import TrainedModel
+from se_gnn.settings import Settings
 from se_gnn.training.trainer import TrainingRun
 
 
@@ -20,7 +20,7 @@ def main() -> None:
     """Answer each line with a number."""
     torch.set_num_threads(1)
     graph = load_dataset("cora")
-    run = TrainingRun(graph, Config.preset("paper", dataset="cora"), seed=0, device=torch.device("cpu"), folder=None)
+    run = TrainingRun(graph, Settings.of("paper").resolve(graph), seed=0, device=torch.device("cpu"), folder=None)
     explainer = Explainer(TrainedModel(run.model, graph))
     explained = 0
     for line in sys.stdin:

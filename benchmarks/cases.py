@@ -101,7 +101,7 @@ def _serving(milliseconds: float) -> tuple[Figure, ...]:
 
 
 # dense graphs: a training step looks at some edges of a local graph, inference at all
-_LARGE = ("training.max_local_edges=64", "training.epochs=60", "training.patience=20")
+_LARGE = ("max_local_edges=64", "epochs=60", "patience=20")
 
 CASES: tuple[Case, ...] = (
     Case(
@@ -176,7 +176,7 @@ CASES: tuple[Case, ...] = (
         "pubmed",
         180,
         4,
-        settings=("training.epochs=200", "training.patience=none"),
+        settings=("epochs=200", "patience=none"),
     ),
     _whole_run(
         "amazon-photo",
@@ -231,7 +231,7 @@ CASES: tuple[Case, ...] = (
         title="8,000 labeled of 20,000 nodes, a trained model: every node scored exactly, against comparing all pairs",
         workload="benchmarks.workloads.searching:trained",
         dataset="generated",
-        settings=("training.portfolio=false",),
+        settings=("portfolio=false",),
         ours="similarities and vote of all nodes; labeled nodes that are proved to be farther are not compared",
         baseline="the same with every labeled node compared; all bits of both are the same",
         figures=(_speedup(3, aim=10),),

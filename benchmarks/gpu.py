@@ -26,11 +26,11 @@ from torch import Tensor
 from benchmarks.baselines.dense import DenseTraining
 from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
-from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Voter
+from se_gnn.settings import Resolved, Settings
 from se_gnn.similarity import Items, combine, top
 from se_gnn.similarity.backend import Points
 from se_gnn.similarity.cpu.backend import CPU
@@ -38,7 +38,7 @@ from se_gnn.similarity.cuda import backend, search
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import Way
 from se_gnn.similarity.measure import MEASURES, Distance, Measure
-from se_gnn.training import TrainingRun, train
+from se_gnn.training import TrainingRun, fit
 
 CUDA = torch.device("cuda")
 WIDTH = 64  # D
@@ -121,9 +121,9 @@ def roofline() -> dict[str, Any]:
 def cora_epoch() -> dict[str, Any]:
     """A training epoch with validation against the dense formulation on the same device."""
     graph = load_dataset("cora")
-    config = Config.preset("authors", dataset="cora")
-    ours = TrainingRun(graph, config.with_settings(members=1), seed=0, device=CUDA, folder=None)
-    dense = DenseTraining(graph, config, seed=0, device=CUDA)
+    settings = Settings.of("authors").resolve(graph)
+    ours = TrainingRun(graph, settings, seed=0, device=CUDA, folder=None)
+    dense = DenseTraining(graph, settings, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}
 
@@ -133,10 +133,10 @@ def million() -> dict[str, Any]:
     graph = random_graph(1_000_000, 10_000_000)
     generator = np.random.default_rng(0)
     graph = graph.with_split(train=np.sort(generator.choice(graph.num_nodes, 10_000, replace=False)))
-    config = Config.preset("paper").override(["similarity.measure=distance", "similarity.num_nearest=20"])
+    settings = Settings.of("paper", measure="distance", num_nearest=20).resolve(graph)
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.perf_counter()
-    voter = Voter(graph, config)
+    voter = Voter(graph, settings)
     queries = voter.items(np.arange(graph.num_nodes))
     planned = time.perf_counter()
     prediction = voter.predict(h.to(CUDA), queries)
@@ -149,7 +149,7 @@ def million() -> dict[str, Any]:
     }  # fmt: skip
     print(json.dumps(found), flush=True)
     sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
-    values, positions = plain_nearest(h.to(CUDA), voter.items(sample), voter.cases, config)
+    values, positions = plain_nearest(h.to(CUDA), voter.items(sample), voter.cases, settings)
     exact, found_here = graph.train[positions.cpu().numpy()], prediction.neighbors[sample]
     return {
         **found,
@@ -163,11 +163,11 @@ def million() -> dict[str, Any]:
 def many_labeled() -> dict[str, Any]:
     """One million nodes, 100,000 of them labeled, a trained model: the search, against comparing all pairs."""
     graph = generated_graph(1_000_000, seed=0)
-    config = Config.preset("best").override(["training.portfolio=false", "training.epochs=10"])
-    trained = train(graph, config, seed=0, device="cuda")
+    asked = Settings.of("best", portfolio=False, epochs=10)
+    trained = fit(graph, asked, seed=0, device="cuda")
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
-    voter = Voter(graph.with_split(train=chosen), trained.config)
+    voter = Voter(graph.with_split(train=chosen), trained.settings)
     queries = voter.items(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}
@@ -194,7 +194,7 @@ def many_labeled() -> dict[str, Any]:
 
 
 @torch.no_grad()
-def plain_nearest(h: Tensor, asking: Items, cases: Items, config: Config) -> tuple[Tensor, Tensor]:
+def plain_nearest(h: Tensor, asking: Items, cases: Items, settings: Resolved) -> tuple[Tensor, Tensor]:
     """The K nearest cases by float32 products, a labeled node at a time: similarities, positions."""
     index, rows = cases.keys.on(CUDA), asking.queries.rows(CUDA)
     queries, keys = (edge_vectors(h, ends) for ends in (asking.queries.ends_on(CUDA), index.node_ends))
@@ -209,10 +209,10 @@ def plain_nearest(h: Tensor, asking: Items, cases: Items, config: Config) -> tup
         sums = torch.zeros(len(sizes), device=CUDA, dtype=torch.float64)
         sums.index_add_(0, owner, value[columns.long()].double())
         structure[:, t] = (sums / sizes).float()
-    targets, labeled, measure = asking.nodes_on(CUDA), cases.nodes_on(CUDA), MEASURES[config.similarity.measure]
-    overall = combine(measure.all_pairs(h[targets], h[labeled]), structure, config.similarity.node_weight)
+    targets, labeled, measure = asking.nodes_on(CUDA), cases.nodes_on(CUDA), MEASURES[settings.similarity.measure]
+    overall = combine(measure.all_pairs(h[targets], h[labeled]), structure, settings.similarity.node_weight)
     overall.masked_fill_(targets[:, None] == labeled[None, :], -torch.inf)
-    positions = top(overall, config.similarity.num_nearest)
+    positions = top(overall, settings.vote.num_nearest)
     return overall.gather(1, positions), positions
 
 

@@ -10,35 +10,36 @@ from typing import Any
 import numpy as np
 import torch
 
-from se_gnn.config import Config
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
-from se_gnn.training import TrainingRun, train
+from se_gnn.settings import Resolved
+from se_gnn.settings.reading import asked_settings
+from se_gnn.training import TrainingRun, fit
 
 
-def config_for(graph: Graph, *, preset: str, settings: Sequence[str] = ()) -> Config:
-    """A preset for a graph with some settings changed; no more neighbors than a small graph has labeled nodes."""
-    config = Config.preset(preset, dataset=graph.dataset).override(settings)
-    nearest = min(config.similarity.num_nearest, len(graph.train) - 1)
-    return config.updated({"similarity": {"num_nearest": nearest}})
+def settings_for(graph: Graph, *, preset: str, settings: Sequence[str] = ()) -> Resolved:
+    """A preset for a graph with some settings changed; fewer cases vote than a small graph has."""
+    asked = asked_settings(preset, None, settings)
+    if asked.resolve(dataset=graph.dataset).vote.num_nearest >= len(graph.train):
+        asked = asked.changed(num_nearest=len(graph.train) - 1)
+    return asked.resolve(graph)
 
 
-def epochs(graph: Graph, config: Config, *, seed: int) -> Callable[[], dict[str, Any]]:
+def epochs(graph: Graph, settings: Resolved, *, seed: int) -> Callable[[], dict[str, Any]]:
     """A function that trains one more epoch of one member, validation included, and returns its record."""
-    alone = config.with_settings(members=1)
-    return TrainingRun(graph, alone, seed=seed, device=torch.device("cpu"), folder=None).step
+    return TrainingRun(graph, settings, seed=seed, device=torch.device("cpu"), folder=None).step
 
 
-def trained_model(graph: Graph, config: Config, *, seed: int, num_epochs: int) -> TrainedModel:
+def trained_model(graph: Graph, settings: Resolved, *, seed: int, num_epochs: int) -> TrainedModel:
     """A model after some epochs."""
-    return train(graph, config.updated({"training": {"epochs": num_epochs}}), seed=seed)
+    return fit(graph, settings.asked.changed(epochs=num_epochs), seed=seed)
 
 
-def untrained_model(graph: Graph, config: Config, *, seed: int) -> TrainedModel:
+def untrained_model(graph: Graph, settings: Resolved, *, seed: int) -> TrainedModel:
     """A model with its first random weights; where only time and memory count."""
-    model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed))
+    model = SEGNN(graph.num_features, settings, generator=torch.Generator().manual_seed(seed))
     return TrainedModel(model.eval(), graph)
 
 

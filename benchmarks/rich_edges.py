@@ -20,8 +20,8 @@ import torch
 
 from benchmarks.machine import describe_commit, describe_machine
 from lab.datasets import load_dataset
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Similarity, items_of
 from se_gnn.similarity.edges import edge_features
 
@@ -52,7 +52,7 @@ def with_values(graph: Graph, *, seed: int = 0) -> Graph:
     return graph.replace(edges=dataclasses.replace(graph.edges, values=values))
 
 
-def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object], Callable[[], object]]:
+def tasks(graph: Graph, config: SimilaritySettings) -> tuple[Callable[[], object], Callable[[], object]]:
     """To compare all nodes with the labeled ones; to compare the labeled ones with each other, with gradients."""
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     carried, weight = edge_features(graph.edge_values, config), torch.randn(3, WIDTH).requires_grad_()
@@ -75,7 +75,7 @@ def tasks(graph: Graph, config: SimilarityConfig) -> tuple[Callable[[], object],
 def measured(dataset: str) -> dict[str, Any]:
     """Processor time of each setting as a multiple of the plain graph's: all nodes, and a training step."""
     graph = with_values(load_dataset(dataset))
-    every = {name: tasks(graph, SimilarityConfig(max_edges=64, **values)) for name, values in SETTINGS.items()}  # type: ignore[arg-type]
+    every = {name: tasks(graph, SimilaritySettings(max_edges=64, **values)) for name, values in SETTINGS.items()}  # type: ignore[arg-type]
     fastest = {(name, i): float("inf") for name in every for i in range(2)}
     for _ in range(1 + TURNS):  # the first compiles
         for name, pair in every.items():

@@ -54,8 +54,9 @@ def split(graph: Graph, *, seed: int = 0) -> Graph:
 
 def trained_on(graph: Graph, epochs: int, *, progress: bool) -> SEGNNClassifier:
     """One recipe, one member: a minute. Leave the settings out for the full default."""
+    one_recipe = {"portfolio": False}
     return SEGNNClassifier(
-        portfolio=False, members=1, epochs=epochs, best_by="roc_auc", device="cpu", progress=progress
+        members=1, epochs=epochs, best_by="roc_auc", settings=one_recipe, device="cpu", progress=progress
     ).fit(graph)
 
 

@@ -59,7 +59,7 @@ def largest_errors(explanation: Explanation) -> dict[str, float]:
 
 def _vote(explanation: Explanation, removed: tuple[int, ...]) -> tuple[Float64Array, Float64Array]:
     """Weights [K] and class probabilities [C] of the K nearest that are left, Eq. (8)-(9)."""
-    ranking, settings = explanation.ranking, explanation.settings
+    ranking, settings = explanation.ranking, explanation.settings.vote
     kept = [rank for rank in range(len(ranking)) if rank not in removed][: settings.num_nearest]
     probabilities = np.zeros(len(explanation.probabilities))
     if not kept:
@@ -73,7 +73,7 @@ def _vote(explanation: Explanation, removed: tuple[int, ...]) -> tuple[Float64Ar
 
 
 def _terms_error(neighbor: Neighbor, explanation: Explanation) -> float:
-    share = 1.0 if neighbor.structure_similarity is None else explanation.settings.node_weight
+    share = 1.0 if neighbor.structure_similarity is None else explanation.settings.similarity.node_weight
     structure = neighbor.structure_similarity or 0.0
     return max(
         abs(neighbor.node_term + neighbor.structure_term - neighbor.similarity),
@@ -87,7 +87,7 @@ def _structure_error(neighbor: Neighbor, explanation: Explanation) -> float:
     if neighbor.matches is None or neighbor.structure_similarity is None:
         return 0.0
     means = [_edge_mean(neighbor.matches, explanation)]
-    if explanation.settings.directions == "both":
+    if explanation.settings.similarity.directions == "both":
         if neighbor.matches_back is None:
             return math.inf
         means.append(_edge_mean(neighbor.matches_back, explanation))
@@ -97,7 +97,7 @@ def _structure_error(neighbor: Neighbor, explanation: Explanation) -> float:
 def _edge_mean(matches: EdgeMatches, explanation: Explanation) -> float:
     """Eq. (6): each edge counts alike, or with its weight."""
     values, weights = explanation.graph.edge_values, None
-    if values is not None and values.weight is not None and explanation.settings.weighted_mean:
+    if values is not None and values.weight is not None and explanation.settings.similarity.weighted_mean:
         weights = values.weight[matches.edge_ids].astype(np.float64)
     return float(np.average(matches.similarity.astype(np.float64), weights=weights))
 
@@ -113,7 +113,7 @@ def _importance_error(explanation: Explanation) -> float:
 
 def _ranked(explanation: Explanation) -> bool:
     ranking, neighbors = explanation.ranking, explanation.neighbors
-    nearest = ranking.nodes[: explanation.settings.num_nearest].tolist()
+    nearest = ranking.nodes[: explanation.settings.vote.num_nearest].tolist()
     return nearest == [one.node for one in neighbors] and bool((np.diff(ranking.overall) <= 0).all())
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
-from se_gnn.config import Config
 
 TITLE = "Fraud among reviewers"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -23,9 +24,9 @@ with {EPOCHS} epochs; validation users choose between its recipes by ROC-AUC."""
 
 def series_of(dataset: str, method: str) -> Series:
     """A method with a share of labels."""
-    changes = {"epochs": EPOCHS, "best_by": "roc_auc"}
+    changes: dict[str, Any] = {"epochs": EPOCHS, "best_by": "roc_auc"}
     settings = {
-        "se-gnn": {"config": Config.preset("best").with_settings(**changes).to_dict()},
+        "se-gnn": {"config": se_gnn_settings(dataset, "best", **changes)},
         "gcn": {},
         "forest": {"trees": TREES},
     }[method]

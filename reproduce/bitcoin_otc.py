@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
-from se_gnn.config import Config
 
 TITLE = "Fraud on a Bitcoin exchange, with and without what edges carry"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -28,9 +29,9 @@ plain graph has the number of edges and triangles, and the mean number of edges 
 
 def series_of(method: str, variant: str) -> Series:
     """A method on the ratings."""
-    changes = {"portfolio": False, "members": 1, "epochs": EPOCHS, "best_by": "roc_auc"}
+    changes: dict[str, Any] = {"portfolio": False, "members": 1, "epochs": EPOCHS, "best_by": "roc_auc"}
     settings = {
-        "se-gnn": {"config": Config.preset("best").with_settings(**changes).to_dict()},
+        "se-gnn": {"config": se_gnn_settings("bitcoin-otc", "best", **changes)},
         "gcn": {},
         "forest": {"trees": TREES},
     }[method]

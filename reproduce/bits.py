@@ -112,22 +112,21 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
     import torch
 
     from lab.datasets import load_dataset
-    from se_gnn.config import Config
-    from se_gnn.training import train, trainer
+    from se_gnn.settings import Settings
+    from se_gnn.training import fit, trainer
 
     torch.set_num_threads(int(threads))
     numba.set_num_threads(int(threads))
     trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
     for i, (dataset, preset, seed) in enumerate(json.loads(wanted)):
-        config = Config.preset(preset, dataset=dataset).override([f"training.epochs={epochs}"])
+        asked = Settings.of(preset, epochs=int(epochs))
         graph = load_dataset(dataset)
         folder = Path(name, str(i))
         if stage == "killed":
-            _train_in_part(
-                graph, config, seed, folder, steps=int(epochs) // 2 + int(epochs) * config.training.portfolio
-            )
+            runs = int(asked.resolve().selection.portfolio)
+            _train_in_part(graph, asked, seed, folder, steps=int(epochs) // 2 + int(epochs) * runs)
             continue
-        trained = train(graph, config, seed=seed, folder=folder)
+        trained = fit(graph, asked, seed=seed, folder=folder)
         found = trained.predict(graph.test)
         tensors = [tensor for _, tensor in sorted(trained.model.state_dict().items())]
         arrays = [*(t.numpy() for t in tensors), found.probabilities, found.neighbors, found.overall, found.weights]
@@ -136,9 +135,9 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
         os._exit(_KILLED)
 
 
-def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: int) -> None:
+def _train_in_part(graph: Any, asked: Any, seed: int, folder: Path, *, steps: int) -> None:
     """Begin a training and leave it after so many epochs; of a portfolio the first run is whole by then."""
-    from se_gnn.training import TrainingRun, train
+    from se_gnn.training import TrainingRun, fit
 
     step = TrainingRun.step
     left = steps
@@ -152,7 +151,7 @@ def _train_in_part(graph: Any, config: Any, seed: int, folder: Path, *, steps: i
 
     TrainingRun.step = counted  # type: ignore[method-assign]
     try:
-        train(graph, config, seed=seed, folder=folder)
+        fit(graph, asked, seed=seed, folder=folder)
     except InterruptedError:
         return
     finally:

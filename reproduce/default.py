@@ -14,7 +14,7 @@ from reproduce.methods import NAMES, baseline_settings, classify, se_gnn_setting
 from reproduce.search_baselines import GRIDS
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
-from se_gnn.recipes import RECIPES
+from se_gnn.settings.presets import RECIPES
 
 TITLE = "The default preset compared with tuned networks"
 DATASETS = {

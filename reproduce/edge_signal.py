@@ -8,8 +8,8 @@ from typing import get_args
 from lab.datasets.edge_signal import Signal
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
-from se_gnn.config import Config
 
 TITLE = "Graphs in which only what edges carry tells the classes apart"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -25,10 +25,10 @@ partner to an account; that does not count)."""
 
 def series_of(signal: str, *, carried: bool) -> Series:
     """One signal, with or without what the edges carry."""
-    config = Config.preset("best").with_settings(portfolio=False, members=1, epochs=EPOCHS)
-    settings = {"config": config.to_dict(), "signal": signal, "carried": carried}
-    variant = "" if carried else "without"
-    return Series(kind="edge_signal", dataset=f"only-{signal}", method="se-gnn", variant=variant, settings=settings)
+    dataset, variant = f"only-{signal}", "" if carried else "without"
+    config = se_gnn_settings(dataset, "best", **ONE_RUN, epochs=EPOCHS)
+    settings = {"config": config, "signal": signal, "carried": carried}
+    return Series(kind="edge_signal", dataset=dataset, method="se-gnn", variant=variant, settings=settings)
 
 
 def series() -> list[Series]:

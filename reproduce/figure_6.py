@@ -14,13 +14,12 @@ from reproduce.store import Store
 
 TITLE = "Figure 6: SE-GNN without some of its parts"
 DATASETS = ("pubmed", "syn-cora-authors")
-_NO_NODE, _NO_EDGE = "contrast.node_loss_weight=0", "contrast.edge_loss_weight=0"
-VARIANTS: dict[str, tuple[str, ...]] = {
-    "": (),
-    "1-hop": ("similarity.hops=1",),
-    "no-node": (_NO_NODE,),
-    "no-edge": (_NO_EDGE,),
-    "no-self-supervision": (_NO_NODE, _NO_EDGE),
+VARIANTS: dict[str, dict[str, float]] = {
+    "": {},
+    "1-hop": {"hops": 1},
+    "no-node": {"node_loss_weight": 0.0},
+    "no-edge": {"edge_loss_weight": 0.0},
+    "no-self-supervision": {"node_loss_weight": 0.0, "edge_loss_weight": 0.0},
 }
 NAMES = {
     "": "SE-GNN",
@@ -33,7 +32,7 @@ NAMES = {
 
 def variant_of(dataset: str, variant: str) -> Series:
     """SE-GNN with some settings changed."""
-    return classify(dataset, "se-gnn", variant=variant, changes=VARIANTS[variant])
+    return classify(dataset, "se-gnn", variant=variant, **VARIANTS[variant])
 
 
 def series() -> list[Series]:

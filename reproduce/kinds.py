@@ -6,8 +6,8 @@ from pathlib import Path
 
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
-from se_gnn.config import Config
 
 TITLE = "Several kinds of nodes"
 ELSEWHERE = True  # on docs/rich-edges.md
@@ -32,8 +32,8 @@ per kind and two layers with weights per type and direction; validation nodes ch
 
 def series_of(dataset: str, method: str, variant: str) -> Series:
     """A method on a graph."""
-    config = Config.preset("best").with_settings(members=MEMBERS, epochs=EPOCHS, read_edges=variant != "paths-unread")
-    settings = {"config": config.to_dict()} if method == "se-gnn" else RGCN
+    given = {"members": MEMBERS, "epochs": EPOCHS, **({"read_edges": False} if variant == "paths-unread" else {})}
+    settings = {"config": se_gnn_settings(dataset, "best", **given)} if method == "se-gnn" else RGCN
     return Series(kind="kinds", dataset=dataset, method=method, variant=variant, settings=settings)
 
 

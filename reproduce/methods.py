@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from lab.baselines import EXPLAINERS
 from lab.baselines.pro_gnn import PUBLISHED
 from lab.baselines.tuned import tuned
 from reproduce.job import Series
-from se_gnn.config import Config
+from se_gnn.settings import Settings
 
 NAMES = {
     "gcn": "GCN",
@@ -27,7 +26,7 @@ NAMES = {
     "se-gnn-best": "SE-GNN, preset best",
 }
 CLASSIFIERS = ("gcn", "gin", "super-gat", "pro-gnn", "mlp-k", "gcn-k", "gin-k", "se-gnn")
-ONE_RUN = ("training.portfolio=false", "encoder.members=1")  # changes of the default: one recipe, one encoder
+ONE_RUN = {"portfolio": False, "members": 1}  # changes of the default: one recipe, one encoder
 NEAREST = ("mlp-k", "gcn-k", "gin-k", "se-gnn")  # those that name labeled nodes as evidence
 
 DATASET_NAMES = {
@@ -52,11 +51,11 @@ def classify(
     noise: str = "",
     variant: str = "",
     preset: str = "authors",
-    changes: Sequence[str] = (),
+    **given: Any,
 ) -> Series:
-    """Train on the labeled nodes and classify the test nodes; ``changes`` are settings of SE-GNN, named ``variant``."""
+    """Train on the labeled nodes and classify the test nodes; ``given`` are settings of SE-GNN, named ``variant``."""
     if method == "se-gnn":
-        settings = se_gnn_settings(dataset, preset, changes)
+        settings = se_gnn_settings(dataset, preset, **given)
     elif method == "pro-gnn":
         settings = pro_gnn_settings(dataset, noise)
     else:
@@ -69,23 +68,30 @@ def preset_on(dataset: str, preset: str) -> Series:
     return classify(dataset, "se-gnn", preset=preset, variant="" if preset == "authors" else preset)
 
 
-def se_gnn_settings(dataset: str, preset: str = "authors", changes: Sequence[str] = ()) -> dict[str, Any]:
-    """All settings of SE-GNN, as JSON holds them; those of what edges carry are off where edges carry nothing."""
-    config = Config.preset(preset, dataset=dataset)
-    if not dataset.startswith(_CARRYING):
-        config = config.with_settings(**_NOTHING_CARRIED)
-    return _plain(config.override(changes).to_dict())
+def se_gnn_settings(
+    dataset: str, preset: str = "authors", *, recipe: str | None = None, **given: Any
+) -> dict[str, Any]:
+    """What SE-GNN is asked for, and all values that then hold before validation nodes choose, as JSON holds them.
+
+    Settings of edge data are left out if the edges of the data set have none.
+    """
+    resolved = Settings.of(preset, **given).resolve(dataset=dataset)
+    if recipe is not None:
+        resolved = resolved.with_recipe(recipe)
+    values = resolved.values()
+    if not dataset.startswith(_WITH_EDGE_DATA):
+        values = {name: value for name, value in values.items() if name not in _EDGE_DATA}
+    asked = {"preset": preset, "given": given, "values": values}
+    return _plain(asked if recipe is None else {"recipe": recipe, **asked})
 
 
-_CARRYING = ("bitcoin-otc", "acm", "dblp", "edge-signal")  # data sets whose edges carry more than their ends
-_NOTHING_CARRIED: dict[str, Any] = {
-    "read_edges": False,
-    "weighted_steps": False,
-    "match_direction": False,
-    "match_types": "any",
-    "match_attributes": False,
-    "weighted_mean": False,
-}
+def asked(settings: dict[str, Any]) -> Settings:
+    """What :func:`se_gnn_settings` was asked for."""
+    return Settings.of(settings["preset"], **settings["given"])
+
+
+_WITH_EDGE_DATA = ("bitcoin-otc", "acm", "dblp", "edge-signal", "only-")  # data sets whose edges have data
+_EDGE_DATA = ("read_edges", "weighted_steps", "match_direction", "match_types", "match_attributes", "weighted_mean")
 
 
 def baseline_settings(dataset: str, method: str, **changes: Any) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 from reproduce.default import DATASETS
 from reproduce.job import Series
 from reproduce.markdown import paragraphs, spread, table
+from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
-from se_gnn.config import Config
-from se_gnn.training.portfolio import portfolio
+from se_gnn.settings.presets import RECIPES
 
 TITLE = "Recipes of the default preset on validation nodes"
 ELSEWHERE = True  # on docs/best.md
@@ -31,34 +31,30 @@ Accuracy on validation nodes in percent, at the best epoch of one run (no ensemb
 mean and standard deviation over the seeds. The first rows are the recipes, the others change one thing in a recipe."""
 
 
-def variants() -> dict[str, Config]:
-    """All settings that are tried, by name."""
-    recipes = portfolio(Config.preset("best"))
-    changed = {name: recipes[recipe].with_settings(**change) for name, (recipe, change) in CHANGED.items()}
-    return {
-        name: config.with_settings(portfolio=False, members=1, choose_vote=False)
-        for name, config in {**recipes, **changed}.items()
-    }
+def variants() -> dict[str, tuple[str, dict[str, Any]]]:
+    """All that is tried, by name: a recipe, and the settings that are changed in it."""
+    return {**{name: (name, {}) for name in RECIPES}, **CHANGED}
 
 
-def on_graph(dataset: str, name: str, config: Config) -> Series:
+def on_graph(dataset: str, name: str) -> Series:
     """One of them on a graph."""
+    recipe, changed = variants()[name]
+    settings = se_gnn_settings(dataset, "best", recipe=recipe, **ONE_RUN, choose_vote=False, **changed)
     variant = name.replace(", ", "-").replace(" ", "-")
-    return Series(kind="recipes", dataset=dataset, method="se-gnn", variant=variant, settings=config.to_dict())
+    return Series(kind="recipes", dataset=dataset, method="se-gnn", variant=variant, settings=settings)
 
 
 def series() -> list[Series]:
     """Each on every graph."""
-    return [on_graph(dataset, name, config) for name, config in variants().items() for dataset in GRAPHS]
+    return [on_graph(dataset, name) for name in variants() for dataset in GRAPHS]
 
 
 def render(store: Store, pictures: Path) -> str:
     """A row per variant, a column per graph that was run."""
-    run = [one for one in GRAPHS if any(store.of(on_graph(one, name, config)) for name, config in variants().items())]
+    run = [one for one in GRAPHS if any(store.of(on_graph(one, name)) for name in variants())]
     if not run:
         return "> Not run yet: `make reproduce-recipes`."
     rows = [
-        [name, *(spread(store.of(on_graph(dataset, name, config)), "val_accuracy") for dataset in run)]
-        for name, config in variants().items()
+        [name, *(spread(store.of(on_graph(dataset, name)), "val_accuracy") for dataset in run)] for name in variants()
     ]
     return paragraphs(ABOUT, table(["settings", *(DATASETS[dataset] for dataset in run)], rows))

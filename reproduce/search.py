@@ -1,6 +1,6 @@
 """Choose settings of SE-GNN on validation nodes alone; the test nodes are never looked at.
 
-python -m reproduce.search cora authors training.learning_rate=0.01,0.003 encoder.num_layers=2,3
+python -m reproduce.search cora authors learning_rate=0.01,0.003 num_layers=2,3
 
 Tries every combination with some seeds, adds a row per training to searches/se-gnn.jsonl, and prints the combinations,
 best first. What was tried already, with whichever grid, is not tried again, so that an interrupted search goes on.
@@ -20,9 +20,9 @@ from tqdm import tqdm
 from lab.datasets import load_dataset
 from reproduce.runner import Making
 from reproduce.tried import Searches
-from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.training import train
+from se_gnn.settings.reading import asked_settings
+from se_gnn.training import fit
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
     parser.add_argument("preset")
-    parser.add_argument("grid", nargs="*", help="section.key=value,value,...; join keys that move together with +")
+    parser.add_argument("grid", nargs="*", help="name=value,value,...; join names that move together with +")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cpu", help="cpu, cuda or auto")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, each in a process of its own")
@@ -64,10 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def combinations(grid: list[str]) -> list[dict[str, str]]:
-    """Every combination of the values, as settings by their path.
+    """Every combination of the values, as settings by name.
 
-    >>> combinations(["a.x=1,2", "b.y+b.z=3"])
-    [{'a.x': '1', 'b.y': '3', 'b.z': '3'}, {'a.x': '2', 'b.y': '3', 'b.z': '3'}]
+    >>> combinations(["x=1,2", "y+z=3"])
+    [{'x': '1', 'y': '3', 'z': '3'}, {'x': '2', 'y': '3', 'z': '3'}]
     """
     axes = dict(axis.split("=", 1) for axis in grid)
     found = ParameterGrid({keys: values.split(",") for keys, values in axes.items()})
@@ -76,11 +76,12 @@ def combinations(grid: list[str]) -> list[dict[str, str]]:
 
 def val_accuracy(dataset: str, settings: dict[str, str], seed: int, device: str) -> float:
     """Of the best epoch of one training; ``settings`` are the preset and changes to it."""
-    changes = [f"{key}={value}" for key, value in settings.items() if key != "preset"]
-    config = Config.preset(settings["preset"], dataset=dataset).override(changes)
+    assignments = [f"{name}={value}" for name, value in settings.items() if name != "preset"]
+    asked = asked_settings(settings["preset"], None, assignments)
     graph = load_dataset(dataset, seed=seed)
     blind = graph.with_split(train=graph.train, validation=graph.validation)
-    return float(train(blind, config, seed=seed, device=device).metrics["val_accuracy"])
+    validation = fit(blind, asked, seed=seed, device=device).facts.validation or {}
+    return float(validation["accuracy"])
 
 
 if __name__ == "__main__":

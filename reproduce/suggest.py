@@ -26,7 +26,7 @@ nodes per class of the public split."""
 def chosen_by(choice: str) -> Series:
     """Labels that come by one way of choosing; ``full`` is the public split."""
     labels = [*LABELS, *MORE] if choice == "random" else list(LABELS)
-    settings = {"config": se_gnn_settings(DATASET, "best", ONE_RUN), "labels": labels, "choice": choice}
+    settings = {"config": se_gnn_settings(DATASET, "best", **ONE_RUN), "labels": labels, "choice": choice}
     return Series(kind="suggest", dataset=DATASET, method="se-gnn", variant=choice, settings=settings)
 
 

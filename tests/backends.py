@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from se_gnn.config import MeasureName
+from se_gnn.settings.sections import MeasureName
 from se_gnn.similarity import comparison
 from se_gnn.similarity.backend import Backend, Points
 from se_gnn.similarity.cpu.backend import CPU

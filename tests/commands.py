@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 Run = Callable[..., Result]
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from se_gnn.model import TrainedModel
-from strategies import hub_graph, small_config, untrained
+from strategies import hub_graph, small_settings, untrained
 
 HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
@@ -29,4 +29,4 @@ def hostile_model(*, similarity: dict[str, Any] | None = None, **values: Any) ->
         "feature_names": ["<u>height</u>", "وزن", "price & tax"],
     }
     chosen = {"num_nearest": 5, "directions": "both", "measure": "distance", "temperature": 0.2, **(similarity or {})}
-    return untrained(hub_graph(HOSTILE_NAMES, **{**usual, **values}), small_config(similarity=chosen))
+    return untrained(hub_graph(HOSTILE_NAMES, **{**usual, **values}), small_settings(**chosen))

@@ -15,13 +15,13 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from se_gnn.config import Config, SimilarityConfig
 from se_gnn.graph import EdgeValues, Graph, LocalGraphs, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.nodes import composed
 from se_gnn.graph.split import PARTS
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Resolved, Settings, SimilaritySettings
 from se_gnn.similarity import Items, Similarities, Similarity, items_of
 from se_gnn.similarity.comparison import Comparison
 from se_gnn.similarity.edges import Terms
@@ -122,22 +122,25 @@ def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> Graph:
     return Graph.build(**{**usual, **values})
 
 
-def small_config(**sections: dict[str, Any]) -> Config:
-    """Settings that fit a graph of a dozen nodes."""
-    small = Config().updated(
-        {
-            "encoder": {"hidden_size": 6},
-            "similarity": {"num_nearest": 3},
-            "contrast": {"node_batch": 8, "edge_batch": 8, "node_negatives": 5, "edge_negatives": 5},
-            "training": {"epochs": 5, "num_negatives": 3, "support_size": 4},
-        }
-    )
-    return small.updated(sections)
+CONTRAST = {"node_batch": 8, "edge_batch": 8, "node_negatives": 5, "edge_negatives": 5}
+REFERENCES = {"num_negatives": 3, "support_size": 4}
 
 
-def untrained(graph: Graph, config: Config, seed: int = 0) -> TrainedModel:
+def small_settings(preset: str = "paper", **given: Any) -> Settings:
+    """Settings that fit a graph of a dozen nodes: those of the paper, compared by cosine."""
+    small = {"measure": "cosine", "hidden_size": 6, "num_nearest": 3, "epochs": 5}
+    if given.get("objective", "paper") == "paper":
+        contrast = {} if given.get("node_loss_weight") == given.get("edge_loss_weight") == 0 else CONTRAST
+        small |= contrast | REFERENCES
+        if given.get("references") == "nearest":
+            del small["support_size"]
+    return Settings.of(preset, **{**small, **given})
+
+
+def untrained(graph: Graph, settings: Settings | Resolved, seed: int = 0) -> TrainedModel:
     """A model with random parameters, biases included."""
-    model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).eval()
+    resolved = settings.resolve() if isinstance(settings, Settings) else settings
+    model = SEGNN.for_graph(graph, resolved, generator=torch.Generator().manual_seed(seed)).eval()
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -166,7 +169,7 @@ def graphs(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Graph
 
 @st.composite
 def similarity_settings(draw: st.DrawFn, num_labeled: int) -> dict[str, Any]:
-    """The section `similarity` for a graph with so many labeled nodes."""
+    """Settings of similarity and vote for a graph with so many labeled nodes."""
     return {
         "num_nearest": draw(st.integers(1, num_labeled)),
         "node_weight": draw(st.sampled_from([0.1, 0.5, 1.0])),
@@ -182,13 +185,9 @@ def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Train
     """Untrained models on small graphs, with any similarity settings."""
     graph = draw(graphs(min_nodes=min_nodes, max_nodes=max_nodes))
     aggregation = draw(st.sampled_from(["gcn", "mean"]))
-    config = Config().updated(
-        {
-            "encoder": {"hidden_size": 5, "aggregation": aggregation},
-            "similarity": draw(similarity_settings(len(graph.train))),
-        }
-    )
-    return untrained(graph, config, seed=draw(st.integers(0, 1000)))
+    similarity = draw(similarity_settings(len(graph.train)))
+    settings = Settings.of("paper", hidden_size=5, aggregation=aggregation, **similarity)
+    return untrained(graph, settings, seed=draw(st.integers(0, 1000)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,20 +195,20 @@ class Sides:
     """Nodes of a graph that are compared with others, under any embeddings."""
 
     graph: Graph
-    config: SimilarityConfig
+    settings: SimilaritySettings
     queries: Items
     cases: Items
     terms: Terms | None = None
 
     @classmethod
-    def of(cls, graph: Graph, config: SimilarityConfig, nodes: Any = None, terms: Terms | None = None) -> Sides:
+    def of(cls, graph: Graph, settings: SimilaritySettings, nodes: Any = None, terms: Terms | None = None) -> Sides:
         """Some nodes, or all, with the labeled ones."""
         asked = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, np.int64)
-        return cls(graph, config, *(items_of(graph, some, config) for some in (asked, graph.train)), terms)
+        return cls(graph, settings, *(items_of(graph, some, settings) for some in (asked, graph.train)), terms)
 
     def at(self, h: torch.Tensor) -> Similarity:
         """What compares nodes under some embeddings."""
-        return Similarity(self.graph, h, self.config, terms=self.terms)
+        return Similarity(self.graph, h, self.settings, terms=self.terms)
 
     def compare(self, h: torch.Tensor) -> Similarities:
         """All pairs."""

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.training import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 
 pytestmark = pytest.mark.slow
 
 
 def mean_of_seeds(dataset, preset, seeds, data_dir=None):
     runs = [
-        train(load_dataset(dataset, seed=seed, data_dir=data_dir), Config.preset(preset, dataset=dataset), seed=seed)
+        fit(load_dataset(dataset, seed=seed, data_dir=data_dir), Settings.of(preset), seed=seed)
         for seed in range(seeds)
     ]
     figures = [evaluate_nodes(run, run.graph.test) for run in runs]

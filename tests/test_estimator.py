@@ -14,16 +14,13 @@ from sklearn.model_selection import GridSearchCV
 
 import se_gnn
 from se_gnn import SEGNNClassifier
-from se_gnn.config import SECTION_OF
 from se_gnn.errors import InputError
+from se_gnn.estimator import NAMED
 from se_gnn.explain import Explanation
-from strategies import random_graph, small_config
+from se_gnn.settings.sections import DEFAULTS, OWNER
+from strategies import random_graph
 
-SMALL = {
-    "hidden_size": 6, "num_nearest": 3, "epochs": 3, "node_batch": 8, "edge_batch": 8, "node_negatives": 5,
-    "edge_negatives": 5, "device": "cpu",
-}  # fmt: skip
-NOT_SETTINGS = {"calibration", "preset", "config", "seed", "device", "progress", "max_memory"}
+SMALL = {"num_nearest": 3, "epochs": 3, "settings": {"hidden_size": 6}, "device": "cpu"}
 GRAPH = random_graph(1, num_nodes=20, class_names=("red", "blue"))
 
 
@@ -52,7 +49,7 @@ def test_fitting_returns_the_estimator_and_learns_attributes_with_an_underscore(
     assert fitted.classes_.tolist() == ["red", "blue"]
     assert fitted.graph_ is GRAPH
     assert fitted.n_features_in_ == 5
-    assert fitted.trained_.metrics["seed"] == 3
+    assert fitted.trained_.facts.seed == 3
     assert is_classifier(fitted)
 
 
@@ -109,9 +106,9 @@ def test_the_same_seed_gives_the_same_probabilities_and_another_seed_others(fitt
 
 
 def test_parameters_are_stored_as_given_and_survive_a_clone():
-    config = {"similarity": {"num_nearest": 4}}
-    classifier = SEGNNClassifier(preset="paper", config=config, seed=5, epochs=7)
-    assert classifier.config is config
+    settings = {"hidden_size": 4}
+    classifier = SEGNNClassifier(preset="paper", settings=settings, seed=5, epochs=7)
+    assert classifier.settings is settings
     copy = clone(classifier)
     assert copy is not classifier
     assert copy.get_params() == classifier.get_params()
@@ -119,45 +116,80 @@ def test_parameters_are_stored_as_given_and_survive_a_clone():
     assert "paper" in repr(classifier)
 
 
-def test_every_setting_of_a_config_is_a_keyword_argument():
-    assert set(SEGNNClassifier().get_params()) - NOT_SETTINGS == set(SECTION_OF)
-    assert all(SEGNNClassifier().get_params()[name] is None for name in SECTION_OF)
+def test_the_front_door_is_small_and_every_other_setting_is_reached_through_settings():
+    parameters = SEGNNClassifier().get_params()
+    assert len(parameters) <= 15
+    named = set(NAMED)
+    assert named <= parameters.keys() & OWNER.keys()
+    assert all(parameters[name] is None for name in named)
+    for name in OWNER.keys() - named:
+        value = "none" if DEFAULTS[name] is None else DEFAULTS[name]
+        assert name in SEGNNClassifier(settings={name: value})._asked().given
 
 
-def test_keyword_arguments_go_over_the_config_and_that_over_the_preset():
-    values = {"similarity": {"num_nearest": 2, "hops": 1}}
-    fitted = SEGNNClassifier(**{**SMALL, "num_nearest": 3}, preset="paper", config=values, patience="none").fit(GRAPH)
-    config = fitted.config_
-    assert (config.similarity.num_nearest, config.similarity.hops, config.preset_name) == (3, 1, "paper")
-    assert config.training.patience is None
-    assert config.encoder.hidden_size == 6
+def test_parameters_and_settings_are_given_and_none_is_not():
+    values = {"hops": 1, "patience": "none", "read_edges": False}
+    fitted = SEGNNClassifier(preset="paper", num_nearest=3, epochs=2, settings=values, device="cpu").fit(GRAPH)
+    settings = fitted.settings_
+    assert (settings.vote.num_nearest, settings.similarity.hops, settings.preset) == (3, 1, "paper")
+    assert settings.training.patience is None
+    assert set(settings.asked.given) == {"num_nearest", "epochs", "hops", "patience", "read_edges"}
+    assert settings.origin["members"] == "default"
 
 
-def test_a_whole_config_is_taken_as_it_is():
-    config = small_config()
-    assert SEGNNClassifier(config=config, device="cpu").fit(GRAPH).config_ == config
-    with pytest.raises(InputError, match=r"give preset \('paper'\) or a whole config, not both"):
-        SEGNNClassifier(config=config, preset="paper").fit(GRAPH)
-    with pytest.raises(InputError, match="config must be a Config or a mapping of sections, got "):
-        SEGNNClassifier(config="similarity.hops=1").fit(GRAPH)
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"hops": 1, "settings": {"hops": 2}}, "hops is given as a parameter and in settings: give it once"),
+        ({"hops": 1, "settings": {"hops": 1}}, "hops is given as a parameter and in settings: give it once"),
+        ({"settings": "hops=1"}, "settings must be a mapping from names to values, got 'hops=1'"),
+        ({"settings": {"hidden_sise": 3}}, r"unknown setting 'hidden_sise' \(did you mean 'hidden_size'\?\)"),
+        ({"settings": {"patience": None}}, "patience must have a value: leave it out, or write 'none'"),
+        ({"settings": {"preset": "paper"}}, "preset is not a setting: choose it with preset=..."),
+        ({"settings": {"similarity": {"hops": 1}}}, "unknown setting 'similarity'"),
+        ({"preset": "paper", "balance_classes": True}, "balance_classes is not read by the paper's objective"),
+    ],
+)
+def test_what_cannot_be_honored_is_refused(parameters, text):
+    with pytest.raises(InputError, match=text):
+        SEGNNClassifier(**parameters, device="cpu").fit(GRAPH)
 
 
 def test_a_graph_of_ones_own_gets_no_settings_by_its_name():
     for name in ("cora", "cora-payments-2024"):
         graph = random_graph(1, num_nodes=40, num_labeled=35, name=name)
-        assert SEGNNClassifier(preset="authors", epochs=1).fit(graph).config_.similarity.num_nearest == 20
+        assert SEGNNClassifier(preset="authors", epochs=1).fit(graph).settings_.vote.num_nearest == 20
     registered = random_graph(1, num_nodes=40, num_labeled=35, name="mine", dataset="cora")
-    assert SEGNNClassifier(preset="authors", epochs=1).fit(registered).config_.similarity.num_nearest == 30
+    assert SEGNNClassifier(preset="authors", epochs=1).fit(registered).settings_.vote.num_nearest == 30
 
 
 def test_grid_search_sets_the_settings_and_scores_on_held_out_nodes():
     graph = random_graph(1, num_nodes=40, num_labeled=20)
-    settings = {**SMALL, "epochs": 1}
-    search = GridSearchCV(SEGNNClassifier(**settings), {"num_nearest": [1, 3], "node_weight": [0.2, 0.9]}, cv=2)
+    classifier = SEGNNClassifier(preset="paper", epochs=1, device="cpu")
+    search = GridSearchCV(classifier, {"num_nearest": [1, 3], "node_weight": [0.2, 0.9]}, cv=2)
     search.fit(graph.train, graph.labels[graph.train], graph=graph)
     assert set(search.best_params_) == {"num_nearest", "node_weight"}
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_estimator_.graph_.train.tolist() == graph.train.tolist()
+
+
+def test_a_grid_search_over_other_settings_gives_them_as_settings():
+    graph = random_graph(1, num_nodes=40, num_labeled=20)
+    classifier = SEGNNClassifier(preset="paper", epochs=1, num_nearest=3, device="cpu")
+    grid = {"settings": [{"hidden_size": 4}, {"hidden_size": 8, "patience": "none"}]}
+    search = GridSearchCV(classifier, grid, cv=2).fit(graph.train, graph.labels[graph.train], graph=graph)
+    settings = search.best_estimator_.settings_
+    assert settings.encoder.hidden_size == search.best_params_["settings"]["hidden_size"]
+    assert settings.is_given("hidden_size")
+
+
+@pytest.mark.parametrize("k", [10, 39, 40, np.int64(40)])
+def test_every_k_of_a_grid_is_used_as_it_is_also_the_one_that_is_the_default(k):
+    graph = random_graph(1, num_nodes=120, num_edges=200, num_labeled=50)
+    one_run = {"portfolio": False, "hidden_size": 4}
+    fitted = SEGNNClassifier(num_nearest=k, epochs=1, members=1, settings=one_run, device="cpu").fit(graph)
+    assert fitted.settings_.vote.num_nearest == k
+    assert (fitted.trained_.predict([60]).weights > 0).sum() <= k == fitted.trained_.predict([60]).weights.shape[1]
 
 
 def test_labeled_nodes_given_apart_replace_those_of_the_graph():
@@ -177,11 +209,28 @@ def test_a_model_is_saved_and_loaded(fitted, tmp_path):
     loaded = SEGNNClassifier.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(loaded.predict_proba(), fitted.predict_proba())
     assert loaded.predict().tolist() == fitted.predict().tolist()
-    assert (loaded.config_, loaded.seed, loaded.classes_.tolist()) == (fitted.config_, 3, ["red", "blue"])
+    assert (loaded.settings_, loaded.classes_.tolist()) == (fitted.settings_, ["red", "blue"])
+    assert loaded.get_params() == fitted.get_params()
     refitted = clone(loaded).fit(GRAPH)
     np.testing.assert_array_equal(refitted.predict_proba(), fitted.predict_proba())
     with pytest.raises(InputError, match="does not exist"):
         SEGNNClassifier.load(tmp_path / "nothing")
+
+
+def test_a_loaded_model_knows_what_was_given_and_what_was_decided(tmp_path):
+    given = {
+        "preset": "authors",
+        "num_nearest": 3,
+        "best_by": "loss",
+        "settings": {"patience": "none", "mask_rate": 0.3},
+    }
+    graph = random_graph(1, num_nodes=60)
+    fitted = SEGNNClassifier(**given, epochs=2, seed=4, calibration=0.3, device="cpu").fit(graph)
+    fitted.save(tmp_path)
+    loaded = SEGNNClassifier.load(tmp_path, device="cpu", max_memory="1GB")
+    assert loaded.get_params() == {**fitted.get_params(), "max_memory": "1GB"}
+    assert loaded.trained_.facts == fitted.trained_.facts
+    assert loaded.settings_.origin == fitted.settings_.origin
 
 
 def test_a_clone_of_a_fitted_estimator_is_not_fitted_and_fits_to_the_same_bits(fitted):

@@ -10,12 +10,12 @@ import pytest
 
 from se_gnn import progress
 from se_gnn.apps.cli.arguments import shows_progress
-from se_gnn.config import Config
 from se_gnn.device import resolve_device
 from se_gnn.progress import announce_compilation, bar, phase, tell, tiles
+from se_gnn.settings import Settings
 from se_gnn.training.estimate import Estimate, estimate
 from se_gnn.training.trainer import TrainingRun
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_what_is_quick_shows_no_bar(capsys):
 
 
 def test_a_bar_changes_no_bit_of_a_prediction(at_once, capsys):
-    trained = untrained(random_graph(1, num_nodes=40, num_edges=90), small_config(similarity={"directions": "both"}))
+    trained = untrained(random_graph(1, num_nodes=40, num_edges=90), small_settings(directions="both"))
     plain = trained.predict()
     with phase("scoring", shown=True):
         seen = trained.predict()
@@ -80,16 +80,16 @@ def test_compilation_is_said_once_and_only_where_it_happens(capsys):
 
 
 def test_a_long_training_is_told_what_to_change_and_a_short_one_is_not():
-    short, long = (Estimate(200, *each, less="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
+    short, long = (Estimate(200, *each, faster="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
     assert str(short) == "about 10 s for up to 200 epochs (0.05 s each), 1 MB of memory"
     assert "about 2.0 h for up to 200 epochs (36 s each)" in str(long)
-    assert str(long).endswith(".\n            Less: fewer epochs")
+    assert str(long).endswith(".\n            Faster: fewer epochs")
     assert "are free" in str(Estimate(1, 0.1, 1 << 60))
 
 
 def test_an_estimate_is_positive_and_changes_nothing_in_the_run():
-    graph, config = random_graph(1, num_nodes=30), small_config()
-    runs = [TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None) for _ in range(2)]
+    graph, resolved = random_graph(1, num_nodes=30), small_settings().resolve()
+    runs = [TrainingRun(graph, resolved, seed=0, device=resolve_device("cpu"), folder=None) for _ in range(2)]
     found = estimate(runs[0])
     assert found.epochs == 5
     assert found.seconds_per_epoch > 0
@@ -112,19 +112,19 @@ def test_progress_is_shown_where_it_is_asked_for_or_seen(monkeypatch):
     assert not shows_progress(progress=True)
 
 
-def test_what_is_said_to_take_less_has_an_effect_under_the_settings():
+def test_what_is_said_to_be_faster_has_an_effect_under_the_settings():
     graph = random_graph(1, num_nodes=30)
     told = {}
     for preset, runs, members in (("paper", 1, 1), ("best", 8, 5), ("best", 5, 5), ("best", 1, 1)):
-        config = Config.preset(preset).with_settings(hidden_size=4, num_nearest=3)
-        run = TrainingRun(graph, config, seed=0, device=resolve_device("cpu"), folder=None)
-        told[preset, runs] = estimate(run, runs, members).less
-    assert "training.max_local_edges" in told["paper", 1]
+        resolved = Settings.of(preset, hidden_size=4, num_nearest=3).resolve()
+        run = TrainingRun(graph, resolved, seed=0, device=resolve_device("cpu"), folder=None)
+        told[preset, runs] = estimate(run, runs, members).faster
+    assert "max_local_edges" in told["paper", 1]
     assert not any("max_local_edges" in told["best", runs] for runs in (8, 5, 1))  # of no effect there
-    assert "training.portfolio=false" in told["best", 8]
-    assert "encoder.members=1" in told["best", 8]
-    assert "training.portfolio=false" not in told["best", 5]
-    assert "encoder.members=1" not in told["best", 1]
+    assert "portfolio=false" in told["best", 8]
+    assert "members=1" in told["best", 8]
+    assert "portfolio=false" not in told["best", 5]
+    assert "members=1" not in told["best", 1]
 
 
 def test_a_line_never_stands_behind_a_bar(at_once, capsys):

@@ -19,15 +19,14 @@ from torch import Tensor
 
 from benchmarks.baselines.pyg import pyg
 from lab.baselines.network import directed_edges
-from se_gnn.config import Config
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.settings import PaperObjective, Resolved
 from se_gnn.similarity import combine, top
-from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import ContrastDraws, contrast_loss
+from se_gnn.training.objectives.paper import ContrastDraws, classification_loss, contrast_loss
 
 BATCH = 16  # nodes compared at a time in validation
 
@@ -104,17 +103,17 @@ def _scatter_mean(values: Tensor, groups: LocalEdges, *, dim: int) -> Tensor:
 class DenseVoter:
     """Compares nodes with the labeled nodes batch by batch."""
 
-    def __init__(self, graph: Graph, config: Config, device: torch.device | str = "cpu") -> None:
-        if (config.similarity.measure, config.similarity.directions) != ("distance", "both"):
+    def __init__(self, graph: Graph, settings: Resolved, device: torch.device | str = "cpu") -> None:
+        if (settings.similarity.measure, settings.similarity.directions) != ("distance", "both"):
             raise ValueError("the dense formulation compares by distance in both directions: use the preset authors")
-        self.graph, self.config = graph, config
+        self.graph, self.settings = graph, settings
         self.edge_index = directed_edges(graph).to(device)
         self.labeled = self.local_edges(graph.train)
         self.labels = torch.tensor(graph.labels[graph.train], device=device)  # [L]
 
     def local_edges(self, nodes: IntArray) -> LocalEdges:
         """Local graphs of some nodes."""
-        return local_edges(nodes, self.edge_index, self.config.similarity.hops, self.graph.num_nodes)
+        return local_edges(nodes, self.edge_index, self.settings.similarity.hops, self.graph.num_nodes)
 
     def batches(self, nodes: IntArray) -> list[LocalEdges]:
         """Local graphs of many nodes, ready to be compared a batch at a time."""
@@ -131,8 +130,8 @@ class DenseVoter:
         return torch.cat([self._vote(h, self.local_edges(nodes[i : i + 1])) for i in range(len(nodes))])
 
     def _vote(self, h: Tensor, targets: LocalEdges) -> Tensor:
-        settings = self.config.similarity
-        overall = overall_similarity(h, targets, self.labeled, settings.node_weight)
+        settings = self.settings.vote
+        overall = overall_similarity(h, targets, self.labeled, self.settings.similarity.node_weight)
         nearest = top(overall, settings.num_nearest)
         weights = vote(overall.gather(1, nearest), settings.temperature)
         return tally(weights, nearest, ClassAnswers(self.labels, self.graph.num_classes))
@@ -141,14 +140,15 @@ class DenseVoter:
 class DenseTraining:
     """Training with the dense formulation; local graphs of labeled and validation nodes are found beforehand."""
 
-    def __init__(self, graph: Graph, config: Config, *, seed: int, device: torch.device | str = "cpu") -> None:
-        self.graph, self.config, self.seed, self.epoch = graph, config, seed, 0
-        self.model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).to(device)
+    def __init__(self, graph: Graph, settings: Resolved, *, seed: int, device: torch.device | str = "cpu") -> None:
+        assert isinstance(settings.objective, PaperObjective)
+        self.graph, self.settings, self.objective, self.seed, self.epoch = graph, settings, settings.objective, seed, 0
+        self.model = SEGNN(graph.num_features, settings, generator=torch.Generator().manual_seed(seed)).to(device)
         self.inputs = self.model.inputs(graph)
-        self.voter = DenseVoter(graph, config, device)
+        self.voter = DenseVoter(graph, settings, device)
         self.val_batches = self.voter.batches(graph.validation)
         self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=config.training.learning_rate, weight_decay=config.training.weight_decay
+            self.model.parameters(), lr=settings.training.learning_rate, weight_decay=settings.training.weight_decay
         )
 
     def step(self) -> dict[str, Any]:
@@ -157,13 +157,14 @@ class DenseTraining:
         self.model.train()
         self.optimizer.zero_grad()
         h = self.model(self.inputs)
-        labeled, node_weight = self.voter.labeled, self.config.similarity.node_weight
+        labeled, node_weight = self.voter.labeled, self.settings.similarity.node_weight
         overall = overall_similarity(h, labeled, labeled, node_weight)  # [L, L]
         references = torch.from_numpy(generator.random(overall.shape)).to(overall.device)
-        class_loss = classification_loss(overall, self.voter.labels, references, self.config)
-        draws = ContrastDraws.draw(self.inputs, self.graph.edges.ends, self.config, generator=generator)
+        class_loss = classification_loss(overall, self.voter.labels, references, self.settings.vote, self.objective)
+        aggregation = self.settings.encoder.aggregation
+        draws = ContrastDraws.draw(self.inputs, self.graph.edges.ends, self.objective, aggregation, generator=generator)
         on_nodes, on_edges = contrast_loss(self.model, self.inputs, draws.to(overall.device))
-        weights = self.config.contrast
+        weights = self.objective
         loss = class_loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
         loss.backward()
         self.optimizer.step()

@@ -21,9 +21,9 @@ GCN_EPOCHS = 200
 def against_gnn_explainer(case: Case, run: RunSettings) -> Outcome:
     """Explanations of all nodes, in seconds per node, against GNNExplainer on another test node each round."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     nodes = graph.test[:5] if run.quick else np.arange(graph.num_nodes)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     gcn = GCNTraining(with_dense_features(graph), seed=run.seed)
     for _ in range(1 if run.quick else GCN_EPOCHS):
         accuracy = gcn.step()

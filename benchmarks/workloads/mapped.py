@@ -17,9 +17,9 @@ import torch
 from benchmarks.cases import Case
 from benchmarks.measure import Outcome, RunSettings
 from benchmarks.memory import AllocatedPeak, peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
-from se_gnn.config import Config
 from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings
 from se_gnn.similarity.memory import memory_budget
 
 EDGES_A_NODE = 10
@@ -82,8 +82,8 @@ def _run(
     tables = StreamedTables(nodes=place / "nodes.parquet", edges=place / "edges.parquet", label="label")
     with phase("import"):
         graph = import_streaming(tables, place / "graph", budget)
-    config = Config.preset("best").with_settings(portfolio=False, num_nearest=20)
-    model = SEGNN(graph.num_features, config, generator=torch.Generator().manual_seed(seed)).eval()
+    chosen = Settings.of("best", portfolio=False, num_nearest=20).resolve()
+    model = SEGNN(graph.num_features, chosen, generator=torch.Generator().manual_seed(seed)).eval()
     trained = TrainedModel(model, graph, max_memory=budget)
     with phase("embed"):
         width = trained.mapped_embeddings.shape[1]

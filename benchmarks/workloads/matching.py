@@ -21,10 +21,10 @@ TRAINING_EPOCHS = 20
 def against_product(case: Case, run: RunSettings) -> Outcome:
     """All edges of the graph in all labeled local graphs, one direction."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    settings = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    trained = ours.trained_model(graph, settings, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, voter = trained.embeddings.detach(), trained.voter
-    one_way = voter.similarity(h, dataclasses.replace(config.similarity, directions="one"))
+    one_way = voter.similarity(h, dataclasses.replace(settings.similarity, directions="one"))
     comparison = one_way.comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
     (way,) = comparison.there()
     queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (way.queries.ends, way.keys.node_ends))

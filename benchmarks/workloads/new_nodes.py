@@ -21,11 +21,11 @@ NUM_NEW = 1000
 def arriving(case: Case, run: RunSettings) -> Outcome:
     """Take nodes out of the graph, and add them again; weights are random, which changes no time."""
     known, new = parted(load_graph(case.dataset, seed=run.seed), 20 if run.quick else NUM_NEW, seed=run.seed)
-    trained = ours.untrained_model(known, ours.config_for(known, preset=case.preset, settings=case.settings), seed=0)
+    trained = ours.untrained_model(known, ours.settings_for(known, preset=case.preset, settings=case.settings), seed=0)
     extend(trained, new)  # compiles
     seconds = []
     for _ in range(run.rounds(case.rounds)):
-        fresh = ours.untrained_model(known, trained.config, seed=0)  # nothing is kept from the round before
+        fresh = ours.untrained_model(known, trained.settings, seed=0)  # nothing is kept from the round before
         start = time.perf_counter()
         extension = extend(fresh, new)
         seconds.append(time.perf_counter() - start)

@@ -63,8 +63,8 @@ class BlockedBlas:
 def against_blas(case: Case, run: RunSettings) -> Outcome:
     """The product of nodes alone, and the matching of all edges with one part replaced at a time."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    settings = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    trained = ours.trained_model(graph, settings, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     h, voter = trained.embeddings.detach(), trained.voter
     comparison = voter.similarity(h).comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
     (way,), vectors, blas = comparison.there(), h.numpy(), BlockedBlas()

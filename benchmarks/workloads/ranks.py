@@ -30,12 +30,12 @@ def prediction(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph("tiny", seed=run.seed) if run.quick else generated_graph(
         NUM_NODES, seed=run.seed, labeled_a_class=LABELED_A_CLASS
     )  # fmt: skip
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     samples: dict[str, list[float]] = {name: [] for name in ("one process", "two processes")}
     whole: dict[str, list[float]] = {name: [] for name in samples}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        save_model(ours.untrained_model(graph, config, seed=run.seed), folder / "model")
+        save_model(ours.untrained_model(graph, chosen, seed=run.seed), folder / "model")
         for number in range(run.rounds(case.rounds)):
             results = []
             for size, name in enumerate(samples, start=1):

@@ -16,7 +16,7 @@ from benchmarks.graphs import generated_graph, load_graph, smaller
 from benchmarks.measure import Outcome, RunSettings, round_ratios
 from benchmarks.memory import peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 
 NUM_NODES = 20_000  # N of the doubled graph
 WARM_UP_NODES = 500
@@ -40,10 +40,12 @@ def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, qui
     clock = _Clock()
     graph = load_graph(dataset, seed=seed)
     if quick:
-        graph, settings = smaller(graph, 600, seed=seed), [*settings, "training.epochs=1"]
-    config = ours.config_for(graph, preset=preset, settings=settings)
+        graph = smaller(graph, 600, seed=seed)
+    chosen = ours.settings_for(graph, preset=preset, settings=settings)
+    if quick:
+        chosen = chosen.changed(epochs=1)
     clock.lap("load")
-    trained = train(graph, config, seed=seed)
+    trained = fit(graph, chosen.asked, seed=seed)
     clock.lap("train")
     prediction = trained.predict()
     clock.lap("predict")
@@ -54,7 +56,7 @@ def whole_run(dataset: str, preset: str, settings: Sequence[str], seed: int, qui
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "labeled nodes": len(graph.train),
-        "epochs": trained.metrics["epochs"],
+        "epochs": trained.facts.epochs,
         "test accuracy": float((prediction.classes == graph.labels)[graph.test].mean()),
         **{f"explained {name.replace('_', ' ')}": n for name, n in dataclasses.asdict(explained).items()},
     }
@@ -102,8 +104,8 @@ def score_generated(num_nodes: int, preset: str, seed: int) -> dict[str, float]:
 
 
 def _score(graph: Graph, preset: str, seed: int) -> None:
-    config = ours.config_for(graph, preset=preset)
-    ours.untrained_model(graph, config, seed=seed).predict()
+    chosen = ours.settings_for(graph, preset=preset)
+    ours.untrained_model(graph, chosen, seed=seed).predict()
 
 
 class _Clock:

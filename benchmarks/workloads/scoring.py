@@ -19,12 +19,12 @@ TOLERANCE = 1e-2  # of a class probability; the dense distances come from a matr
 def against_dense(case: Case, run: RunSettings) -> Outcome:
     """All test nodes at once against the dense formulation node by node."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     nodes = graph.test[:20] if run.quick else graph.test
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     score = ours.scoring(trained, nodes)
     dense_graph = with_dense_features(graph)
-    voter, inputs, model = DenseVoter(dense_graph, config), trained.model.inputs(dense_graph), trained.model
+    voter, inputs, model = DenseVoter(dense_graph, chosen), trained.model.inputs(dense_graph), trained.model
 
     @torch.no_grad()
     def score_densely() -> Tensor:

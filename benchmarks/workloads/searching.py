@@ -24,17 +24,17 @@ TRAINING_EPOCHS = 10
 def trained(case: Case, run: RunSettings) -> Outcome:
     """With embeddings of a model that was trained on a few of the labels."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    model = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    voter = Voter(_with_labels(graph, run), model.config)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    model = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    voter = Voter(_with_labels(graph, run), model.settings)
     return _measured(case, run, voter, model.embeddings, "speedup", by_search=True)
 
 
 def random_vectors(case: Case, run: RunSettings) -> Outcome:
     """With random vectors, among which nothing can be told apart before all is compared."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    voter = Voter(_with_labels(graph, run), config)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    voter = Voter(_with_labels(graph, run), chosen)
     h = torch.randn(graph.num_nodes, 160, generator=torch.Generator().manual_seed(run.seed))
     return _measured(case, run, voter, h, "time", by_search=False)
 
@@ -56,7 +56,7 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
 
     counts = 1 if run.quick else search.FEWEST_CASES
     comparison = voter.similarity(h).comparison(queries, voter.cases)
-    used = search.Search(comparison, voter.config.similarity.num_nearest).pays()
+    used = search.Search(comparison, voter.settings.vote.num_nearest).pays()
     if not run.quick and used != by_search:
         raise Disagreement(f"the search is {'' if used else 'not '}used")
     found, wanted = predict(counts), predict(1 << 60)
@@ -66,7 +66,7 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
     sides = {"ours": Side(lambda: predict(counts)), "full": Side(lambda: predict(1 << 60))}
     samples = alternate(sides, rounds=run.rounds(case.rounds), shortest=run.shortest_sample)
     above, below = ("full", "ours") if figure == "speedup" else ("ours", "full")
-    settings = voter.config.similarity
+    settings = voter.settings.similarity
     return Outcome(
         figures={figure: round_ratios(samples[above], samples[below])},
         samples=samples,
@@ -74,7 +74,7 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
             "nodes": voter.graph.num_nodes,
             "labeled nodes": len(voter.graph.train),
             "dimensions": h.shape[1],
-            "K": settings.num_nearest,
+            "K": voter.settings.vote.num_nearest,
             "lambda": settings.node_weight,
             "same bits": "yes",
         },

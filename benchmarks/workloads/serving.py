@@ -33,8 +33,8 @@ TRAINING_EPOCHS = 5
 def load(case: Case, run: RunSettings) -> Outcome:
     """Start the server on a trained model, time explanations, let 50 readers ask at once, watch the memory."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    trained = ours.trained_model(graph, config, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     nodes = np.random.default_rng(run.seed).permutation(graph.num_nodes)
     with tempfile.TemporaryDirectory(prefix="se-gnn-serve-") as folder:
         save_model(trained, Path(folder) / "model")

@@ -25,7 +25,7 @@ NODE = "#5"
 def explaining(case: Case, run: RunSettings) -> Outcome:
     """`se-gnn explain` of one node of a saved model, from the shell to the answer; weights are random."""
     graph = load_graph(case.dataset, seed=run.seed)
-    model = ours.untrained_model(graph, ours.config_for(graph, preset=case.preset), seed=run.seed)
+    model = ours.untrained_model(graph, ours.settings_for(graph, preset=case.preset), seed=run.seed)
     samples: dict[str, list[float]] = {"seconds": [], "importing PyTorch and numba alone": []}
     with tempfile.TemporaryDirectory() as folder:
         save_model(model, Path(folder) / "model")
@@ -71,10 +71,10 @@ def first_epoch(dataset: str, preset: str, seed: int, quick: bool) -> dict[str, 
     """Job: prepare training and run an epoch; then the same again, with everything compiled."""
     graph = load_graph(dataset, seed=seed)
     graph = smaller(graph, 300, seed=seed) if quick else graph
-    config = ours.config_for(graph, preset=preset).with_settings(members=1)
+    chosen = ours.settings_for(graph, preset=preset)
     seconds = []
     for _ in range(2):
         start = time.perf_counter()
-        TrainingRun(graph, config, seed=seed, device=torch.device("cpu"), folder=None).step()
+        TrainingRun(graph, chosen, seed=seed, device=torch.device("cpu"), folder=None).step()
         seconds.append(time.perf_counter() - start)
     return {"first": seconds[0], "again": seconds[1], "waiting": seconds[0] - seconds[1]}

@@ -18,9 +18,9 @@ WARM_UP = 5  # epochs
 def against_dense(case: Case, run: RunSettings) -> Outcome:
     """Our epoch with sparse features against the dense formulation, which reads dense ones."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    step = ours.epochs(graph, config, seed=run.seed)
-    dense = DenseTraining(with_dense_features(graph), config, seed=run.seed)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    step = ours.epochs(graph, chosen, seed=run.seed)
+    dense = DenseTraining(with_dense_features(graph), chosen, seed=run.seed)
     # same weights and same sampled references: the first loss must be the same; this also warms both up
     difference = abs(step()["class_loss"] - dense.step()["class_loss"])
     if not difference <= TOLERANCE:
@@ -41,8 +41,8 @@ def against_dense(case: Case, run: RunSettings) -> Outcome:
 def against_gcn(case: Case, run: RunSettings) -> Outcome:
     """Our epoch against one of a plain GCN."""
     graph = load_graph(case.dataset, seed=run.seed)
-    config = ours.config_for(graph, preset=case.preset, settings=case.settings)
-    step = ours.epochs(graph, config, seed=run.seed)
+    chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
+    step = ours.epochs(graph, chosen, seed=run.seed)
     gcn = GCNTraining(with_dense_features(graph), seed=run.seed)
     for _ in range(1 if run.quick else WARM_UP):
         step()

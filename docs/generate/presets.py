@@ -1,21 +1,24 @@
-"""The settings of the presets as tables, out of `se_gnn.config`."""
+"""The settings of the presets as tables, from `se_gnn.settings`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from docs.generate.blocks import ROOT, replaced
-from se_gnn.config import PRESETS, Config
+from se_gnn.settings import Settings
+from se_gnn.settings.presets import PRESETS
+from se_gnn.settings.sections import OWNER
 
 PAGE = ROOT / "docs" / "method.md"
 
 
 def preset_tables() -> str:
     """Every setting in every preset, and what depends on a data set."""
-    presets = {name: _flat(Config.preset(name).to_dict()) for name in PRESETS}
+    presets = {name: Settings.of(name).resolve().values() for name in PRESETS}
     lines = [f"| setting | {' | '.join(f'`{name}`' for name in presets)} |", f"| --- |{' --- |' * len(presets)}"]
-    for key in next(iter(presets.values())):
-        lines.append(f"| `{key}` | {' | '.join(_shown(values[key]) for values in presets.values())} |")
+    for name in OWNER:
+        cells = (_shown(values[name]) if name in values else "not read" for values in presets.values())
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
     lines += [
         "",
         "For these data sets a preset has other settings:",
@@ -36,22 +39,8 @@ def write_presets() -> None:
 
 def _by_dataset() -> list[tuple[str, str, dict[str, Any]]]:
     """Preset, data set and what differs from the preset in general."""
-    found = []
-    for name, (_, by_dataset) in PRESETS.items():
-        general = _flat(Config.preset(name).to_dict())
-        for dataset in by_dataset:
-            own = _flat(Config.preset(name, dataset=dataset).to_dict())
-            found.append((name, dataset, {key: value for key, value in own.items() if value != general[key]}))
-    return found
-
-
-def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    return {
-        f"{section}.{key}": value
-        for section, values in settings.items()
-        if isinstance(values, dict)
-        for key, value in values.items()
-    }
+    presets = PRESETS.items()
+    return [(name, data, dict(values)) for name, preset in presets for data, values in preset.by_dataset.items()]
 
 
 def _shown(value: Any) -> str:

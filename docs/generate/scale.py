@@ -9,10 +9,10 @@ import json
 
 from docs.generate.blocks import ROOT, replaced
 from se_gnn.apps.cli.shard_options import SHARD_NODES
-from se_gnn.config import Config
 from se_gnn.encoder.attributes import WIDTH
 from se_gnn.encoder.blocks import LEAST
 from se_gnn.graph.ranked_local import MAX_NODES
+from se_gnn.settings import Settings
 
 PAGE = ROOT / "docs" / "scale.md"
 ON_GPU = ROOT / "benchmarks" / "published" / "gpu-h200.json"
@@ -25,7 +25,7 @@ BANDWIDTH = 100e9  # bytes per second from the memory of a machine, assumed; row
 
 def scale_table() -> str:
     """The table of the page, and what each row is made of."""
-    config = Config.preset("best")
+    config = Settings.of("best").resolve()
     encoder, max_edges = config.encoder, config.similarity.max_edges or 0
     width = encoder.members * (encoder.output_size or encoder.hidden_size) + min(FEATURES, WIDTH)
     graph = 2 * NODES * FEATURES + 24 * NODES + 16 * EDGES + 16 * EDGES
@@ -69,13 +69,13 @@ def whole() -> str:
 
 
 def _width() -> int:
-    encoder = Config.preset("best").encoder
+    encoder = Settings.of("best").resolve().encoder
     return encoder.members * (encoder.output_size or encoder.hidden_size) + min(FEATURES, WIDTH)
 
 
 def _embedding_bytes(width: int) -> float:
     """Read and written by all steps: the row of each neighbor, its number, and the row of the node itself, twice."""
-    return Config.preset("best").encoder.steps * 4 * ((2 * EDGES + NODES) * (width + 1) + 2 * NODES * width)
+    return Settings.of("best").resolve().encoder.steps * 4 * ((2 * EDGES + NODES) * (width + 1) + 2 * NODES * width)
 
 
 def _comparison_seconds() -> float:

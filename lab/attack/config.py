@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from se_gnn.config import above_zero, at_least, between, check_types
+from se_gnn.settings.checks import above_zero, at_least, between, check_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

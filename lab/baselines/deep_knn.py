@@ -17,11 +17,11 @@ from lab.baselines.gcn import GCN, GCNSettings
 from lab.baselines.gin import GIN, GINSettings
 from lab.baselines.mlp import MLP, MLPSettings
 from lab.baselines.network import NetworkBaseline, NetworkSettings
-from se_gnn.config import above_zero, at_least
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.settings.checks import above_zero, at_least
 from se_gnn.similarity import top
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import Distance

@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.baselines.post_hoc import PostHocExplainer
 from lab.baselines.pyg import pyg
-from se_gnn.config import above_zero, at_least, check_types
+from se_gnn.settings.checks import above_zero, at_least, check_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ from torch.nn import functional
 
 from lab.baselines.base import Baseline
 from lab.baselines.training import Record, train_network
-from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.device import resolve_device
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
+from se_gnn.settings.checks import above_zero, at_least, between, check_types
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from tqdm import tqdm
 
 from lab.baselines.post_hoc import PostHocExplainer
 from lab.baselines.pyg import pyg
-from se_gnn.config import above_zero, at_least, check_types
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import IntArray
+from se_gnn.settings.checks import above_zero, at_least, check_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,12 @@ from tqdm import tqdm
 from lab.baselines.base import Baseline
 from lab.baselines.network import dense_features
 from lab.baselines.proximal import shrink, shrink_spectrum
-from se_gnn.config import above_zero, at_least, between, check_types
 from se_gnn.device import resolve_device
 from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings.checks import above_zero, at_least, between, check_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

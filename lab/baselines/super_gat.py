@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from lab.baselines.network import Network, NetworkBaseline, NetworkSettings
 from lab.baselines.pyg import pyg
-from se_gnn.config import above_zero, at_least
 from se_gnn.graph import Graph, sample_non_edges
+from se_gnn.settings.checks import above_zero, at_least
 
 
 @dataclass(frozen=True, kw_only=True)

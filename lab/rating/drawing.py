@@ -35,7 +35,7 @@ class PairPictures:
 
 def local_edges(explanation: Explanation, node: int) -> IntArray:
     """The edges of a node's local graph, as the model that explains takes it."""
-    settings = explanation.settings
+    settings = explanation.settings.similarity
     rows = local_graphs(explanation.graph, np.array([node]), settings.hops, settings.max_edges)
     return rows.row(0).astype(np.int64)
 

@@ -19,14 +19,14 @@ from lab.datasets import load_dataset
 from lab.metrics import fidelity
 from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 Sets = list[set[int]]  # the evidence of each node, n
 
@@ -73,7 +73,7 @@ class _Found:
 
 def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
-    trained = train(graph, Config.from_dict(settings["config"]), seed=seed, device=device)
+    trained = fit(graph, asked(settings["config"]), seed=seed, device=device)
     explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
     evidence = {
         "labeled_nodes": [set(one.ranking.nodes[:top].tolist()) for one in explanations],

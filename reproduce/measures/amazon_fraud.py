@@ -10,9 +10,9 @@ from sklearn.ensemble import RandomForestClassifier
 from lab.baselines import GCN
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.model.metrics import classification_metrics
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     elif method == "gcn":
         found = GCN().fit(graph, seed=job.seed, device=device).predict_proba()
     else:
-        trained = train(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
+        trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
         for nodes in (graph.validation, graph.test):
             found[nodes] = trained.predict(nodes).probabilities

@@ -16,14 +16,14 @@ from sklearn.metrics import roc_auc_score
 from lab.baselines import baseline
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels import Memory
 from se_gnn.labels.suspicion import suspicion
 from se_gnn.model import TrainedModel
 from se_gnn.model.by_class import confusion_matrix
-from se_gnn.training import train
+from se_gnn.training import fit
 
 FOLDS = 5
 TRAINED_FROM = 0.15  # rate from which models are trained: below it, only the ranking of suspects is measured
@@ -40,7 +40,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     outside, inside = gcn_probabilities(noisy, settings["gcn"], seed=job.seed, generator=generator, device=device)
     theirs, found_in = (cleanlab_suspects(noisy, probabilities) for probabilities in (outside, inside))
     order = np.argsort(-ours.score, kind="stable")
-    named = noisy.train[order[ours.score[order] > ours.threshold]]
+    named = noisy.train[order[ours.wrong[order]]]
     measures: dict[str, Any] = {
         "auroc": float(roc_auc_score(wrong, ours.score)),
         "auroc_cleanlab": float(roc_auc_score(wrong, theirs.score)),
@@ -50,14 +50,14 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
     if float(rate) < TRAINED_FROM:
         return measures
-    config = Config.from_dict(settings["se-gnn"])
-    before = train(noisy, config, seed=job.seed, device=device)
+    wanted = asked(settings["se-gnn"])
+    before = fit(noisy, wanted, seed=job.seed, device=device)
     measures["accuracy_before"] = _test_accuracy(before, clean)
     for name, nodes in (("audit", named), ("cleanlab", theirs.named)):
-        removed = removable(noisy, nodes, before.config.similarity.num_nearest)
+        removed = removable(noisy, nodes, before.settings.vote.num_nearest)
         edited = Memory(before).remove(removed.tolist(), dry_run=True).edited if len(removed) else before
         measures[f"accuracy_{name}_edited"] = _test_accuracy(edited, clean)
-        again = train(edited.graph, config, seed=job.seed, device=device) if len(removed) else before
+        again = fit(edited.graph, wanted, seed=job.seed, device=device) if len(removed) else before
         measures[f"accuracy_{name}_trained"] = _test_accuracy(again, clean)
     return measures
 

@@ -63,7 +63,9 @@ def _neighbor(fitted: Fitted, graph: Graph, explanation: Explanation) -> Neighbo
     if nearest is None:
         raise InputError("a case needs methods that name labeled nodes")
     node = int(nearest[0, 0])
-    theirs: IntArray = local_graphs(graph, np.array([node]), explanation.settings.hops).row(0).astype(np.int64)
+    theirs: IntArray = (
+        local_graphs(graph, np.array([node]), explanation.settings.similarity.hops).row(0).astype(np.int64)
+    )
     matched = fitted.match_edges(explanation.edges, graph.edges.ends[theirs])
     matches = None
     if matched is not None:

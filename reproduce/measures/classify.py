@@ -40,7 +40,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         measures |= {"precision_at_5": precision[4], "precision": precision}
         if truth is not None and truth.node_roles is not None and truth.edge_roles is not None:
             measures |= _measure_nodes(graph, nearest, truth.node_roles)
-            if series.settings.get("similarity", {}).get("hops", HOPS) == HOPS:
+            if series.settings.get("values", {}).get("hops", HOPS) == HOPS:
                 measures |= _measure_edges(graph, fitted, nearest[:, 0], truth.edge_roles)
     return measures
 

@@ -13,13 +13,13 @@ import numpy as np
 from lab.baselines import baseline
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.labels.calibration import with_calibration
 from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores
 from se_gnn.labels.sets import prediction_sets, quantile
-from se_gnn.training import train
+from se_gnn.training import fit
+from se_gnn.training.fit import with_calibration
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     graph = with_calibration(load_dataset(job.series.dataset, seed=job.seed), settings["share"], seed=job.seed)
     coverage, figures = settings["coverage"], {}
     if job.series.method == "se-gnn":
-        trained = train(graph, Config.from_dict(settings["method"]), seed=job.seed, device=device)
+        trained = fit(graph, asked(settings["method"]), seed=job.seed, device=device)
         for method in ("lac", "aps", "daps"):
             found = prediction_sets(trained, graph.test, coverage=coverage, method=method, seed=job.seed)
             figures |= {f"{method}_coverage": found.covered(graph.labels), f"{method}_size": found.mean_size}

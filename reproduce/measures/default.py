@@ -16,12 +16,13 @@ from lab.baselines import Baseline, baseline
 from lab.datasets import load_dataset
 from lab.metrics import accuracy
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import Prediction, TrainedModel
 from se_gnn.model.metrics import classification_metrics
-from se_gnn.training import resolve_device, train
+from se_gnn.settings import Settings
+from se_gnn.training import fit, resolve_device
 from se_gnn.training.tuning import Tuning
 
 RANK = 5  # k of precision@k
@@ -34,8 +35,8 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     reset_peak(device)
     start = time.perf_counter()
     if series.method == "se-gnn":
-        config = tuned_config(graph, job, device) if series.variant == "tune" else Config.from_dict(series.settings)
-        trained = train(graph, config, seed=job.seed, device=device)
+        wanted = tuned(graph, job, device) if series.variant == "tune" else asked(series.settings)
+        trained = fit(graph, wanted, seed=job.seed, device=device)
         trained_after = time.perf_counter()
         prediction = trained.predict(graph.test)
         probabilities, about = prediction.probabilities, evidence(trained, prediction)
@@ -52,14 +53,13 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     }
 
 
-def tuned_config(graph: Graph, job: Job, device: str) -> Config:
+def tuned(graph: Graph, job: Job, device: str) -> Settings:
     """What `se-gnn tune` finds on the validation nodes in so many trials."""
     settings = job.series.settings
     with tempfile.TemporaryDirectory() as folder:
-        base = Config.from_dict(settings["config"])
-        tuning = Tuning(graph, base, Path(folder), seed=job.seed, device=resolve_device(device))
+        tuning = Tuning(graph, asked(settings["config"]), Path(folder), seed=job.seed, device=resolve_device(device))
         tuning.run(math.inf, max_trials=settings["trials"])
-        return tuning.best_config()
+        return tuning.best_settings()
 
 
 def quality(probabilities: FloatArray, graph: Graph) -> dict[str, float]:
@@ -72,8 +72,8 @@ def evidence(trained: TrainedModel, prediction: Prediction) -> dict[str, float]:
     """Whether the nearest labeled nodes are right, and how much of a similarity is structure."""
     return {
         "precision_at_5": prediction.precision_at(RANK, trained.graph.labels),
-        "structure_share": structure_share(prediction, trained.config.similarity.node_weight),
-        "node_weight": trained.config.similarity.node_weight,
+        "structure_share": structure_share(prediction, trained.settings.similarity.node_weight),
+        "node_weight": trained.settings.similarity.node_weight,
     }
 
 

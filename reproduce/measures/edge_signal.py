@@ -9,9 +9,9 @@ import numpy as np
 
 from lab.datasets.edge_signal import edge_signal_graph
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.explain import Explainer
-from se_gnn.training import train
+from se_gnn.training import fit
 
 EXPLAINED = 20  # test nodes whose explanations are looked at
 
@@ -22,7 +22,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     graph = edge_signal_graph(settings["signal"], seed=job.seed)
     if not settings["carried"]:
         graph = graph.replace(edges=dataclasses.replace(graph.edges, values=None))
-    trained = train(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
+    trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
     figures: dict[str, Any] = {"accuracy": trained.predict(graph.test).accuracy(graph.labels)}
     if settings["carried"]:
         figures["alike"] = _alike(Explainer(trained), graph.test[:EXPLAINED].tolist())

@@ -16,14 +16,14 @@ from lab.datasets import load_with_truth
 from lab.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
 from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 CRUCIAL = 6  # edges of a crucial subgraph: as many as a house has
 
@@ -70,7 +70,7 @@ class _Ours:
 
     def __init__(self, graph: Graph, job: Job) -> None:
         self.graph, self.num_nearest = graph, job.series.settings["importance_from_nearest"]
-        self.trained = train(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed)
+        self.trained = fit(graph, asked(job.series.settings["config"]), seed=job.seed)
         self.pyg = PyGExplainer(
             model=SEGNNModule(self.trained),
             algorithm=SEGNNExplainer(),
@@ -83,7 +83,7 @@ class _Ours:
         return self.trained.predict().classes
 
     def importance(self, nodes: IntArray, hops: int) -> Explained:
-        changed = self.trained.config.updated({"similarity": {"hops": hops, "num_nearest": self.num_nearest}})
+        changed = self.trained.settings.changed(hops=hops, num_nearest=self.num_nearest)
         model = SEGNN(self.graph.num_features, changed)
         model.load_state_dict(self.trained.model.state_dict())
         found = Explainer(TrainedModel(model, self.graph)).explain_all(nodes)

@@ -9,13 +9,13 @@ import torch
 
 from lab.baselines import DeepKNN, baseline
 from lab.baselines.deep_knn import MLPK
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel, Voter
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.training import train
+from se_gnn.training import fit as fit_se_gnn
 
 
 class Fitted(Protocol):
@@ -34,7 +34,7 @@ class Fitted(Protocol):
 def fit(graph: Graph, method: str, settings: dict[str, Any], *, seed: int, device: str) -> Fitted:
     """Train a method."""
     if method == "se-gnn":
-        return FittedSEGNN(train(graph, Config.from_dict(settings), seed=seed, device=device))
+        return FittedSEGNN(fit_se_gnn(graph, asked(settings), seed=seed, device=device))
     return _Baseline(graph, method, settings, seed, device)
 
 
@@ -51,15 +51,14 @@ class FittedSEGNN:
     def nearest(self, nodes: IntArray, k: int) -> IntArray:
         """Ids of the k nearest labeled nodes, [n, k]."""
         # the ranking does not depend on how many vote
-        config = self.trained.config.updated({"similarity": {"num_nearest": k}})
-        voter = Voter(self.trained.graph, config)
+        voter = Voter(self.trained.graph, self.trained.settings.changed(num_nearest=k))
         return voter.predict(self.trained.embeddings, voter.items(nodes)).neighbors
 
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
         """Of each of M edges the most similar one of P others, Eq. (5), [M]."""
         h = self.trained.embeddings.cpu()
         ours, theirs = (edge_vectors(h, torch.as_tensor(pairs)) for pairs in (edges, others))
-        similar = measure_named(self.trained.config.similarity.measure).all_pairs(ours, theirs)
+        similar = measure_named(self.trained.settings.similarity.measure).all_pairs(ours, theirs)
         return np.asarray(similar.numpy().argmax(axis=1))
 
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.measures.rgcn import rgcn_probabilities
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model.metrics import classification_metrics
-from se_gnn.training import train
+from se_gnn.training import fit
 
 MOST_NEIGHBORS = 32  # of a node by one kind of path
 
@@ -27,7 +27,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     if job.series.method == "rgcn":
         found = rgcn_probabilities(graph, settings, seed=job.seed, device=device)
     else:
-        trained = train(graph, Config.from_dict(settings["config"]), seed=job.seed, device=device)
+        trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
         found = np.zeros((graph.num_nodes, graph.num_classes), np.float32)
         for nodes in (graph.validation, graph.test):
             found[nodes] = trained.predict(nodes).probabilities

@@ -8,18 +8,16 @@ import numpy as np
 
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Test accuracy and precision@5 of the nearest labeled nodes."""
     settings = job.series.settings
     graph = with_labels(load_dataset(job.series.dataset, seed=job.seed), settings["per_class"], job.seed)
-    config = Config.from_dict(settings["config"])
-    fewest = min(config.similarity.num_nearest, len(graph.train))
-    trained = train(graph, config.updated({"similarity": {"num_nearest": fewest}}), seed=job.seed, device=device)
+    trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
     prediction = trained.predict(graph.test)
     return {
         "labeled": len(graph.train),

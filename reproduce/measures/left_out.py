@@ -11,10 +11,10 @@ from sklearn.metrics import roc_auc_score
 from lab.baselines import baseline
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
 from se_gnn.graph import UNKNOWN, Classes, Graph, Split
 from se_gnn.labels.novelty import novelty
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -53,4 +53,4 @@ def without_class(graph: Graph, label: int) -> Graph:
 
 def _untrained(graph: Graph) -> TrainedModel:
     """A model whose parameters nobody looks at."""
-    return TrainedModel(SEGNN(graph.num_features, Config.preset("best")), graph)
+    return TrainedModel(SEGNN(graph.num_features, Settings.of("best").resolve()), graph)

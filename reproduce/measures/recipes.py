@@ -6,16 +6,16 @@ from typing import Any
 
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.training import TrainingRun, resolve_device
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Accuracy and log loss of the best epoch, and how many epochs there were."""
     graph = load_dataset(job.series.dataset, seed=job.seed)
-    config = Config.from_dict(job.series.settings)
-    config = config.with_settings(num_nearest=min(config.similarity.num_nearest, len(graph.train)))
-    run = TrainingRun(graph, config, seed=job.seed, device=resolve_device(device), folder=None)
+    wanted = job.series.settings
+    settings = asked(wanted).resolve(graph).with_recipe(wanted["recipe"])
+    run = TrainingRun(graph, settings, seed=job.seed, device=resolve_device(device), folder=None)
     while not run.finished:
         run.step()
     best = run.history[run.best_epoch]

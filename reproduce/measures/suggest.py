@@ -8,21 +8,22 @@ import numpy as np
 
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.config import Config
+from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.suggest import suggest
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """Test accuracy after each round of labels, and how many labels there were."""
     settings = job.series.settings
     graph = load_dataset(job.series.dataset, seed=job.seed)
-    config = Config.from_dict(settings["config"])
+    wanted = asked(settings["config"])
     if settings["choice"] == "full":
-        trained = train(graph, config, seed=job.seed, device=device)
+        trained = fit(graph, wanted, seed=job.seed, device=device)
         return {"labels": [len(graph.train)], "accuracy": [trained.predict(graph.test).accuracy(graph.labels)]}
     generator = np.random.default_rng(job.seed)
     pool = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.validation, graph.test]))
@@ -36,7 +37,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
                 labeled = np.union1d(labeled, generator.choice(free, more, replace=False))
             else:
                 labeled = np.union1d(labeled, suggested(trained, free, more, job.seed))
-        trained = _trained(graph, labeled, config, job.seed, device)
+        trained = _trained(graph, labeled, wanted, job.seed, device)
         reached.append(trained.predict(graph.test).accuracy(graph.labels))
     return {"labels": settings["labels"], "accuracy": reached}
 
@@ -52,6 +53,6 @@ def suggested(trained: TrainedModel, free: IntArray, count: int, seed: int) -> I
     return np.array([one.node for one in suggest(trained, count, candidates=free, seed=seed)], dtype=np.int64)
 
 
-def _trained(graph: Graph, labeled: IntArray, config: Config, seed: int, device: str) -> TrainedModel:
+def _trained(graph: Graph, labeled: IntArray, wanted: Settings, seed: int, device: str) -> TrainedModel:
     split = graph.with_split(train=labeled, validation=graph.validation, test=graph.test)
-    return train(split, config, seed=seed, device=device)
+    return fit(split, wanted, seed=seed, device=device)

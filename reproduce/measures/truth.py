@@ -8,19 +8,19 @@ import numpy as np
 
 from lab.datasets import load_dataset
 from reproduce.job import Job
+from reproduce.methods import asked
 from reproduce.truth.recompute import Recomputed
 from reproduce.truth.statements import Findings, check
-from se_gnn.config import Config
 from se_gnn.explain import Explainer
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
-from se_gnn.training import train
+from se_gnn.training import fit
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
     """The largest error of each kind of number, and the number of false statements, over the test nodes."""
     graph = load_dataset(job.series.dataset, seed=job.seed)
-    trained = train(graph, Config.from_dict(job.series.settings["config"]), seed=job.seed, device=device)
+    trained = fit(graph, asked(job.series.settings["config"]), seed=job.seed, device=device)
     return findings_of(trained, some_nodes(graph.test, job.series.settings["nodes"]))
 
 

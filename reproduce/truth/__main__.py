@@ -15,9 +15,10 @@ from pathlib import Path
 
 from lab.datasets import load_dataset
 from reproduce.measures.truth import findings_of, some_nodes
-from se_gnn.config import PRESETS, Config
 from se_gnn.model.folder import load_model
-from se_gnn.training import train
+from se_gnn.settings.presets import PRESETS
+from se_gnn.settings.reading import asked_settings
+from se_gnn.training import fit
 
 
 def main() -> int:
@@ -25,15 +26,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a model folder, or the name of a data set to train on")
     parser.add_argument("--preset", choices=list(PRESETS), default="best")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting to change")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting to change")
     parser.add_argument("--nodes", type=int, help="how many test nodes, evenly spaced (default: all)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if Path(args.model).is_dir():
         trained = load_model(args.model)
     else:
-        config = Config.preset(args.preset, dataset=args.model).override(args.set)
-        trained = train(load_dataset(args.model, seed=args.seed), config, seed=args.seed)
+        asked = asked_settings(args.preset, None, args.set)
+        trained = fit(load_dataset(args.model, seed=args.seed), asked, seed=args.seed)
     found = findings_of(trained, some_nodes(trained.graph.test, args.nodes))
     print(json.dumps(found, indent=1))
     return int(any(found["false_statements"].values()))

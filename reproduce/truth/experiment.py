@@ -9,7 +9,7 @@ from reproduce.markdown import paragraphs, table
 from reproduce.methods import DATASET_NAMES, se_gnn_settings
 from reproduce.store import Result, Store
 from reproduce.truth.statements import ROUNDING
-from se_gnn.config import PRESETS
+from se_gnn.settings.presets import PRESETS
 
 TITLE = "Every number, recomputed"
 ELSEWHERE = True  # on docs/truth.md

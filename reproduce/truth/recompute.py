@@ -74,7 +74,7 @@ class Recomputed:
     """A trained model, seen through its embeddings, its graph and its settings of similarity and vote."""
 
     def __init__(self, trained: TrainedModel) -> None:
-        self.graph, self.settings = trained.graph, trained.config.similarity
+        self.graph, self.settings, self.voting = trained.graph, trained.settings.similarity, trained.settings.vote
         self.h: Double = trained.embeddings.detach().cpu().numpy().astype(np.float64)  # [N, D]
         self.labeled: IntArray = self.graph.train
         self.labels: IntArray = self.graph.labels[self.labeled]
@@ -116,7 +116,7 @@ class Recomputed:
 
     def vote(self, truth: NodeTruth, positions: Iterable[int]) -> Double:
         """Class probabilities from some labeled nodes, [C]."""
-        return truth.vote(positions, self.labels, self.graph.num_classes, self.settings.temperature)
+        return truth.vote(positions, self.labels, self.graph.num_classes, self.voting.temperature)
 
 
 def _unit(rows: Any) -> Double:

@@ -68,7 +68,7 @@ def _check_votes(
     added = np.bincount([one.label for one in explanation.neighbors], weights, minlength=model.graph.num_classes)
     findings.number("contributions added up, against the stated probability", added, explanation.probabilities)
     findings.number("probability", explanation.probabilities, model.vote(truth, positions))
-    scores = np.exp((truth.overall[positions] - truth.overall[positions].max()) / model.settings.temperature)
+    scores = np.exp((truth.overall[positions] - truth.overall[positions].max()) / model.voting.temperature)
     findings.number("weight of a vote, Eq. (8)", weights, scores / scores.sum())
     others = np.delete(truth.overall, positions)
     nearest = not len(others) or others.max() <= truth.overall[positions].min() + ROUNDING
@@ -131,7 +131,7 @@ def _check_removals(
     """What the prediction would be without each labeled neighbor."""
     ranked = _ranked(truth)
     for one, position in zip(explanation.neighbors, positions):
-        others = [other for other in ranked if other != position][: model.settings.num_nearest]
+        others = [other for other in ranked if other != position][: model.voting.num_nearest]
         if not others:
             continue
         without = model.vote(truth, others)
@@ -154,7 +154,7 @@ def _check_smallest_removal(explanation: Explanation, model: Recomputed, truth: 
         return _is_largest(_without(model, truth, ranked, set(fewer)), explanation.predicted)
 
     size = len(removed) - 1
-    window = ranked[: model.settings.num_nearest + size]
+    window = ranked[: model.voting.num_nearest + size]
     subsets = itertools.islice(itertools.combinations(window, size), MOST_SUBSETS)
     if size > 2:  # too many to try: the nearest of the predicted class, which weigh most
         subsets = iter([tuple([one for one in ranked if labels[one] == explanation.predicted][:size])])
@@ -162,7 +162,7 @@ def _check_smallest_removal(explanation: Explanation, model: Recomputed, truth: 
 
 
 def _without(model: Recomputed, truth: NodeTruth, ranked: list[int], removed: set[int]) -> Double:
-    left = [position for position in ranked if position not in removed][: model.settings.num_nearest]
+    left = [position for position in ranked if position not in removed][: model.voting.num_nearest]
     return model.vote(truth, left) if left else np.zeros(model.graph.num_classes)
 
 

@@ -8,7 +8,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from se_gnn.config import Config
     from se_gnn.datasets import load_dataset
     from se_gnn.estimator import SEGNNClassifier
     from se_gnn.explain import Explanation
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
 # the ones they wait for from running. Read when PyTorch is first loaded; a setting of the user's own stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-__all__ = ["Config", "Explanation", "Graph", "SEGNNClassifier", "load_dataset"]
+__all__ = ["Explanation", "Graph", "SEGNNClassifier", "load_dataset"]
 
 _HOME = {
     "Graph": "se_gnn.graph",
-    "Config": "se_gnn.config",
     "Explanation": "se_gnn.explain",
     "SEGNNClassifier": "se_gnn.estimator",
     "load_dataset": "se_gnn.datasets",

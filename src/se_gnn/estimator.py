@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.config import SECTION_OF, Aggregation, BestBy, Config, Directions, MatchTypes, MeasureName, Scaling
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
@@ -23,19 +22,28 @@ from se_gnn.graph.split import Split
 from se_gnn.graph.target import class_indices, integer_classes
 from se_gnn.labels import Audit, Certificates, Memory, audit, certify
 from se_gnn.labels.audit import ORDERS
-from se_gnn.labels.calibration import with_calibration
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.labels.novelty import FALSE_ALARMS, Novelty, novelty
 from se_gnn.labels.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.labels.suggest import COUNT, Suggestion, suggest
 from se_gnn.model import TrainedModel
 from se_gnn.model.evaluate import evaluate
-from se_gnn.model.folder import load_model, save_model
+from se_gnn.model.folder import load_model_on, save_model
 from se_gnn.progress import announce_compilation, phase
+from se_gnn.settings import Settings
+from se_gnn.settings.sections import BestBy
 from se_gnn.tables.pyg import from_pyg
-from se_gnn.training import train
+from se_gnn.training import fit
 
-INTEGERS = "integers"  # kept with a model whose labels came as integers, which predictions then are as well
+NAMED = (
+    "num_nearest",
+    "node_weight",
+    "hops",
+    "epochs",
+    "members",
+    "best_by",
+    "balance_classes",
+)  # parameters that are settings
 
 
 class SEGNNClassifier(ClassifierMixin, BaseEstimator):
@@ -46,21 +54,29 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     names of classes.
 
     Args:
-        preset: ``best``, ``paper`` or ``authors``; None: the one that ``config`` names, else ``best``.
-        config: all settings as a ``Config``, or changes to the preset as a mapping of sections.
-        seed: of initialization and of every sample.
-        device: ``cpu``, ``cuda`` or ``auto``, which takes CUDA where it is.
-        progress: say on stderr how long it will take, and show bars.
-        max_memory: what a comparison may take at a time, such as ``"4GB"``; None: a quarter of what is free.
+        preset: ``best``, ``paper`` or ``authors``: what fills in the settings that are not given.
+        num_nearest: K, how many cases vote. Like the parameters below, None means that it is not given: then the
+            preset, or the validation nodes, decide. A value that is given is always used as it is.
+        node_weight: lambda, the share of node similarity; the rest is structure similarity.
+        hops: radius of a local graph.
+        epochs: the most epochs of a training run.
+        members: number of models in the ensemble.
+        best_by: figure on validation nodes by which the best epoch and recipe are chosen: ``accuracy``,
+            ``balanced_accuracy``, ``macro_f1``, ``roc_auc``, ``average_precision`` or ``loss``.
+        balance_classes: give every class the same share of the loss.
+        settings: any other settings by name, such as ``{"hidden_size": 32, "patience": "none"}``; "none" stands for
+            None. A grid search over them is ``{"settings": [{"hops": 1}, {"hops": 2}]}``.
+        seed: random seed for initialization and every sample.
+        device: ``cpu``, ``cuda`` or ``auto``: use CUDA if available.
+        max_memory: memory limit for comparisons, for example ``"4GB"``; None: a quarter of the free memory.
         calibration: share of the validation nodes that training does not look at, for :meth:`predict_sets`.
-        settings: every setting of :class:`~se_gnn.config.Config` by its own name, over preset and ``config``; None: as
-            they say. Where a setting itself may be none, that is written ``"none"``.
+        progress: print an estimate of the time, and show progress bars, on stderr.
 
     Attributes:
-        trained_: the model, its graph and its metrics on the validation nodes.
+        trained_: the model, its graph and the facts of its training.
         classes_: the classes, in the order of the columns of :meth:`predict_proba`.
         graph_: the graph it was fitted on.
-        config_: the settings that were used.
+        settings_: all settings that were used, with the origin of each and the decisions that were made.
 
     >>> from se_gnn import load_dataset
     >>> graph = load_dataset("ba-shapes")
@@ -72,71 +88,35 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        preset: str | None = None,
-        config: Config | Mapping[str, Any] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        progress: bool = False,
-        max_memory: int | str | None = None,
-        calibration: float = 0.0,
-        hidden_size: int | None = None,
-        output_size: int | Literal["none"] | None = None,
-        num_layers: int | None = None,
-        aggregation: Aggregation | None = None,
-        steps: int | None = None,
-        teleport: float | None = None,
-        weight_init: Literal["xavier", "fan_in"] | None = None,
-        scale_init: Literal["small", "uniform"] | None = None,
-        attribute_scaling: Scaling | None = None,
-        attribute_dropout: float | None = None,
-        hidden_dropout: float | None = None,
-        node_dropout: float | None = None,
-        members: int | None = None,
-        attribute_share: float | None = None,
-        read_edges: bool | None = None,
-        weighted_steps: bool | None = None,
+        preset: str = "best",
         num_nearest: int | None = None,
         node_weight: float | None = None,
-        temperature: float | None = None,
         hops: int | None = None,
-        max_edges: int | Literal["none"] | None = None,
-        measure: MeasureName | None = None,
-        directions: Directions | None = None,
-        match_direction: bool | None = None,
-        match_types: MatchTypes | None = None,
-        match_attributes: bool | None = None,
-        weighted_mean: bool | None = None,
-        node_loss_weight: float | None = None,
-        edge_loss_weight: float | None = None,
-        mask_rate: float | None = None,
-        edge_noise: float | None = None,
-        node_batch: int | None = None,
-        edge_batch: int | None = None,
-        node_negatives: int | None = None,
-        edge_negatives: int | None = None,
-        negative_views: Literal["both", "second"] | None = None,
         epochs: int | None = None,
-        patience: int | Literal["none"] | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        references: Literal["support", "nearest", "all"] | None = None,
-        compare: Literal["overall", "node"] | None = None,
-        num_negatives: int | None = None,
-        max_local_edges: int | Literal["none"] | None = None,
-        support_size: int | None = None,
-        memory_dropout: float | None = None,
-        label_smoothing: float | None = None,
-        balance_classes: bool | None = None,
-        consistency_weight: float | None = None,
-        consistency_power: float | None = None,
-        consistency_ramp: int | None = None,
-        consistency_batch: int | None = None,
+        members: int | None = None,
         best_by: BestBy | None = None,
-        choose_vote: bool | None = None,
-        portfolio: bool | None = None,
-        probability_floor: float | None = None,
+        balance_classes: bool | None = None,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        max_memory: int | str | None = None,
+        calibration: float = 0.0,
+        progress: bool = False,
     ) -> None:
-        self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
+        self.preset = preset
+        self.num_nearest = num_nearest
+        self.node_weight = node_weight
+        self.hops = hops
+        self.epochs = epochs
+        self.members = members
+        self.best_by = best_by
+        self.balance_classes = balance_classes
+        self.settings = settings
+        self.seed = seed
+        self.device = device
+        self.max_memory = max_memory
+        self.calibration = calibration
+        self.progress = progress
 
     def fit(self, X: Any, y: Any = None, *, graph: Graph | Any = None) -> SEGNNClassifier:
         """Train on the labeled nodes of a graph; its test nodes are not looked at.
@@ -155,40 +135,33 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         elif y is not None:
             own = _relabeled(own, y)
         integers = integers if y is None else np.asarray(y).dtype.kind in "iu"
-        own = with_calibration(own, self.calibration, seed=self.seed)
-        trained = train(
+        trained = fit(
             own,
-            self._configure(own),
+            self._asked(),
             seed=self.seed,
             device=self.device,
             progress=self.progress,
             max_memory=self.max_memory,
+            calibration=self.calibration,
         )
-        if integers:
-            trained.metrics["labels"] = INTEGERS
-        return self._take(trained)
+        return self._take(trained.with_facts(integer_labels=integers))
 
-    def _configure(self, graph: Graph) -> Config:
-        """The preset, ``config`` over it, single settings over both."""
-        preset, config = self.preset, self.config
-        if isinstance(config, Config):
-            if preset is not None:
-                raise InputError(f"give preset ({preset!r}) or a whole config, not both: a Config holds all settings")
-            chosen = config
-        elif config is None or isinstance(config, Mapping):
-            chosen = Config.choose(preset, config, dataset=graph.dataset)
-        else:
-            raise InputError(f"config must be a Config or a mapping of sections, got {shortened(config)}")
-        settings = {name: getattr(self, name) for name in SECTION_OF if getattr(self, name, None) is not None}
-        return chosen.with_settings(**settings)
+    def _asked(self) -> Settings:
+        """The preset, and what was given: parameters and ``settings``, which must not contradict each other."""
+        given = {} if self.settings is None else self.settings
+        if not isinstance(given, Mapping):
+            raise InputError(f"settings must be a mapping from names to values, got {shortened(given)}")
+        named = {name: getattr(self, name) for name in NAMED if getattr(self, name) is not None}
+        for name in named.keys() & given.keys():
+            raise InputError(f"{name} is given as a parameter and in settings: give it once")
+        return Settings(self.preset).changed(**named, **given)
 
     def _take(self, trained: TrainedModel) -> SEGNNClassifier:
-        self.trained_, self.config_ = trained, trained.config
+        self.trained_, self.settings_ = trained, trained.settings
         self.graph_ = trained.graph
         self.n_features_in_ = trained.graph.num_features
         names = trained.graph.class_names
-        integers = trained.metrics.get("labels") == INTEGERS
-        self.classes_: npt.NDArray[Any] = integer_classes(names) if integers else np.array(names)
+        self.classes_: npt.NDArray[Any] = integer_classes(names) if trained.facts.integer_labels else np.array(names)
         return self
 
     def save(self, folder: str | Path) -> None:
@@ -197,11 +170,29 @@ class SEGNNClassifier(ClassifierMixin, BaseEstimator):
         save_model(self.trained_, folder)
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto", progress: bool = False) -> SEGNNClassifier:
-        """Read a model that :meth:`save` or `se-gnn train` wrote."""
-        trained = load_model(folder, resolve_device(device))
-        seed = trained.metrics.get("seed", 0)
-        loaded = cls(config=trained.config, seed=seed, device=device, progress=progress)
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        max_memory: int | str | None = None,
+        progress: bool = False,
+    ) -> SEGNNClassifier:
+        """Read a model that :meth:`save` or `se-gnn train` wrote; its parameters are those that were given then."""
+        trained = load_model_on(folder, None, device=resolve_device(device), max_memory=max_memory)
+        asked, facts = trained.settings.asked, trained.facts
+        given = {name: "none" if one.value is None else one.value for name, one in asked.given.items()}
+        named: dict[str, Any] = {name: given.pop(name) for name in NAMED if name in given}
+        loaded = cls(
+            preset=asked.preset,
+            settings=given or None,
+            seed=facts.seed,
+            calibration=facts.calibration,
+            device=device,
+            max_memory=max_memory,
+            progress=progress,
+            **named,
+        )
         return loaded._take(trained)
 
     def with_graph(self, graph: Graph) -> SEGNNClassifier:

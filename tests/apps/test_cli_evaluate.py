@@ -10,10 +10,10 @@ def test_figures_are_those_of_the_training(run, model):
     result = run("evaluate", model, "--json")
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
-    metrics = json.loads((model / "metrics.json").read_text())
+    metrics = json.loads((model / "facts.json").read_text())
     assert figures["test"] == metrics["test"]
     assert figures["validation"] == metrics["validation"]
-    assert figures["validation"]["accuracy"] == metrics["val_accuracy"]
+    assert figures["validation"]["accuracy"] == metrics["validation"]["accuracy"]
     assert [row["class"] for row in figures["classes"]] == ["even", "odd, not even"]
     found = sum(row["recall"] * row["test"] for row in figures["classes"])
     assert found / figures["test"]["nodes"] == pytest.approx(figures["test"]["accuracy"])
@@ -43,11 +43,11 @@ def test_truncated_model_file_is_named(run, model):
 
 
 def test_tampered_settings_are_named(run, model):
-    text = (model / "config.json").read_text()
-    (model / "config.json").write_text(text.replace('"num_nearest": 3', '"num_nearest": 4'))
+    text = (model / "settings.json").read_text()
+    (model / "settings.json").write_text(text.replace('"num_nearest": 3', '"num_nearest": 4'))
     result = run("evaluate", model)
     assert result.exit_code == 2
-    assert "config.json is truncated or was changed" in result.stderr
+    assert "settings.json is truncated or was changed" in result.stderr
 
 
 def test_newer_model_says_so(run, model):

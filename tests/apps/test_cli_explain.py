@@ -61,7 +61,7 @@ def test_attributes_with_names_are_shown_with_what_they_add_to_the_similarity(ru
     names = ("age", "a name of more than forty characters, which is long", "<b>income</b>")
     nodes = tuple(f"a node of a rather long name, number {i}" for i in range(24))
     save_graph(changed(load_graph(toy), feature_names=names, node_names=nodes), tmp_path / "named")
-    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "named", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", nodes[14])
     assert result.exit_code == 0, result.output
@@ -87,7 +87,7 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
     }
     captions = tuple(f"Person {i}" if i else "" for i in range(24))
     save_graph(changed(graph, raw=RawTable.from_columns(cells), captions=captions), tmp_path / "raw")
-    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "raw", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", "node 14", "--edges", "2")
     assert result.exit_code == 0, result.output
@@ -112,7 +112,7 @@ def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_pat
     graph = load_graph(toy)
     names = tuple(f"a\x1b[31m{i}\nb" for i in range(24))
     save_graph(changed(graph, node_names=names), tmp_path / "hostile")
-    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "hostile", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", names[14])
     assert result.exit_code == 0, result.output
@@ -123,7 +123,7 @@ def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_pat
 def test_both_ends_of_an_edge_are_shown_however_long_their_names_are(run, toy, tmp_path):
     names = tuple(f"a node of a rather long name, more than forty letters, number {i}" for i in range(24))
     save_graph(changed(load_graph(toy), node_names=names), tmp_path / "long")
-    quick = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+    quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "long", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", names[14])
     explanation = Explainer(load_model(tmp_path / "model")).explain(14)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 ROLES = ("--id", "account", "--label", "fraud", "--source", "from", "--target", "to")
 
 

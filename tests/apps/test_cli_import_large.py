@@ -5,7 +5,7 @@ from mapped_graphs import in_memory, random_tables
 from se_gnn.graph.storage import array_file, save_graph
 from se_gnn.shards import read_shards
 
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def test_an_edit_is_previewed_applied_listed_and_taken_back(run, model, tmp_path
     assert "node 3: odd, not even to even" in listed
     assert run("memory", model, "restore", "0", "--quiet").output == ""
     assert len(Memory(load_model(model)).history) == 2
-    for name in ("graph.json", "model.safetensors", "config.json"):
+    for name in ("graph.json", "model.safetensors", "settings.json"):
         assert (model / name).read_bytes() == before[name]
 
 
@@ -117,7 +117,7 @@ def test_folders_and_files_that_do_not_fit_are_refused(run, model, tmp_path):
 def test_names_and_classes_may_hold_equals_signs_and_a_hint_names_a_node_that_begins_like_a_position(run, tmp_path):
     graph = random_graph(num_labeled=8, class_names=["=1", "a=1"], node_names=[f"#{15 - i}" for i in range(16)])
     save_graph(graph, tmp_path / "graph")
-    quick = ("--preset", "paper", "--set", "training.epochs=1", "--set", "similarity.num_nearest=3")
+    quick = ("--preset", "paper", "--set", "epochs=1", "--set", "num_nearest=3")
     result = run("train", tmp_path / "graph", "--out", tmp_path / "model", *quick)
     assert result.exit_code == 0, result.output
     hint = shlex.split(result.stdout.splitlines()[-1])

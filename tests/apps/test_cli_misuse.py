@@ -12,7 +12,7 @@ from se_gnn import training
 HUGE, ENDLESS = "9" * 400, "9" * 5000
 TRAIN = ("train", "{toy}", "--out", "{out}", "--preset", "authors")
 SET = (*TRAIN, "--set")
-FEW = (*SET, "similarity.num_nearest=3", "--set")
+FEW = (*SET, "num_nearest=3", "--set")
 
 # arguments, and a part of the line that is said; {toy}, {model}, {out}, {folder}, {file} are replaced
 MISUSES: list[tuple[tuple[str, ...], str]] = [
@@ -55,65 +55,66 @@ MISUSES: list[tuple[tuple[str, ...], str]] = [
     (("train", "{toy}", "--out", "{model}"), "already holds a model"),
     (("train", "{toy}", "--out", "{model}", "--resume"), "holds a finished model, nothing to resume"),
     # --- settings
-    ((*SET, ""), "a setting must look like similarity.num_nearest=20, got ''"),
-    ((*SET, "="), "a setting must look like similarity.num_nearest=20"),
-    ((*SET, "num_nearest=3"), "a setting must look like similarity.num_nearest=20"),
-    ((*SET, "similarity.num_nearest"), "a setting must look like similarity.num_nearest=20"),
-    ((*SET, "similarity.=3"), "unknown config key 'similarity.'"),
-    ((*SET, ".num_nearest=3"), "unknown config key ''"),
-    ((*SET, "similar.num_nearest=3"), "unknown config key 'similar' (did you mean 'similarity'?)"),
-    ((*SET, "similarity.num_nearst=3"), "did you mean 'num_nearest'?"),
-    ((*SET, "similarity.num_nearest=ten"), "num_nearest must be a whole number, got 'ten'"),
-    ((*SET, "similarity.num_nearest=2.5"), "num_nearest must be a whole number, got 2.5"),
-    ((*SET, "similarity.num_nearest=true"), "num_nearest must be a whole number, got True"),
-    ((*SET, "similarity.num_nearest=none"), "num_nearest must be a whole number, got None"),
-    ((*SET, "similarity.num_nearest=[3]"), "num_nearest must be a whole number, got [3]"),
-    ((*SET, "similarity.num_nearest={a=1}"), "num_nearest must be a whole number"),
-    ((*SET, "similarity.num_nearest=1979-05-27"), "num_nearest must be a whole number"),
-    ((*SET, "similarity.num_nearest=0"), "num_nearest must be at least 1, got 0"),
-    ((*SET, "similarity.num_nearest=-3"), "num_nearest must be at least 1, got -3"),
-    ((*SET, "similarity.num_nearest=9"), "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
-    ((*SET, f"similarity.num_nearest={2**31}"), "num_nearest must be at most 2147483647"),
-    ((*SET, f"similarity.num_nearest={HUGE}"), "num_nearest must be at most 2147483647"),
-    ((*SET, f"similarity.num_nearest={ENDLESS}"), "num_nearest must be a whole number"),
-    ((*SET, f"similarity.num_nearest=-{HUGE}"), "num_nearest must be at most 2147483647"),
-    ((*SET, f"similarity.node_weight={HUGE}"), "node_weight must be at most"),
-    ((*SET, f"similarity.temperature={HUGE}"), "temperature must be at most"),
-    ((*SET, f"similarity.temperature={HUGE}.0"), "temperature must be a finite number above 0, got inf"),
-    ((*SET, "similarity.temperature=0"), "temperature must be a finite number above 0, got 0.0"),
-    ((*SET, "similarity.temperature=nan"), "temperature must be a finite number above 0, got nan"),
-    ((*SET, "similarity.temperature=-inf"), "temperature must be a finite number above 0, got -inf"),
-    ((*SET, "similarity.temperature=1e300"), "temperature must be at most 1e+30, got 1e+300"),
-    ((*SET, "similarity.node_weight=1.5"), "node_weight must be between 0 and 1, got 1.5"),
-    ((*SET, "similarity.node_weight=nan"), "node_weight must be between 0 and 1, got nan"),
-    ((*SET, "similarity.hops=0"), "hops must be between 1 and 3, got 0"),
-    ((*SET, "similarity.hops=99"), "hops must be between 1 and 3, got 99"),
-    ((*SET, "similarity.measure=euclid"), "measure must be one of cosine, distance"),
-    ((*SET, "similarity.measure=3"), "measure must be one of cosine, distance"),
-    ((*SET, "similarity.measure=[1]"), "measure must be one of cosine, distance"),
-    ((*SET, "similarity.directions=back"), "directions must be one of one, both"),
-    ((*SET, "similarity.candidates=5"), "similarity.candidates no longer exists"),
-    ((*SET, "encoder.hidden_size=0"), "hidden_size must be at least 1, got 0"),
-    ((*FEW, "encoder.hidden_size=1000000000"), "hidden_size = 1,000,000,000, num_layers = 2 and members = 1 take "),
-    ((*FEW, "encoder.members=100000000"), "members = 100,000,000 take "),
-    ((*FEW, "encoder.num_layers=10000000"), "hidden_size = 64, num_layers = 10,000,000 and members = 1 take "),
-    ((*SET, "encoder.num_layers=-1"), "num_layers must be at least 1, got -1"),
-    ((*SET, "contrast.mask_rate=2"), "mask_rate must be between 0 and 1, got 2.0"),
-    ((*SET, "contrast.edge_loss_weight=-1"), "edge_loss_weight must be at least 0, got -1.0"),
-    ((*SET, "training.epochs=0"), "epochs must be at least 1, got 0"),
-    ((*SET, "training.epochs=1e3"), "epochs must be a whole number, got 1000.0"),
-    ((*SET, f"training.epochs={HUGE}"), "epochs must be at most 2147483647"),
-    ((*SET, "training.patience=0"), "patience must be at least 1, got 0"),
-    ((*SET, "training.patience=never"), "patience must be a whole number or none, got 'never'"),
-    ((*SET, "training.learning_rate=0"), "learning_rate must be a finite number above 0, got 0.0"),
-    ((*SET, "training.learning_rate=inf"), "learning_rate must be a finite number above 0, got inf"),
-    ((*SET, "training.learning_rate=1e38"), "learning_rate must be at most 1e+30, got 1e+38"),
-    ((*SET, "training.learning_rate=fast"), "learning_rate must be a number, got 'fast'"),
-    ((*SET, "training.max_local_edges=0"), "max_local_edges must be at least 1, got 0"),
-    ((*SET, "preset_name=paper"), "a setting must look like similarity.num_nearest=20"),
-    ((*SET, "preset_name.x=1"), "preset_name is not a section of settings: choose a preset with --preset"),
-    ((*SET, "similarity.a.b=1"), "unknown config key 'similarity.a.b'"),
-    ((*SET, "similarity.num_nearest=" + "[" * 3000), "num_nearest must be a whole number"),
+    ((*SET, ""), "a setting must look like num_nearest=20, got ''"),
+    ((*SET, "="), "a setting must look like num_nearest=20"),
+    ((*SET, "num_nearest"), "a setting must look like num_nearest=20"),
+    ((*SET, "similarity.=3"), "unknown setting 'similarity.'"),
+    ((*SET, ".num_nearest=3"), "unknown setting '.num_nearest' (did you mean 'num_nearest'?)"),
+    ((*SET, "num_nearest=3", "--set", "num_nearest=4"), "num_nearest is set twice: to 3 and to 4"),
+    ((*FEW, "label_smoothing=0"), "label_smoothing is not read by the paper's objective (preset 'authors')"),
+    ((*FEW, "support_size=60"), "support_size = 60 would have no effect: references = nearest draws no support"),
+    ((*FEW, "portfolio=true"), "portfolio = True cannot be combined with objective = 'paper'"),
+    ((*SET, "num_nearst=3"), "did you mean 'num_nearest'?"),
+    ((*SET, "num_nearest=ten"), "num_nearest must be a whole number, got 'ten'"),
+    ((*SET, "num_nearest=2.5"), "num_nearest must be a whole number, got 2.5"),
+    ((*SET, "num_nearest=true"), "num_nearest must be a whole number, got True"),
+    ((*SET, "num_nearest=none"), "num_nearest must be a whole number, got None"),
+    ((*SET, "num_nearest=[3]"), "num_nearest must be a whole number, got [3]"),
+    ((*SET, "num_nearest={a=1}"), "num_nearest must be a whole number"),
+    ((*SET, "num_nearest=1979-05-27"), "num_nearest must be a whole number"),
+    ((*SET, "num_nearest=0"), "num_nearest must be at least 1, got 0"),
+    ((*SET, "num_nearest=-3"), "num_nearest must be at least 1, got -3"),
+    ((*SET, "num_nearest=9"), "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
+    ((*SET, f"num_nearest={2**31}"), "num_nearest must be at most 2147483647"),
+    ((*SET, f"num_nearest={HUGE}"), "num_nearest must be at most 2147483647"),
+    ((*SET, f"num_nearest={ENDLESS}"), "num_nearest must be a whole number"),
+    ((*SET, f"num_nearest=-{HUGE}"), "num_nearest must be at most 2147483647"),
+    ((*SET, f"node_weight={HUGE}"), "node_weight must be at most"),
+    ((*SET, f"temperature={HUGE}"), "temperature must be at most"),
+    ((*SET, f"temperature={HUGE}.0"), "temperature must be a finite number above 0, got inf"),
+    ((*SET, "temperature=0"), "temperature must be a finite number above 0, got 0.0"),
+    ((*SET, "temperature=nan"), "temperature must be a finite number above 0, got nan"),
+    ((*SET, "temperature=-inf"), "temperature must be a finite number above 0, got -inf"),
+    ((*SET, "temperature=1e300"), "temperature must be at most 1e+30, got 1e+300"),
+    ((*SET, "node_weight=1.5"), "node_weight must be between 0 and 1, got 1.5"),
+    ((*SET, "node_weight=nan"), "node_weight must be between 0 and 1, got nan"),
+    ((*SET, "hops=0"), "hops must be between 1 and 3, got 0"),
+    ((*SET, "hops=99"), "hops must be between 1 and 3, got 99"),
+    ((*SET, "measure=euclid"), "measure must be one of cosine, distance"),
+    ((*SET, "measure=3"), "measure must be one of cosine, distance"),
+    ((*SET, "measure=[1]"), "measure must be one of cosine, distance"),
+    ((*SET, "directions=back"), "directions must be one of one, both"),
+    ((*SET, "candidates=5"), "unknown setting 'candidates'"),
+    ((*SET, "hidden_size=0"), "hidden_size must be at least 1, got 0"),
+    ((*FEW, "hidden_size=1000000000"), "hidden_size = 1,000,000,000, num_layers = 2 and members = 1 take "),
+    ((*FEW, "members=100000000"), "members = 100,000,000 take "),
+    ((*FEW, "num_layers=10000000"), "hidden_size = 64, num_layers = 10,000,000 and members = 1 take "),
+    ((*SET, "num_layers=-1"), "num_layers must be at least 1, got -1"),
+    ((*SET, "mask_rate=2"), "mask_rate must be between 0 and 1, got 2.0"),
+    ((*SET, "edge_loss_weight=-1"), "edge_loss_weight must be at least 0, got -1.0"),
+    ((*SET, "epochs=0"), "epochs must be at least 1, got 0"),
+    ((*SET, "epochs=1e3"), "epochs must be a whole number, got 1000.0"),
+    ((*SET, f"epochs={HUGE}"), "epochs must be at most 2147483647"),
+    ((*SET, "patience=0"), "patience must be at least 1, got 0"),
+    ((*SET, "patience=never"), "patience must be a whole number or none, got 'never'"),
+    ((*SET, "learning_rate=0"), "learning_rate must be a finite number above 0, got 0.0"),
+    ((*SET, "learning_rate=inf"), "learning_rate must be a finite number above 0, got inf"),
+    ((*SET, "learning_rate=1e38"), "learning_rate must be at most 1e+30, got 1e+38"),
+    ((*SET, "learning_rate=fast"), "learning_rate must be a number, got 'fast'"),
+    ((*SET, "max_local_edges=0"), "max_local_edges must be at least 1, got 0"),
+    ((*SET, "preset=paper"), "preset is not a setting: choose it with preset=..., or --preset"),
+    ((*SET, "similarity.a.b=1"), "unknown setting 'similarity.a.b'"),
+    ((*SET, "num_nearest=" + "[" * 3000), "num_nearest must be a whole number"),
     # --- the nodes of a model
     (("explain", "{model}"), "--node must name the node to explain; --all explains every node"),
     (("explain", "{model}", "--node", "nobody"), "unknown node 'nobody'"),
@@ -177,7 +178,7 @@ def label(misuse: tuple[tuple[str, ...], str]) -> str:
 
 @pytest.mark.parametrize("misuse", MISUSES, ids=label)
 def test_a_misuse_is_one_clear_line_and_exit_code_2(run, places, misuse, monkeypatch):
-    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("training has started"))
+    monkeypatch.setattr(training, "fit", lambda *_, **__: pytest.fail("training has started"))
     arguments, text = misuse
     before = sorted(places["out"].parent.rglob("*"))
     result = run(*(argument if "=" in argument else argument.format(**places) for argument in arguments))
@@ -197,15 +198,15 @@ def test_there_are_a_hundred_misuses():
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('preset_name = "nonsense"', "preset_name must be one of paper, authors, best or custom, got 'nonsense'"),
-        ("preset_name = 3", "preset_name must be one of"),
-        ("[preset_name]\nx = 1", "preset_name must be one of"),
-        ("similarity = 3", "config section 'similarity' must be a table of settings, got 3"),
-        ("[similarity]\nlambda = 0.5", "unknown config key 'similarity.lambda'"),
+        ('preset = "nonsense"', "preset must be one of paper, authors, best, got 'nonsense'"),
+        ("preset = 3", "preset must be one of"),
+        ("[preset]\nx = 1", "preset must be one of"),
+        ("similarity = 3", "unknown setting 'similarity'"),
+        ("[similarity]\nlambda = 0.5", "write settings at the top level, as hops = 1, not under [similarity]"),
         ("[similarity", "is not valid TOML"),
-        ("[[similarity]]", "config section 'similarity' must be a table of settings"),
-        (f"[training]\nepochs = {HUGE}", "epochs must be at most 2147483647"),
-        (f"[training]\nepochs = {ENDLESS}", "is not valid TOML"),
+        ("[[similarity]]", "write settings at the top level"),
+        (f"epochs = {HUGE}", "epochs must be at most 2147483647"),
+        (f"epochs = {ENDLESS}", "is not valid TOML"),
         ("x = " + "[" * 5000, "is not valid TOML"),
         ("\udcff", "is not valid TOML"),
         ("\0", "is not valid TOML"),
@@ -221,10 +222,10 @@ def test_a_bad_config_file_is_one_clear_line(run, toy, tmp_path, content, text):
 
 
 def test_a_loss_that_is_not_finite_is_one_clear_line(run, toy, tmp_path):
-    few = ("--set", "similarity.num_nearest=3", "--set", "training.epochs=9")
-    result = run("train", toy, "--out", tmp_path / "out", *few, "--set", "training.learning_rate=1e30")
+    few = ("--set", "num_nearest=3", "--set", "epochs=9")
+    result = run("train", toy, "--out", tmp_path / "out", *few, "--set", "learning_rate=1e30")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
-    assert "lower training.learning_rate" in result.stderr
+    assert "lower learning_rate" in result.stderr
 
 
 def test_a_name_is_a_name_and_a_number_after_a_hash_is_a_position(run, trained_once):

@@ -71,7 +71,7 @@ def test_parquet_holds_the_same_as_json_lines(run, model, tmp_path):
 
 
 def test_a_labeled_node_never_votes_for_itself(run, toy, tmp_path):
-    quick = ("--set", "training.epochs=1", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=8")
+    quick = ("--set", "epochs=1", "--set", "hidden_size=4", "--set", "num_nearest=8")
     assert run("train", toy, "--out", tmp_path / "all", "--quiet", *quick).exit_code == 0
     for name in ("p.jsonl", "p.csv"):
         assert run("predict", tmp_path / "all", "--out", tmp_path / name).exit_code == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from se_gnn.model.folder import save_model
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "model"
-    save_model(untrained(random_graph(), small_config()), path)
+    save_model(untrained(random_graph(), small_settings()), path)
     return path
 
 

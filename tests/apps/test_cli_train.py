@@ -16,7 +16,7 @@ from se_gnn.graph.storage import is_graph_file, load_graph, save_graph
 from se_gnn.model.folder import load_model
 from strategies import changed
 
-QUICK = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def out(tmp_path):
 @pytest.fixture
 def no_training(monkeypatch):
     """Fails the test if work starts although something is wrong."""
-    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("training has started"))
+    monkeypatch.setattr(training, "fit", lambda *_, **__: pytest.fail("training has started"))
 
 
 def refused(result, text):
@@ -52,13 +52,16 @@ def test_training_says_what_it_understood_and_how_well_it_did(run, toy, out):
 
 def test_a_model_folder_holds_all_that_is_promised_and_no_checkpoint(run, toy, out):
     assert run("train", toy, "--out", out, "--seed", "3", "--preset", "paper", *QUICK).exit_code == 0
-    names = "config.json manifest.json metrics.json metrics.jsonl model.safetensors"
+    names = "facts.json manifest.json metrics.jsonl model.safetensors settings.json"
     assert sorted(path.name for path in out.iterdir() if not is_graph_file(path.name)) == names.split()
-    metrics = json.loads((out / "metrics.json").read_text())
-    assert (metrics["seed"], metrics["preset"], metrics["epochs"]) == (3, "paper", 2)
-    assert {"test", "validation", "val_accuracy", "stopped_early", "seconds_per_epoch"} <= metrics.keys()
+    facts, settings = (json.loads((out / name).read_text()) for name in ("facts.json", "settings.json"))
+    assert (facts["seed"], facts["runs"][0]["epochs"], settings["preset"]) == (3, 2, "paper")
+    assert facts["test"]["accuracy"] is not None
+    assert facts["validation"]["accuracy"] is not None
+    assert settings["given"]["epochs"] == {"value": 2, "source": "command line"}
+    assert settings["origin"]["measure"] == "preset"
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
-    assert load_model(out).config.encoder.hidden_size == 4
+    assert load_model(out).settings.encoder.hidden_size == 4
 
 
 def test_quiet_prints_nothing(run, toy, out):
@@ -67,24 +70,27 @@ def test_quiet_prints_nothing(run, toy, out):
 
 
 def test_an_embedded_data_set_trains_by_its_name(tmp_path):
-    command = "-m se_gnn train BA_Shapes --out model --device cpu --set training.epochs=1 --set encoder.hidden_size=4"
+    command = "-m se_gnn train BA_Shapes --out model --device cpu --set epochs=1 --set hidden_size=4"
     done = subprocess.run(
         [sys.executable, *command.split()], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "ba-shapes: 700 nodes, 2,105 edges" in done.stdout
     assert "Traceback" not in done.stderr
-    assert load_model(tmp_path / "model").metrics["dataset"] == "ba-shapes"
+    assert load_model(tmp_path / "model").graph.name == "ba-shapes"
 
 
 def test_a_config_file_goes_over_the_preset_and_single_settings_over_both(run, toy, out, tmp_path):
     file = tmp_path / "settings.toml"
-    file.write_text('preset_name = "paper"\n[training]\nepochs = 1\n[similarity]\nnum_nearest = 5\ntemperature = 2.0\n')
-    result = run("train", toy, "--out", out, "--config", file, "--set", "similarity.num_nearest=2", "--quiet")
+    file.write_text('preset = "paper"\nepochs = 1\nnum_nearest = 5\ntemperature = 2.0\n')
+    result = run("train", toy, "--out", out, "--config", file, "--set", "num_nearest=2", "--quiet")
     assert result.exit_code == 0, result.output
-    config = load_model(out).config
-    assert (config.training.epochs, config.similarity.num_nearest, config.similarity.temperature) == (1, 2, 2.0)
-    assert (config.preset_name, config.similarity.directions) == ("paper", "one")
+    settings = load_model(out).settings
+    assert (settings.training.epochs, settings.vote.num_nearest, settings.vote.temperature) == (1, 2, 2.0)
+    assert (settings.preset, settings.similarity.directions) == ("paper", "one")
+    assert {name: one.source for name, one in settings.asked.given.items()} == {
+        "epochs": "toml", "num_nearest": "command line", "temperature": "toml",
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("no_training")
@@ -98,15 +104,17 @@ class TestRefusedBeforeWorkStarts:
     @pytest.mark.parametrize(
         ("setting", "text"),
         [
-            ("similarity.num_nearest=9", "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
-            ("similarity.num_nearest=0", "num_nearest must be at least 1, got 0"),
-            ("similarity.temperature=0", "temperature must be a finite number above 0, got 0.0"),
-            ("similarity.temperature=-1", "temperature must be a finite number above 0, got -1.0"),
-            ("similarity.node_weight=1.5", "node_weight must be between 0 and 1, got 1.5"),
-            ("similarity.node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
-            ("similarity.num_nearst=3", "unknown config key 'similarity.num_nearst' (did you mean 'num_nearest'?)"),
-            ("similar.num_nearest=3", "unknown config key 'similar' (did you mean 'similarity'?)"),
-            ("num_nearest", "a setting must look like similarity.num_nearest=20, got 'num_nearest'"),
+            ("num_nearest=9", "num_nearest must be between 1 and the 8 labeled nodes, got 9"),
+            ("num_nearest=0", "num_nearest must be at least 1, got 0"),
+            ("temperature=0", "temperature must be a finite number above 0, got 0.0"),
+            ("temperature=-1", "temperature must be a finite number above 0, got -1.0"),
+            ("node_weight=1.5", "node_weight must be between 0 and 1, got 1.5"),
+            ("node_weight=-0.1", "node_weight must be between 0 and 1, got -0.1"),
+            ("num_nearst=3", "unknown setting 'num_nearst' (did you mean 'num_nearest'?)"),
+            ("similarity.num_nearest=3", "unknown setting 'similarity.num_nearest' (did you mean 'num_nearest'?)"),
+            ("node_batch=3", "node_batch is not read by the vote's objective (preset 'best'): leave it out"),
+            ("read_edges=true", "read_edges = True would have no effect: the edges of toy have no data"),
+            ("num_nearest", "a setting must look like num_nearest=20, got 'num_nearest'"),
         ],
     )
     def test_bad_setting(self, run, toy, out, setting, text):
@@ -116,8 +124,13 @@ class TestRefusedBeforeWorkStarts:
     def test_bad_config_file(self, run, toy, out, tmp_path):
         file = tmp_path / "settings.toml"
         refused(run("train", toy, "--out", out, "--config", file), "settings.toml does not exist")
-        file.write_text("[similarity]\nlambda = 0.5\n")
-        refused(run("train", toy, "--out", out, "--config", file), "unknown config key 'similarity.lambda'")
+        file.write_text("lambda = 0.5\n")
+        refused(run("train", toy, "--out", out, "--config", file), "unknown setting 'lambda'")
+        file.write_text("[similarity]\nhops = 1\n")
+        refused(run("train", toy, "--out", out, "--config", file), "write settings at the top level, as hops = 1")
+        file.write_text("preset = 'authors'\n")
+        told = "--preset paper contradicts"
+        refused(run("train", toy, "--out", out, "--preset", "paper", "--config", file), told)
         file.write_text("[similarity\n")
         refused(run("train", toy, "--out", out, "--config", file), "is not valid TOML")
 
@@ -186,7 +199,7 @@ def test_a_disk_that_fills_up_during_training_is_a_clear_error(run, toy, out, mo
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(training, "train", full)
+    monkeypatch.setattr(training, "fit", full)
     refused(run("train", toy, "--out", out, *QUICK), f"cannot write to {out}: No space left on device")
 
 
@@ -195,7 +208,7 @@ def test_overwrite_replaces_the_model_and_leaves_other_files_alone(run, toy, mod
     before = (model / "model.safetensors").read_bytes()
     assert run("train", toy, "--out", model, "--overwrite", "--seed", "5", *QUICK).exit_code == 0
     assert (model / "model.safetensors").read_bytes() != before
-    assert load_model(model).metrics["seed"] == 5
+    assert load_model(model).facts.seed == 5
     assert (model / "notes.txt").read_text() == "mine"
 
 
@@ -215,17 +228,17 @@ def test_an_interrupt_says_how_to_go_on_and_exits_with_130(run, toy, out, monkey
         (folder / "checkpoint.safetensors").write_bytes(b"")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "train", interrupted)
+    monkeypatch.setattr(training, "fit", interrupted)
     result = run("train", toy, "--out", out, *QUICK)
     assert result.exit_code == 130
-    assert "To go on from its last checkpoint, run the same command with --resume." in result.stderr
+    assert "To resume from the last checkpoint, run the same command with --resume." in result.stderr
     assert "Traceback" not in result.output
 
 
 def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_path, monkeypatch):
     from se_gnn.training import trainer
 
-    settings = ("--device", "cpu", "--quiet", *QUICK, "--set", "training.epochs=4")
+    settings = ("--device", "cpu", "--quiet", *QUICK[2:], "--set", "epochs=4")
     assert run("train", toy, "--out", tmp_path / "whole", *settings).exit_code == 0
 
     real = trainer.TrainingRun.step
@@ -244,7 +257,7 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
     assert run("train", toy, "--out", out, "--resume", *settings).exit_code == 0
     assert (out / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
     assert not (out / ".training").exists()
-    assert len((out / "metrics.jsonl").read_text().splitlines()) == load_model(out).metrics["epochs"] >= 4
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == load_model(out).facts.epochs >= 4
 
 
 def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):
@@ -253,8 +266,8 @@ def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):
 
 
 def test_control_c_ends_a_real_training_with_130_and_no_traceback(toy, out):
-    arguments = ["train", str(toy), "--out", str(out), "--device", "cpu", *QUICK]
-    arguments += ["--set", "training.epochs=1000000", "--set", "training.patience=none"]
+    arguments = ["train", str(toy), "--out", str(out), "--device", "cpu", *QUICK[2:]]
+    arguments += ["--set", "epochs=1000000", "--set", "patience=none"]
     process = subprocess.Popen(
         [sys.executable, "-m", "se_gnn", *arguments],
         stdout=subprocess.PIPE,

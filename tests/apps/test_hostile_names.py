@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e"
-QUICK = ("--set", "training.epochs=1", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+QUICK = ("--set", "epochs=1", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture(scope="module")

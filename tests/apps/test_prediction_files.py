@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 
 from se_gnn.apps.cli.prediction_files import as_csv, as_json_lines, as_parquet
 from se_gnn.display import from_csv_cell
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 NAMES = ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "-5", "plain", *(f"n{i}" for i in range(8))]
 
 
 def test_no_cell_of_a_csv_file_is_a_formula_and_every_name_comes_back():
     graph = random_graph(node_names=NAMES, class_names=["=a", "b"], captions=["=caption"] * 16)
-    prediction = untrained(graph, small_config()).predict()
+    prediction = untrained(graph, small_settings()).predict()
     rows = list(csv.reader(io.StringIO(as_csv(prediction, graph).decode(), newline="")))
     assert [from_csv_cell(row[0]) for row in rows[1:]] == NAMES
     cells = [cell for row in rows for cell in row]
@@ -29,7 +29,7 @@ def test_no_cell_of_a_csv_file_is_a_formula_and_every_name_comes_back():
 
 def test_captions_stand_beside_the_names_in_every_format():
     graph = random_graph(captions=[f"Person {i}" for i in range(16)])
-    prediction = untrained(graph, small_config()).predict()
+    prediction = untrained(graph, small_settings()).predict()
     rows = list(csv.DictReader(io.StringIO(as_csv(prediction, graph).decode())))
     lines = [json.loads(line) for line in as_json_lines(prediction, graph).decode().splitlines()]
     table = pq.read_table(pa.BufferReader(as_parquet(prediction, graph))).to_pylist()

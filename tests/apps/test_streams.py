@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-QUICK = "--set training.epochs=2 --set encoder.hidden_size=4 --set similarity.num_nearest=3"
+QUICK = "--set epochs=2 --set hidden_size=4 --set num_nearest=3"
 
 
 def shell(command, tmp_path):

@@ -19,7 +19,7 @@ from se_gnn.graph.storage import save_graph
 from se_gnn.shards import verify_shards
 
 NODES = 300
-TRAINING = ("--set", "training.epochs=2", "--set", "encoder.hidden_size=4", "--set", "similarity.num_nearest=3")
+TRAINING = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 
 
 @pytest.fixture(scope="session")
@@ -239,7 +239,7 @@ def test_several_ranks_cannot_write_one_file(ring_model, run, tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(run, graph_folder, tmp_path):
-    settings = ("--set", "training.epochs=40", "--set", "encoder.hidden_size=8", "--device", "cpu")
+    settings = ("--set", "epochs=40", "--set", "hidden_size=8", "--device", "cpu")
     assert run("train", graph_folder, "--out", tmp_path / "one", "--quiet", *settings).exit_code == 0
     process = torchrun("train", graph_folder, "--out", tmp_path / "two", *settings, restarts=1)
     begun = tmp_path / "two" / ".training"
@@ -249,7 +249,7 @@ def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(ru
     code, out, err = finished(process)
     assert code == 0, err
     assert out.count("test accuracy") == 1  # one rank speaks
-    for name in ("model.safetensors", "config.json", "graph.json"):
+    for name in ("model.safetensors", "settings.json", "graph.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert not begun.exists()
 
@@ -261,7 +261,7 @@ def test_one_run_trained_by_two_ranks_with_one_killed_is_that_of_one_process_up_
 ):
     from se_gnn.model.folder import load_model
 
-    settings = ("--preset", preset, "--set", "training.epochs=60", "--set", "encoder.hidden_size=8", "--device", "cpu")
+    settings = ("--preset", preset, "--set", "epochs=60", "--set", "hidden_size=8", "--device", "cpu")
     assert run("train", graph_folder, "--out", tmp_path / "one", "--quiet", *settings).exit_code == 0
     process = torchrun("train", graph_folder, "--out", tmp_path / "two", *settings, restarts=1)
     begun = tmp_path / "two" / ".training" / "metrics.jsonl"
@@ -273,8 +273,8 @@ def test_one_run_trained_by_two_ranks_with_one_killed_is_that_of_one_process_up_
     assert "2, which train one run together" in out
     assert out.count("test accuracy") == 1  # one rank speaks
     one, two = (load_model(tmp_path / name) for name in ("one", "two"))
-    assert one.metrics["best_epoch"] == two.metrics["best_epoch"]
+    assert one.facts.chosen_run.best_epoch == two.facts.chosen_run.best_epoch
     assert len((tmp_path / "two" / "metrics.jsonl").read_text().splitlines()) == two.metrics["epochs"]
     for name, tensor in one.model.state_dict().items():
         error = (two.model.state_dict()[name] - tensor).abs().max()
-        assert error <= 0.01 * one.config.training.learning_rate
+        assert error <= 0.01 * one.settings.training.learning_rate

@@ -23,7 +23,7 @@ def graph() -> Graph:
 
 @pytest.fixture(scope="module")
 def config(graph):
-    return ours.config_for(graph, preset="authors", settings=["similarity.num_nearest=9", "encoder.hidden_size=16"])
+    return ours.settings_for(graph, preset="authors", settings=["num_nearest=9", "hidden_size=16"])
 
 
 def test_local_edges_are_the_edges_of_the_local_graphs(graph, config):
@@ -70,7 +70,7 @@ def test_dense_scores_node_by_node_equal_ours(graph, config):
 
 def test_dense_formulation_refuses_settings_it_does_not_compute(graph):
     with pytest.raises(ValueError, match="preset authors"):
-        DenseVoter(graph, ours.config_for(graph, preset="paper"))
+        DenseVoter(graph, ours.settings_for(graph, preset="paper"))
 
 
 def test_every_edge_of_a_local_graph_is_counted_once_in_each_local_graph_it_lies_in():

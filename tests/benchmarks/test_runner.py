@@ -113,7 +113,7 @@ def test_a_case_that_fails_is_reported(monkeypatch):
 
 def test_explanations_in_bulk_hand_out_as_much_as_one_node_after_the_other():
     graph = load_graph("tiny", seed=0)
-    trained = ours.untrained_model(graph, ours.config_for(graph, preset="best"), seed=0)
+    trained = ours.untrained_model(graph, ours.settings_for(graph, preset="best"), seed=0)
     explained = ours.explain_nodes(trained)
     objects = [ours.explain_one(trained, node) for node in range(graph.num_nodes)]
     neighbors = [neighbor for explanation in objects for neighbor in explanation.neighbors]

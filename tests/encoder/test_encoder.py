@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import EncoderConfig
 from se_gnn.encoder import Encoder, EncoderInputs, propagation
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings import EncoderSettings
 from strategies import continuous, graphs, random_graph, seeds
 
 aggregations = st.sampled_from(["gcn", "mean"])
@@ -19,7 +19,7 @@ aggregations = st.sampled_from(["gcn", "mean"])
 
 def encoder(graph, seed=0, **settings):
     made = Encoder(
-        graph.num_features, EncoderConfig(hidden_size=6, **settings), generator=torch.Generator().manual_seed(seed)
+        graph.num_features, EncoderSettings(hidden_size=6, **settings), generator=torch.Generator().manual_seed(seed)
     )
     with torch.no_grad():
         for layer in made.layers:  # biases that are not zero, so that one left out is seen
@@ -55,7 +55,7 @@ def test_the_gcn_encoder_is_the_dense_formula(graph, num_layers):
     root = np.diag(loops.sum(axis=1) ** -0.5)
     hidden = mlp(made, graph)
     expected = np.maximum(root @ loops @ root @ hidden @ made.weight.weight.detach().double().numpy().T, 0) + hidden
-    found = made(EncoderInputs.from_graph(graph, EncoderConfig())).detach()
+    found = made(EncoderInputs.from_graph(graph, EncoderSettings())).detach()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -64,7 +64,7 @@ def test_the_gcn_encoder_is_the_dense_formula(graph, num_layers):
 def test_the_mean_encoder_adds_the_scaled_mean_of_the_neighbors(graph, scale_init):
     made = encoder(graph, aggregation="mean", scale_init=scale_init)
     hidden, scale = mlp(made, graph), made.scale.detach().double().numpy()
-    found = made(EncoderInputs.from_graph(graph, EncoderConfig(aggregation="mean"))).detach()
+    found = made(EncoderInputs.from_graph(graph, EncoderSettings(aggregation="mean"))).detach()
     for node in range(graph.num_nodes):
         neighbors = np.flatnonzero(adjacency(graph)[node])
         heard = hidden[neighbors].mean(axis=0) if len(neighbors) else np.zeros(6)
@@ -128,7 +128,7 @@ def test_a_sparse_product_and_its_gradient_are_the_dense_ones(seed, rows, column
 def test_masking_drops_nothing_at_rate_0_all_at_rate_1_and_a_share_between(sparse):
     values = np.abs(np.random.default_rng(0).normal(size=(50, 40))) + 1
     graph = random_graph(0, num_nodes=50, features=sp.csr_array(values) if sparse else values)
-    inputs = EncoderInputs.from_graph(graph, EncoderConfig())
+    inputs = EncoderInputs.from_graph(graph, EncoderSettings())
 
     def kept(rate):
         masked = inputs.masked(inputs.draw_mask(rate, generator=np.random.default_rng(1))).features
@@ -146,7 +146,7 @@ def test_masking_drops_nothing_at_rate_0_all_at_rate_1_and_a_share_between(spars
 def test_masking_leaves_the_original_and_agrees_with_its_transpose(sparse):
     values = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
     graph = random_graph(0, features=sp.csr_array(values) if sparse else values)
-    inputs = EncoderInputs.from_graph(graph, EncoderConfig())
+    inputs = EncoderInputs.from_graph(graph, EncoderSettings())
     masked = inputs.masked(inputs.draw_mask(0.5, generator=np.random.default_rng(1)))
     original = inputs.features
     np.testing.assert_array_equal(dense_of(original) if sparse else original, values)
@@ -155,7 +155,7 @@ def test_masking_leaves_the_original_and_agrees_with_its_transpose(sparse):
 
 
 def test_xavier_weights_are_within_their_bound_and_biases_zero():
-    made = Encoder(30, EncoderConfig(hidden_size=10), generator=torch.Generator().manual_seed(0))
+    made = Encoder(30, EncoderSettings(hidden_size=10), generator=torch.Generator().manual_seed(0))
     for layer in (*made.layers, made.weight):
         inputs, outputs = layer.in_features, layer.out_features
         bound = (6 / (inputs + outputs)) ** 0.5
@@ -165,7 +165,7 @@ def test_xavier_weights_are_within_their_bound_and_biases_zero():
 
 def test_fan_in_weights_and_biases_are_within_one_over_its_root():
     made = Encoder(
-        30, EncoderConfig(hidden_size=10, weight_init="fan_in", aggregation="mean"),
+        30, EncoderSettings(hidden_size=10, weight_init="fan_in", aggregation="mean"),
         generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
     for layer in made.layers:

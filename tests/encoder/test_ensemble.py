@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from se_gnn.config import EncoderConfig
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs, Ensemble, principal_layer
+from se_gnn.settings import EncoderSettings, VoteObjective
 from strategies import random_graph
 
 KINDS = [
@@ -22,7 +22,7 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_cosine_of_a_committee_is_the_mean_of_its_members_cosines(kind):
     graph = random_graph(2)
-    config = EncoderConfig(hidden_size=8, members=3, **kind)
+    config = EncoderSettings(hidden_size=8, members=3, **kind)
     ensemble = Ensemble(graph.num_features, config, generator=torch.Generator().manual_seed(0))
     inputs = EncoderInputs.from_graph(graph, config)
     cosines = [torch.nn.functional.cosine_similarity(h[0], h[5], dim=0) for h in (m(inputs) for m in ensemble.encoders)]
@@ -35,7 +35,7 @@ def test_cosine_of_a_committee_is_the_mean_of_its_members_cosines(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes_themselves_have_their_share_of_the_cosine(kind):
     graph = random_graph(2)
-    config = EncoderConfig(hidden_size=8, members=2, attribute_share=0.3, **kind)
+    config = EncoderSettings(hidden_size=8, members=2, attribute_share=0.3, **kind)
     ensemble = Ensemble(graph.num_features, config, generator=torch.Generator().manual_seed(0))
     inputs = EncoderInputs.from_graph(graph, config)
     *learned, attributes = [
@@ -79,7 +79,7 @@ def test_principal_layer_has_the_same_bits_on_any_number_of_threads(sparse):
 
 def test_pagerank_is_that_of_the_closed_form():
     graph = random_graph(4)
-    config = EncoderConfig(hidden_size=8, aggregation="pagerank", steps=300, teleport=0.2)
+    config = EncoderSettings(hidden_size=8, aggregation="pagerank", steps=300, teleport=0.2)
     encoder = Encoder(graph.num_features, config, generator=torch.Generator().manual_seed(1))
     inputs = EncoderInputs.from_graph(graph, config)
     matrix = inputs.propagation.rows.to_dense().double()
@@ -90,11 +90,11 @@ def test_pagerank_is_that_of_the_closed_form():
 
 def test_learned_steps_begin_as_pagerank():
     graph = random_graph(5)
-    inputs = EncoderInputs.from_graph(graph, EncoderConfig())
+    inputs = EncoderInputs.from_graph(graph, EncoderSettings())
     made = [
         Encoder(
             graph.num_features,
-            EncoderConfig(hidden_size=8, aggregation=kind, steps=4),
+            EncoderSettings(hidden_size=8, aggregation=kind, steps=4),
             generator=torch.Generator().manual_seed(3),
         )
         for kind in ("pagerank", "steps")
@@ -107,7 +107,7 @@ def test_unit_scaling_gives_every_row_length_one_and_leaves_empty_rows(sparse):
     rows = np.abs(np.random.default_rng(0).normal(size=(16, 5))).astype("f4")
     rows[3] = 0
     graph = random_graph(0, features=sp.csr_array(rows) if sparse else rows)
-    features = EncoderInputs.from_graph(graph, EncoderConfig(attribute_scaling="unit")).features
+    features = EncoderInputs.from_graph(graph, EncoderSettings(attribute_scaling="unit")).features
     dense = features if isinstance(features, torch.Tensor) else features.rows.to_dense()
     lengths = dense.norm(dim=1)
     assert lengths[3] == 0
@@ -118,9 +118,10 @@ def test_unit_scaling_gives_every_row_length_one_and_leaves_empty_rows(sparse):
 def test_dropout_keeps_the_mean_and_drops_whole_nodes(sparse):
     rows = np.ones((200, 40), "f4")
     graph = random_graph(0, num_nodes=200, features=sp.csr_array(rows) if sparse else rows)
-    config = EncoderConfig(hidden_size=16, attribute_dropout=0.5, node_dropout=0.25, hidden_dropout=0.2)
+    config = EncoderSettings(hidden_size=16)
+    shares = VoteObjective(attribute_dropout=0.5, node_dropout=0.25, hidden_dropout=0.2)
     inputs = EncoderInputs.from_graph(graph, config)
-    dropout = Dropout.draw(inputs, config, generator=np.random.default_rng(1))
+    dropout = Dropout.draw(inputs, config, shares, generator=np.random.default_rng(1))
     kept = dropout.of_attributes(inputs).features
     dense = kept if isinstance(kept, torch.Tensor) else kept.rows.to_dense()
     assert dense.mean().item() == pytest.approx(1, abs=0.1)
@@ -130,8 +131,8 @@ def test_dropout_keeps_the_mean_and_drops_whole_nodes(sparse):
 
 def test_same_generator_leaves_out_the_same():
     graph = random_graph(0)
-    config = EncoderConfig(attribute_dropout=0.5, hidden_dropout=0.5)
+    config, shares = EncoderSettings(), VoteObjective(attribute_dropout=0.5, hidden_dropout=0.5)
     inputs = EncoderInputs.from_graph(graph, config)
-    draws = [Dropout.draw(inputs, config, generator=np.random.default_rng([4, 7])) for _ in range(2)]
+    draws = [Dropout.draw(inputs, config, shares, generator=np.random.default_rng([4, 7])) for _ in range(2)]
     assert torch.equal(draws[0].attributes, draws[1].attributes)
     assert torch.equal(draws[0].hidden[0], draws[1].hidden[0])

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 import torch
 
 from backends import on_every_device
-from se_gnn.config import Config, EncoderConfig
 from se_gnn.encoder import Dropout, Encoder, EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.errors import InputError
@@ -17,10 +16,11 @@ from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import Graph
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.training import train
+from se_gnn.settings import EncoderSettings, Settings
+from se_gnn.training import fit
 from strategies import changed, random_graph
 
-IN_PIECES = EncoderConfig(hidden_size=6, output_size=4, attribute_scaling="pieces", aggregation="own")
+IN_PIECES = EncoderSettings(hidden_size=6, output_size=4, attribute_scaling="pieces", aggregation="own")
 
 
 def fitted(features: np.ndarray) -> Pieces:
@@ -36,19 +36,19 @@ def dense_graph(seed: int = 3) -> Graph:
     )
 
 
-SETTINGS = Config.preset("best").with_settings(
-    portfolio=False, epochs=3, members=2, hidden_size=8, output_size=4, attribute_scaling="pieces"
+SETTINGS = Settings.of(
+    "best", portfolio=False, epochs=3, members=2, hidden_size=8, output_size=4, attribute_scaling="pieces"
 )
 
 
 @pytest.fixture(scope="module")
 def trained() -> TrainedModel:
-    return train(dense_graph(), SETTINGS)
+    return fit(dense_graph(), SETTINGS)
 
 
 @on_every_device
 def test_pieces_are_the_same_wherever_they_are_fitted(trained, device):
-    other = train(dense_graph(), SETTINGS, device=device)
+    other = fit(dense_graph(), SETTINGS, device=device)
     for one, same in zip(trained.model.encoder.encoders, other.model.encoder.encoders):
         if one.pieces is not None:
             torch.testing.assert_close(one.pieces.state_dict(), same.pieces.cpu().state_dict(), rtol=1e-6, atol=1e-6)
@@ -117,14 +117,14 @@ def test_pieces_stay_those_of_the_graph_that_was_trained_on(trained):
 def test_what_an_attribute_does_is_exact_with_pieces(trained):
     graph, scored = trained.graph, trained.model.encoder
     found = shared_attributes(trained, 0, 1, top=5, taken_from="both")
-    known = attributes_of(graph, trained.config.encoder)
+    known = attributes_of(graph, trained.settings.encoder)
     rows = np.array(graph.features[[0, 1]])
     shared = {one.name: one for one in known.shared(rows[0], rows[1])}
     for one in found.attributes:
         features = np.array(graph.features)
         columns = list(shared[one.name].features)
         features[np.ix_([0, 1], columns)] = known.without[columns]
-        inputs = EncoderInputs.from_graph(graph, trained.config.encoder)
+        inputs = EncoderInputs.from_graph(graph, trained.settings.encoder)
         changed = EncoderInputs(torch.from_numpy(features), inputs.propagation)
         with torch.no_grad():
             h, other = scored(inputs)[:2], scored(changed)[:2]

@@ -11,7 +11,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import TrainedModel
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, small_settings, untrained
 
 few = settings(max_examples=50)
 
@@ -23,8 +23,8 @@ def any_node(data, trained):
 def edge_similarities(trained):
     """sim of every two edges of the graph, in float64, [E, E]."""
     h = trained.embeddings.double().numpy()
-    edges = h[trained.graph.edges.ends].mean(axis=1)
-    if trained.config.similarity.measure == "distance":
+    edges = h[trained.graph.edges].mean(axis=1)
+    if trained.settings.similarity.measure == "distance":
         return -np.linalg.norm(edges[:, None] - edges[None], axis=-1)
     unit = edges / np.linalg.norm(edges, axis=1, keepdims=True)
     return unit @ unit.T
@@ -54,7 +54,7 @@ def test_one_explanation_and_the_prediction_of_all_nodes_agree_to_the_bit(traine
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_a_labeled_node_with_all_others_voting_agrees_with_the_prediction_to_the_bit(num_labeled, measure):
     graph = random_graph(3, num_nodes=24, num_edges=50, num_labeled=num_labeled)
-    trained = untrained(graph, small_config(similarity={"num_nearest": num_labeled, "measure": measure}))
+    trained = untrained(graph, small_settings(num_nearest=num_labeled, measure=measure))
     prediction = trained.predict()
     for node in range(graph.num_nodes):
         explanation = Explainer(trained).explain(node)
@@ -100,16 +100,16 @@ def test_the_same_node_gets_the_same_explanation(trained, data):
 @given(trained=models(min_nodes=5), data=st.data())
 def test_without_says_what_the_prediction_becomes_when_a_neighbor_is_not_labeled(trained, data):
     node = any_node(data, trained)
-    graph, config = trained.graph, trained.config
+    graph, config = trained.graph, trained.settings
     for neighbor in Explainer(trained).explain(node).neighbors:
         rest = graph.train[graph.train != neighbor.node]
         if len(rest) - (node in rest) == 0:
             assert sum(neighbor.without) == 0  # nobody left to vote
             continue
-        k = min(config.similarity.num_nearest, len(rest))
-        trained.model.config = config.updated({"similarity": {"num_nearest": k}})
+        k = min(config.vote.num_nearest, len(rest))
+        trained.model.settings = config.changed(num_nearest=k)
         expected = TrainedModel(trained.model, graph.with_split(train=rest)).predict([node])
-        trained.model.config = config
+        trained.model.settings = config
         np.testing.assert_allclose(neighbor.without, expected.probabilities[0], atol=1e-6)
 
 
@@ -130,10 +130,10 @@ def test_a_labeled_node_that_is_no_neighbor_changes_nothing(trained, data):
 @given(trained=models(), data=st.data())
 def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(trained, data):
     node = any_node(data, trained)
-    graph, hops = trained.graph, trained.config.similarity.hops
+    graph, hops = trained.graph, trained.settings.similarity.hops
     local = local_graphs(graph, np.arange(graph.num_nodes), hops)
     exact = edge_similarities(trained)
-    both = trained.config.similarity.directions == "both"
+    both = trained.settings.similarity.directions == "both"
     for neighbor in Explainer(trained).explain(node).neighbors:
         if neighbor.structure_similarity is None:
             assert neighbor.matches is None
@@ -157,7 +157,7 @@ def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(t
 def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(trained, data):
     node = any_node(data, trained)
     graph = trained.graph
-    local = local_graphs(graph, np.arange(graph.num_nodes), trained.config.similarity.hops)
+    local = local_graphs(graph, np.arange(graph.num_nodes), trained.settings.similarity.hops)
     exact = edge_similarities(trained)
     explanation = Explainer(trained).explain(node)
     np.testing.assert_array_equal(explanation.edge_ids, local.row(node))
@@ -174,7 +174,7 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
 
 def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_on_average():
     graph = random_graph(1, isolated=(2,))
-    trained = untrained(graph, small_config())
+    trained = untrained(graph, small_settings())
     node = 12
     local = local_graphs(graph, np.arange(graph.num_nodes), 2)
     exact = edge_similarities(trained)
@@ -189,7 +189,7 @@ def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_
 
 
 def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
-    trained = untrained(random_graph(1), small_config(similarity={"num_nearest": 4, "directions": "both"}))
+    trained = untrained(random_graph(1), small_settings(num_nearest=4, directions="both"))
     whole, short = Explainer(trained).explain(12), Explainer(trained).explain(12, k=2)
     assert [neighbor.matches is not None for neighbor in short.neighbors] == [True, True, False, False]
     assert [neighbor.matches_back is not None for neighbor in short.neighbors] == [True, True, False, False]
@@ -210,7 +210,7 @@ def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
     ],
 )
 def test_a_node_or_k_that_does_not_exist_is_an_error(node, k, text):
-    explainer = Explainer(untrained(random_graph(1), small_config()))
+    explainer = Explainer(untrained(random_graph(1), small_settings()))
     with pytest.raises(InputError, match=text):
         explainer.explain(node, k)
 
@@ -220,7 +220,7 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
     graph = Graph.build(
         features=[[0.0], [1.0], [2.0], [3.0], [4.0]], edges=[], labels=[0, 0, 0, 1, 1], train=[1, 2, 3, 4]
     )
-    trained = untrained(graph, small_config(similarity={"num_nearest": 2, "measure": "distance"}))
+    trained = untrained(graph, small_settings(num_nearest=2, measure="distance"))
     overall = trained.similarity.compare(trained.voter.items(np.array([0])), trained.voter.cases).overall[0]
     order = np.argsort(-overall.numpy(), kind="stable")
     explanation = Explainer(trained).explain(0)
@@ -235,7 +235,7 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
 
 def test_all_edges_that_are_mentioned_have_the_names_of_their_ends():
     names = tuple(f"paper {i}" for i in range(16))
-    trained = untrained(random_graph(1, node_names=names), small_config(similarity={"directions": "both"}))
+    trained = untrained(random_graph(1, node_names=names), small_settings(directions="both"))
     explanation = Explainer(trained).explain(12)
     assert explanation.name == "paper 12"
     values = explanation.to_dict()
@@ -271,7 +271,7 @@ def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
 
 
 def test_all_explanations_can_be_walked_through():
-    trained = untrained(random_graph(1), small_config())
+    trained = untrained(random_graph(1), small_settings())
     some = Explainer(trained).explain_all([12, 3])
     assert [explanation.node for explanation in some] == [12, 3]
     assert some[1].to_json() == Explainer(trained).explain(3).to_json()

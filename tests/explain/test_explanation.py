@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.explain import CRUCIAL_EDGES, Explainer, Explanation, schema
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, small_settings, untrained
 
 
 @pytest.fixture
 def explanation() -> Explanation:
-    return Explainer(untrained(random_graph(1), small_config())).explain(12)
+    return Explainer(untrained(random_graph(1), small_settings())).explain(12)
 
 
 def validator():
@@ -27,7 +27,7 @@ def validator():
 
 
 def explain(node, graph, **similarity):
-    return Explainer(untrained(graph, small_config(similarity=similarity))).explain(node)
+    return Explainer(untrained(graph, small_settings(**similarity))).explain(node)
 
 
 # --- crucial subgraph
@@ -130,7 +130,7 @@ def test_an_edge_that_no_neighbor_can_match_has_no_importance():
 
 def test_shared_attributes_come_with_the_neighbors_whose_matches_come_where_attributes_have_names():
     graph = random_graph(1, feature_names=tuple("abcde"))
-    explanation = Explainer(untrained(graph, small_config())).explain(12, k=2)
+    explanation = Explainer(untrained(graph, small_settings())).explain(12, k=2)
     assert [neighbor.shared_attributes is not None for neighbor in explanation.neighbors] == [True, True, False]
     first = explanation.neighbors[0].shared_attributes
     assert (first.target, first.neighbor) == (12, explanation.neighbors[0].node)

@@ -13,7 +13,6 @@ import torch
 from matplotlib.legend import Legend
 
 from lab.recomputed import largest_errors
-from se_gnn.config import Config
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
@@ -32,10 +31,11 @@ from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
 from se_gnn.report import report_html
 from se_gnn.report.node import node_part
+from se_gnn.settings import Settings
 from se_gnn.similarity.edges import edge_vectors
 from strategies import changed
 
-SETTINGS = Config.preset("best").with_settings(num_nearest=4, node_weight=0.5, members=2)
+SETTINGS = Settings.of("best", num_nearest=4, node_weight=0.5, members=2).resolve()
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_what_a_node_reads_of_its_edges_is_among_the_shared_attributes(explained
 
 
 def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
-    settings = SETTINGS.with_settings(members=1, attribute_share=0.0, attribute_scaling="unit")
+    settings = SETTINGS.changed(members=1, attribute_share=0.0, attribute_scaling="unit")
     trained = TrainedModel(SEGNN.for_graph(graph, settings), graph)
     found = shared_attributes(trained, 0, 2, top=20)
     (age,) = (one for one in found.attributes if one.name == "age")
@@ -173,7 +173,7 @@ def test_the_report_says_how_edges_were_compared(graph, explained):
     rule = "Edges match only edges of the same direction, seen from the center, and the same type"
     assert rule in edge_rule(graph, SETTINGS.similarity)
     assert "counts with its weight" in edge_rule(graph, SETTINGS.similarity)
-    assert edge_rule(graph, Config.preset("paper").similarity) is None
+    assert edge_rule(graph, Settings.of("paper").resolve().similarity) is None
     assert "least similar" in report_html(explained.trained, [0], k=1)
 
 
@@ -239,7 +239,7 @@ def test_what_a_node_reads_of_its_edges_is_shown_in_the_units_of_the_table():
     )  # fmt: skip
     settings = ImportSettings(id="id", label="label", edge_weight="paid")
     graph = import_tables(nodes, edges, settings).graph
-    config = Config.preset("best").encoder
+    config = Settings.of("best").resolve().encoder
     known = {attribute.name: attribute for attribute in attributes_of(graph, config).all}
     rows = encoder_features(graph, config)
 
@@ -265,7 +265,7 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
             **{name: getattr(values, name)[kept] for name in ("direction", "type", "weight", "attributes")},
         ),
     )  # fmt: skip
-    config = Config().with_settings(num_nearest=4, measure=measure, **settings)
+    config = Settings.of("paper", num_nearest=4, measure=measure, **settings).resolve()
     explainer = Explainer(TrainedModel(SEGNN.for_graph(alone, config).eval(), alone))
     explanation = explainer.explain(0)
     compared = [one for one in explanation.neighbors if one.matches is not None]
@@ -283,7 +283,7 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, measure):
-    config = Config().with_settings(num_nearest=4, measure=measure, match_attributes=True)
+    config = Settings.of("paper", num_nearest=4, measure=measure, match_attributes=True).resolve()
     trained = TrainedModel(SEGNN.for_graph(graph, config).eval(), graph)
     matches = Explainer(trained).explain(5).neighbors[-1].matches
     compared = 0

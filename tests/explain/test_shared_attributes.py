@@ -14,7 +14,7 @@ from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity import measure_named
-from strategies import changed, models, random_graph, small_config, untrained
+from strategies import changed, models, random_graph, small_settings, untrained
 
 
 def with_features(graph: Graph, features) -> Graph:
@@ -35,7 +35,7 @@ def naive_effect(trained, ours, theirs, feature, value):
 
 def naive_loss(trained, ours, theirs, feature, value, losing):
     """All of the graph is encoded again, with the attribute set to ``value`` at the nodes that are ``losing`` it."""
-    graph, measure = trained.graph, trained.config.similarity.measure
+    graph, measure = trained.graph, trained.settings.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
     changed[np.ix_(losing, np.atleast_1d(feature))] = value
     before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
@@ -75,7 +75,7 @@ def test_effects_of_measured_attributes_agree_with_encoding_the_whole_graph_agai
 def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each_other(encoder, measure, sparse):
     words = bag_of_words()
     graph = with_features(random_graph(1), words if sparse else words.toarray())
-    config = small_config(encoder={"num_layers": 3, **encoder}, similarity={"measure": measure})
+    config = small_settings(num_layers=3, **encoder, measure=measure)
     trained = untrained(graph, config)
     dense = words.toarray()
     for target, neighbor in [*graph.edges.ends[:4].tolist(), (0, 15)]:
@@ -98,7 +98,7 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_taken_from_both_nodes_together_they_are_compared_without_it(measure):
     graph = with_features(random_graph(1), bag_of_words())
-    trained = untrained(graph, small_config(similarity={"measure": measure}))
+    trained = untrained(graph, small_settings(measure=measure))
     for target, neighbor in [*graph.edges.ends[:4].tolist(), (0, 15)]:
         found = shared_attributes(trained, target, neighbor, top=100, taken_from="both")
         assert "from both nodes, all" in found.note
@@ -114,7 +114,7 @@ def test_taken_from_both_nodes_together_they_are_compared_without_it(measure):
 
 
 def test_the_largest_effect_comes_first_and_top_limits_the_list_only():
-    trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_config())
+    trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_settings())
     everything, two = shared_attributes(trained, 3, 12, top=100), shared_attributes(trained, 3, 12, top=2)
     effects = [a.effect for a in everything.attributes]
     assert effects == sorted(effects, reverse=True)
@@ -123,13 +123,13 @@ def test_the_largest_effect_comes_first_and_top_limits_the_list_only():
 
 
 def test_the_similarity_is_the_node_similarity_of_the_explanation_to_the_bit():
-    trained = untrained(random_graph(1), small_config())
+    trained = untrained(random_graph(1), small_settings())
     for neighbor in Explainer(trained).explain(12).neighbors:
         assert shared_attributes(trained, 12, neighbor.node).similarity == neighbor.node_similarity
 
 
 def test_an_attribute_that_the_model_does_not_read_has_no_effect_at_all():
-    trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_config())
+    trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_settings())
     with torch.no_grad():
         trained.model.encoder.layers[0].weight[:, 4] = 0
     found = {a.name: a.effect for a in shared_attributes(trained, *both_have(trained.graph, 4), top=100).attributes}
@@ -143,7 +143,7 @@ def both_have(graph, word):
 def test_names_of_features_are_used_where_there_are_any():
     names = tuple(f"word-{j}" for j in range(12))
     graph = changed(random_graph(1), features=bag_of_words(), feature_names=names)
-    found = shared_attributes(untrained(graph, small_config()), *both_have(graph, 2), top=100)
+    found = shared_attributes(untrained(graph, small_settings()), *both_have(graph, 2), top=100)
     assert "word-2" in {a.name for a in found.attributes}
 
 
@@ -159,7 +159,7 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
         TextColumn(name="text", first=5, size=2, vocabulary=("red", "blue"), idf=(1.0, 1.0)),
     )
     graph = changed(random_graph(1), features=sp.csr_array(x) if sparse else x, columns=columns)
-    trained = untrained(graph, small_config())
+    trained = untrained(graph, small_settings())
     seen = set()
     for neighbor in range(1, 16):
         found = {a.name: a for a in shared_attributes(trained, 0, neighbor).attributes}
@@ -185,7 +185,7 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
 
 
 def test_matched_edges_share_attributes_of_their_ends():
-    trained = untrained(with_features(random_graph(1), bag_of_words()), small_config())
+    trained = untrained(with_features(random_graph(1), bag_of_words()), small_settings())
     edges, dense = trained.graph.edges.ends, trained.graph.features.toarray()
     for edge, matched in [(edges[0], edges[5]), (edges[0], edges[1]), (edges[2], edges[2])]:
         found = shared_edge_attributes(trained, edge, matched, top=100)
@@ -208,4 +208,4 @@ def test_matched_edges_share_attributes_of_their_ends():
 )
 def test_what_cannot_be_compared_is_an_error(target, neighbor, top, text):
     with pytest.raises(InputError, match=text):
-        shared_attributes(untrained(random_graph(1), small_config()), target, neighbor, top)
+        shared_attributes(untrained(random_graph(1), small_settings()), target, neighbor, top)

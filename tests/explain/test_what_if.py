@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import PRESETS, Config, SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, Ranking, WhatIf
 from se_gnn.model import SEGNN, TrainedModel
-from strategies import hub_graph, models, random_graph, small_config, untrained
+from se_gnn.settings import Settings, VoteSettings
+from se_gnn.settings.presets import PRESETS
+from strategies import hub_graph, models, random_graph, small_settings, untrained
 
 
-def ranking_of(overall, labels, num_classes=3, **similarity):
+def ranking_of(overall, labels, num_classes=3, **vote):
     order = np.argsort(-overall, kind="stable")
     return Ranking(
         nodes=order,
@@ -24,23 +25,23 @@ def ranking_of(overall, labels, num_classes=3, **similarity):
         overall=overall[order],
         node=overall[order],
         structure=overall[order],
-        settings=SimilarityConfig(**similarity),
+        settings=VoteSettings(**vote),
         num_classes=num_classes,
     )
 
 
 def predicted_without(trained, node, removed):
     """A fresh prediction of a model whose graph has fewer labeled nodes; None where nobody could vote."""
-    graph, config = trained.graph, trained.config
+    graph, own = trained.graph, trained.settings
     rest = np.setdiff1d(graph.train, removed)
     if not len(np.setdiff1d(rest, [node])):
         return None
-    k = min(config.similarity.num_nearest, len(rest))
+    k = min(own.vote.num_nearest, len(rest))
     try:
-        trained.model.config = config.updated({"similarity": {"num_nearest": k}})
+        trained.model.settings = own.changed(num_nearest=k)
         return TrainedModel(trained.model, graph.with_split(train=rest)).predict([node]).probabilities[0]
     finally:
-        trained.model.config = config
+        trained.model.settings = own
 
 
 def assert_stated_removals_are_true(trained, node):
@@ -63,12 +64,10 @@ def assert_stated_removals_are_true(trained, node):
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_stated_removals_are_those_of_a_fresh_prediction_with_every_preset(preset, measure):
-    config = Config.preset(preset).updated(
-        {"encoder": {"hidden_size": 8}, "similarity": {"num_nearest": 4, "temperature": 0.3, "measure": measure}}
-    )
+    asked = Settings.of(preset, hidden_size=8, num_nearest=4, temperature=0.3, measure=measure)
     for seed in range(3):
         graph = random_graph(seed, num_nodes=30, num_edges=60, num_labeled=14, num_classes=3, isolated=(3, 20))
-        trained = untrained(graph, config, seed)
+        trained = untrained(graph, asked, seed)
         for node in range(graph.num_nodes):
             assert_stated_removals_are_true(trained, node)
 
@@ -125,9 +124,7 @@ def test_the_neighbors_are_the_first_of_the_ranking_and_it_holds_all_who_can_vot
     ranking = explanation.ranking
     assert sorted(ranking.nodes.tolist()) == np.setdiff1d(trained.graph.train, [node]).tolist()
     assert (np.diff(ranking.overall) <= 0).all()
-    assert [one.node for one in explanation.neighbors] == ranking.nodes[
-        : trained.config.similarity.num_nearest
-    ].tolist()
+    assert [one.node for one in explanation.neighbors] == ranking.nodes[: trained.settings.vote.num_nearest].tolist()
     assert ranking.without() == explanation.probabilities
 
 
@@ -137,7 +134,7 @@ def test_what_if_is_the_explanation_of_a_model_with_these_settings(trained, data
     count = len(trained.graph.train)
     k, weight = data.draw(st.integers(1, count)), data.draw(st.sampled_from([0.0, 0.3, 1.0]))
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
-    changed = trained.config.updated({"similarity": {"num_nearest": k, "node_weight": weight}})
+    changed = trained.settings.changed(num_nearest=k, node_weight=weight)
     other = SEGNN(trained.graph.num_features, changed)
     other.load_state_dict(trained.model.state_dict())
     expected = Explainer(TrainedModel(other.eval(), trained.graph)).explain(node)
@@ -159,7 +156,7 @@ def test_what_if_without_some_labeled_nodes_is_the_vote_of_the_others(trained, d
 
 
 def test_what_if_refuses_what_cannot_be():
-    explainer = Explainer(hub := untrained(hub_graph(()), small_config()))
+    explainer = Explainer(hub := untrained(hub_graph(()), small_settings()))
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 30 labeled nodes, got 31"):
         explainer.explain(0, what_if=WhatIf(num_nearest=31))
     with pytest.raises(InputError, match="without must name labeled nodes, got node 45"):

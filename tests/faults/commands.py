@@ -26,8 +26,8 @@ from se_gnn.shards import verify_shards
 from se_gnn.training import trainer
 
 QUICK = (
-    "--preset", "authors", "--set", "training.epochs=2", "--set", "encoder.hidden_size=4",
-    "--set", "similarity.num_nearest=3", "-q",
+    "--preset", "authors", "--set", "epochs=2", "--set", "hidden_size=4",
+    "--set", "num_nearest=3", "-q",
 )  # fmt: skip
 ROLES = ("--id", "name", "--label", "class")
 
@@ -110,7 +110,7 @@ def model_content(folder: Path) -> object:
         return _none_yet(error, "has not ended")
     records = (folder / "metrics.jsonl").exists() or (folder / ".commit").exists()
     assert records, "the log of the epochs is gone"
-    return trained.metrics["seed"], [tensor.numpy().tobytes() for tensor in trained.model.state_dict().values()]
+    return trained.facts.seed, [tensor.numpy().tobytes() for tensor in trained.model.state_dict().values()]
 
 
 def graph_content(folder: Path) -> object:

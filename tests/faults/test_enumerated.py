@@ -160,8 +160,8 @@ def test_a_training_that_diverges_leaves_the_old_model(prepared, tmp_path, rate)
     scenario = SCENARIOS["train, over an old one"]
     root = copy_of(prepared, tmp_path / "run")
     old = scenario.look(root)
-    features = "similarity.temperature=1e-30"  # so that the loss has no finite value
-    result = scenario.run(root, "--set", f"training.learning_rate={rate}", "--set", features)
+    features = "temperature=1e-30"  # so that the loss has no finite value
+    result = scenario.run(root, "--set", f"learning_rate={rate}", "--set", features)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
     assert scenario.look(root) == old

@@ -60,8 +60,8 @@ def test_a_second_training_into_a_folder_is_refused_while_the_first_runs(prepare
     root = copy_of(prepared, tmp_path / "run")
     command = [sys.executable, "-m", "se_gnn", "train", str(root / "toy"), "--out", str(root / "m"), "-q",
                "--preset", "authors",
-               "--set", "training.epochs=1000000", "--set", "training.patience=none", "--set", "encoder.hidden_size=4",
-               "--set", "similarity.num_nearest=3"]  # fmt: skip
+               "--set", "epochs=1000000", "--set", "patience=none", "--set", "hidden_size=4",
+               "--set", "num_nearest=3"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     first = subprocess.Popen(command, env=environment)
     try:

@@ -20,15 +20,16 @@ import torch
 from safetensors.torch import load as load_torch
 
 from fuzz.mutations import NASTY, json_text, spoil_bytes, spoil_npy, spoil_tensors, spoil_value
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.files.tensors import read_header, sealed_tensors
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import HEADER, array_file, graph_files, load_graph, save_graph
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, RunFacts, TrainedModel
 from se_gnn.model.folder import load_model, save_model
-from se_gnn.training import checkpoint, train, trainer
+from se_gnn.settings import Resolved, Settings
+from se_gnn.settings.reading import asked_settings
+from se_gnn.training import checkpoint, fit, trainer
 
 Files = dict[str, bytes]
 
@@ -96,7 +97,7 @@ def spoil_model(files: Files, draw: random.Random) -> Files:
     elif kind == 1:
         files["model.safetensors"] = spoil_tensors(files["model.safetensors"], draw)
     elif kind in (2, 3):
-        name = "config.json" if kind == 2 else "metrics.json"
+        name = "settings.json" if kind == 2 else "facts.json"
         files[name] = json_text(spoil_value(json.loads(files[name]), draw), draw)
     manifest = json.loads(files["manifest.json"])
     manifest["files"] = {name: sha256(content) for name, content in files.items() if name in manifest["files"]}
@@ -225,14 +226,12 @@ def read_model(folder: Path) -> object:
     return trained
 
 
-CONFIG = Config().updated(
-    {"encoder": {"hidden_size": 4}, "similarity": {"num_nearest": 3}, "training": {"epochs": 3, "patience": None}}
-)
+ASKED = Settings.of("paper", hidden_size=4, num_nearest=3, epochs=3)
 
 
 def read_checkpoint(folder: Path) -> object:
     """Go on with a training."""
-    return train(small_graph(sparse=False), CONFIG, folder=folder)
+    return fit(small_graph(sparse=False), ASKED, folder=folder)
 
 
 def read_tables(folder: Path) -> object:
@@ -245,8 +244,8 @@ def read_tables(folder: Path) -> object:
 
 def read_settings(folder: Path) -> object:
     """Read settings, and write them again."""
-    config = Config.from_toml(folder / "settings.toml")
-    return Config.from_dict(config.to_dict()).to_toml()
+    asked = asked_settings(None, folder / "settings.toml", [])
+    return Resolved.from_dict(asked.resolve().to_dict()).asked.to_toml()
 
 
 def targets(work: Path) -> list[Target]:
@@ -258,8 +257,8 @@ def targets(work: Path) -> list[Target]:
         made.append(Target(f"graph, {kind}", graph_files(graph), spoil_graph, load_graph))
         save_graph(graph, work / f"{kind}-mapped", mapped=True)
         made.append(Target(f"mapped graph, {kind}", _content(work / f"{kind}-mapped"), spoil_graph, load_graph))
-        model = SEGNN(5, CONFIG, generator=torch.Generator().manual_seed(1))
-        save_model(TrainedModel(model, graph, {"test_accuracy": 0.5, "seed": 0}), work / kind)
+        model = SEGNN(5, ASKED.resolve(), generator=torch.Generator().manual_seed(1))
+        save_model(TrainedModel(model, graph, RunFacts(seed=3, validation={"accuracy": 0.5})), work / kind)
         made.append(Target(f"model, {kind}", _content(work / kind), spoil_model, read_model))
     graph = small_graph(sparse=False)
     pending = {f".commit/{name}": content for name, content in graph_files(graph).items()}
@@ -268,8 +267,14 @@ def targets(work: Path) -> list[Target]:
     pending[".commit/commit.json"] = json.dumps(record).encode()
     made.append(Target("interrupted write", {**graph_files(graph), **pending}, spoil_commit, load_graph))
     made.append(Target("checkpoint", _checkpoint(work / "run"), spoil_checkpoint, read_checkpoint))
-    made.append(Target("settings", {"settings.toml": Config().to_toml().encode()}, spoil_toml, read_settings))
+    made.append(Target("settings", {"settings.toml": _every_setting()}, spoil_toml, read_settings))
     return made + _table_targets()
+
+
+def _every_setting() -> bytes:
+    values = Settings.of("best").resolve().values()
+    given = {name: "none" if value is None else value for name, value in values.items() if name != "scale_init"}
+    return Settings.of("best", **given).to_toml().encode()
 
 
 def _checkpoint(folder: Path) -> Files:

@@ -34,7 +34,7 @@ def fitted(dataset: str, preset: str, folder: Path) -> SEGNNClassifier:
     """A classifier that was trained for a few epochs."""
     settings = QUICK | OF_PRESET[preset] | (OF_TABLES[preset] if dataset == "tables" else {})
     graph = tables(folder) if dataset == "tables" else load_dataset(dataset, data_dir=os.environ.get("SE_GNN_DATA"))
-    return SEGNNClassifier(preset=preset, seed=3, device="cpu", calibration=0.3, **settings).fit(graph)
+    return SEGNNClassifier(preset=preset, seed=3, device="cpu", calibration=0.3, settings=settings).fit(graph)
 
 
 def tables(folder: Path) -> Any:
@@ -128,10 +128,7 @@ def _explanation(explanation: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _audit(audit: Any) -> Iterator[tuple[str, Any]]:
     rows = sorted(audit.rows(), key=lambda row: row.node)
     yield "audit: nodes", [row.node for row in rows]
-    yield "audit: findings", [", ".join(sorted(one.name.lower() for one in row.findings)) for row in rows]
     for key, name in {
-        "suspicion (rounded)": "suspicion",
-        "suggested class": "suggested",
         "vote of the others": "vote",
         "probability of that vote": "vote_probability",
         "probability of the label": "label_probability",

@@ -11,19 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.recomputed import largest_errors
-from se_gnn.config import PRESETS, Config
 from se_gnn.explain import Explainer
-from strategies import models, random_graph, small_config, untrained
+from se_gnn.settings import Settings
+from se_gnn.settings.presets import PRESETS
+from strategies import models, random_graph, small_settings, untrained
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_number_is_right_to_a_millionth_with_every_preset(preset, measure):
-    config = Config.preset(preset).updated(
-        {"encoder": {"hidden_size": 8}, "similarity": {"num_nearest": 5, "measure": measure}}
-    )
+    asked = Settings.of(preset, hidden_size=8, num_nearest=5, measure=measure)
     graph = random_graph(2, num_nodes=40, num_edges=90, num_labeled=18, num_classes=3, isolated=(3, 30))
-    explainer = Explainer(untrained(graph, config))
+    explainer = Explainer(untrained(graph, asked))
     for node in range(graph.num_nodes):
         errors = largest_errors(explainer.explain(node))
         assert max(errors.values()) <= 1e-6, (node, errors)
@@ -35,13 +34,13 @@ def test_every_number_is_right_with_any_settings(trained, data, k):
     explanation = Explainer(trained).explain(data.draw(st.integers(0, trained.graph.num_nodes - 1)), k)
     errors = largest_errors(explanation)
     # similarities may be large where embeddings are: what follows from them is as exact as float32
-    scale = max(1.0, *(abs(one.similarity) for one in explanation.neighbors)) / trained.config.similarity.temperature
+    scale = max(1.0, *(abs(one.similarity) for one in explanation.neighbors)) / trained.settings.vote.temperature
     assert max(errors.values()) <= 2e-6 * scale, errors
 
 
 @pytest.fixture
 def explanation():
-    trained = untrained(random_graph(1), small_config(similarity={"directions": "both", "node_weight": 0.3}))
+    trained = untrained(random_graph(1), small_settings(directions="both", node_weight=0.3))
     return Explainer(trained).explain(12)
 
 

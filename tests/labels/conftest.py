@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from se_gnn.config import Config
 from se_gnn.graph import Graph
 from se_gnn.model import TrainedModel
-from strategies import random_graph, small_config, untrained
+from se_gnn.settings import Settings
+from strategies import random_graph, small_settings, untrained
 
 NUM_CLASSES = 3
 
@@ -39,8 +39,8 @@ def block_graph(num_nodes: int = 400, *, seed: int = 0, noise: float = 1.0) -> G
 
 def block_model(graph: Graph, **similarity) -> TrainedModel:
     settings = {"num_nearest": 5, "temperature": 0.3, **similarity}
-    config = Config.preset("paper").updated({"encoder": {"hidden_size": 16}, "similarity": settings})
-    return untrained(graph, config, seed=0)
+    asked = Settings.of("paper", hidden_size=16, **settings)
+    return untrained(graph, asked, seed=0)
 
 
 @pytest.fixture(scope="session")
@@ -58,4 +58,4 @@ def model():
     graph = random_graph(
         3, num_nodes=60, num_edges=110, num_labeled=18, num_classes=3, class_names=("a", "b", "c"), isolated=(4, 30)
     )
-    return untrained(graph, small_config(similarity={"num_nearest": 5, "temperature": 0.3}), seed=3)
+    return untrained(graph, small_settings(num_nearest=5, temperature=0.3), seed=3)

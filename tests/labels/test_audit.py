@@ -11,7 +11,7 @@ from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.labels import Finding, audit
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_the_vote_on_a_labeled_node_leaves_it_out(model, found):
 def test_findings_follow_from_the_figures(found):
     average = np.mean([row.weight for row in found])
     for row in found:
-        assert (Finding.WRONG in row.findings) == (row.suspicion > found.suspicion.threshold)
+        assert (Finding.WRONG in row.findings) == (row.suspicion > 0.5)
         assert (Finding.UNUSED in row.findings) == (row.used == 0)
         assert (Finding.CARRIES in row.findings) == (row.weight >= 3 * average)
         if Finding.MISLEADS in row.findings:
@@ -71,7 +71,7 @@ def planted():
 
 
 def test_a_wrong_label_and_a_node_that_nobody_uses_are_found():
-    config = small_config(similarity={"num_nearest": 1, "measure": "distance", "node_weight": 1.0})
+    config = small_settings(num_nearest=1, measure="distance", node_weight=1.0)
     found = audit(untrained(planted(), config), num_orders=5)
     first = next(iter(found))
     assert first.node == 0
@@ -92,4 +92,4 @@ def test_a_classifier_audits_and_certifies():
 @pytest.mark.parametrize("orders", [0, -1, 1.5, True])
 def test_orders_are_counted_in_whole_numbers(orders):
     with pytest.raises(InputError, match="num_orders must be a whole number above 0"):
-        audit(untrained(random_graph(), small_config()), num_orders=orders)
+        audit(untrained(random_graph(), small_settings()), num_orders=orders)

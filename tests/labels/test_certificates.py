@@ -11,7 +11,7 @@ import pytest
 from se_gnn.explain import Explainer
 from se_gnn.labels import certify
 from se_gnn.model import TrainedModel
-from strategies import changed, random_graph, small_config, untrained
+from strategies import changed, random_graph, small_settings, untrained
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_every_set_changes_a_fresh_prediction(model, certificates):
     for i in range(0, graph.num_nodes, 4):
         removed = certificates.removal.nodes(i)
         rest = np.setdiff1d(graph.train, removed)
-        if len(removed) and len(rest) >= model.config.similarity.num_nearest:
+        if len(removed) and len(rest) >= model.settings.vote.num_nearest:
             other = graph.with_split(train=rest, validation=graph.validation, test=graph.test)
             assert fresh(model, other, i) == certificates.removal.becomes[i] != certificates.predicted[i]
         labels = graph.labels.copy()
@@ -38,7 +38,7 @@ def test_every_set_changes_a_fresh_prediction(model, certificates):
 
 def test_no_removal_of_a_certified_number_changes_a_fresh_prediction():
     graph = random_graph(1, num_nodes=14, num_edges=22, num_labeled=6)
-    model = untrained(graph, small_config(similarity={"num_nearest": 3, "temperature": 0.5}), seed=1)
+    model = untrained(graph, small_settings(num_nearest=3, temperature=0.5), seed=1)
     found = certify(model)
     for i in range(graph.num_nodes):
         size = int(found.removal.sizes[i])

@@ -13,7 +13,7 @@ from se_gnn.labels import Memory
 from se_gnn.labels.edits import state_of
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
-from strategies import assert_same_graph, changed, random_graph, small_config, untrained
+from strategies import assert_same_graph, changed, random_graph, small_settings, untrained
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_bad_edit_says_what_is_wrong_and_changes_nothing(memory, model, edit, 
 
 def test_a_history_of_another_model_is_refused(memory, tmp_path):
     memory.remove(["3"])
-    other = untrained(memory.trained.graph, memory.trained.config, seed=99)
+    other = untrained(memory.trained.graph, memory.trained.settings, seed=99)
     with pytest.raises(InputError, match="belongs to another model"):
         _ = Memory(dataclasses.replace(other, history=memory.trained.history)).history
     save_model(other, tmp_path)
@@ -146,7 +146,7 @@ def test_edits_of_a_classifier_are_its_own(tmp_path):
     from se_gnn import SEGNNClassifier
 
     graph = random_graph(0, num_nodes=30, num_labeled=12)
-    classifier = SEGNNClassifier(config=small_config(training={"epochs": 1}), device="cpu").fit(graph)
+    classifier = SEGNNClassifier(preset="paper", num_nearest=3, epochs=1, device="cpu").fit(graph)
     classifier.memory.remove([0])
     assert 0 not in classifier.graph_.train
     classifier.save(tmp_path)
@@ -155,7 +155,7 @@ def test_edits_of_a_classifier_are_its_own(tmp_path):
 
 def test_what_an_audit_finds_can_be_removed_as_it_is():
     graph = random_graph(num_labeled=8)
-    memory = Memory(untrained(graph, small_config()))
+    memory = Memory(untrained(graph, small_settings()))
     names = [graph.node_names[node] for node in graph.train[:2]]
     for nodes in (graph.train[:2], names, graph.train[:2].tolist()):
         assert [change.node for change in memory.remove(nodes, dry_run=True).changes] == names
@@ -167,4 +167,4 @@ def test_what_an_audit_finds_can_be_removed_as_it_is():
 @pytest.mark.parametrize("number", [True, "0", 0.0, -1])
 def test_a_state_is_a_whole_number(number):
     with pytest.raises(InputError, match="the state to restore must be between 0"):
-        Memory(untrained(random_graph(), small_config())).restore(number)
+        Memory(untrained(random_graph(), small_settings())).restore(number)

@@ -9,7 +9,7 @@ from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.datasets.tables.new_nodes import read_new_nodes
 from se_gnn.errors import InputError
 from se_gnn.labels.extension import extend, new_nodes_from_arrays
-from strategies import small_config, untrained
+from strategies import small_settings, untrained
 
 SETTINGS = ImportSettings(id="id", label="class", caption="city")
 
@@ -45,7 +45,7 @@ def parts():
 @pytest.fixture(scope="module")
 def trained(parts):
     graph = import_tables(parts[0], parts[1], SETTINGS).graph
-    return untrained(graph, small_config())
+    return untrained(graph, small_settings())
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_table_without_attributes_has_the_features_of_all_nodes_computed_again
     nodes, edges, late, late_edges = parted(*tables(attributes=False))
     settings = ImportSettings(id="id", label="class")
     graph = import_tables(nodes, edges, settings).graph
-    trained = untrained(graph, small_config())
+    trained = untrained(graph, small_settings())
     extension = extend(trained, read_new_nodes(graph, late, late_edges, ignore=["class"]))
     everything = pd.concat([nodes, late]), pd.concat([edges, late_edges])
     assert_same_graph(extension.graph, import_tables(*everything, settings, like=graph).graph)
@@ -110,7 +110,7 @@ def test_rows_as_given_are_kept_for_new_nodes_and_known_ones(trained, new, parts
 
 
 def test_a_new_node_can_be_explained_with_its_own_local_graph(trained, new, at_once):
-    classifier = SEGNNClassifier(config=trained.config)
+    classifier = SEGNNClassifier()
     classifier._take(trained)
     later = classifier.with_graph(extend(trained, new).graph)
     explanation = later.explain("n55")

@@ -7,10 +7,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.labels.calibration import with_calibration
 from se_gnn.labels.cases import nearest_cases
 from se_gnn.labels.scores import aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.labels.sets import prediction_sets, quantile
+from se_gnn.training.fit import with_calibration
 from strategies import changed
 
 
@@ -122,7 +122,7 @@ def test_the_set_of_a_node_does_not_depend_on_who_else_is_asked_about(trained):
 def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
     nodes = np.array([*graph.train[:3], *graph.test[:5]])
     cases = nearest_cases(trained, nodes)
-    config = trained.config.updated({"similarity": {"num_nearest": len(graph.train)}})
+    config = trained.settings.changed(num_nearest=len(graph.train))
     everyone = dataclasses.replace(trained, model=type(trained.model)(graph.num_features, config))
     everyone.model.load_state_dict(trained.model.state_dict())
     prediction = everyone.predict(nodes)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from se_gnn.labels.shapley import knn_shapley, shapley_values
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 
 def over_all_orders(count, utility):
@@ -34,7 +34,7 @@ def test_closed_form_is_the_mean_over_all_orders(right, num_nearest):
 @pytest.fixture(scope="module")
 def small():
     graph = random_graph(5, num_nodes=20, num_labeled=6, num_classes=3)
-    return untrained(graph, small_config(similarity={"num_nearest": 3, "temperature": 0.5}), seed=5)
+    return untrained(graph, small_settings(num_nearest=3, temperature=0.5), seed=5)
 
 
 def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from se_gnn.config import Config
 from se_gnn.datasets import load_dataset
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings
 
 # data set: test nodes, and of how many the K nearest come in the same order (theirs are rounded to about 5e-3)
 EXPECTED = {"cora": (1000, 990), "pubmed": (1000, 998), "citeseer": (1688, None)}
@@ -27,7 +27,7 @@ def answers(request, data_dir):
     used = np.concatenate([theirs["train"], theirs["test"]])  # one labeled node of Citeseer differs from our split
     validation = np.setdiff1d(graph.validation, used)
     graph = graph.with_split(train=theirs["train"], validation=validation, test=theirs["test"])
-    model = SEGNN(graph.num_features, Config.preset("authors", dataset=name))
+    model = SEGNN(graph.num_features, Settings.of("authors").resolve(dataset=name))
     layers = range(len(model.encoder.layers))
     parameters = {
         f"encoder.layers.{i}.{part}": torch.from_numpy(theirs[f"layer_{i}_{part}"])
@@ -40,8 +40,9 @@ def answers(request, data_dir):
 
 def test_the_settings_are_those_of_the_published_models(answers):
     name, theirs, _ = answers
-    settings = Config.preset("authors", dataset=name).similarity
-    assert (settings.num_nearest, settings.node_weight) == (int(theirs["num_nearest"]), float(theirs["node_weight"]))
+    settings = Settings.of("authors").resolve(dataset=name)
+    assert settings.vote.num_nearest == int(theirs["num_nearest"])
+    assert settings.similarity.node_weight == float(theirs["node_weight"])
 
 
 def test_every_test_node_has_the_same_class(answers):

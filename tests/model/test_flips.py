@@ -10,35 +10,35 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
+from se_gnn.settings import VoteSettings
 
 CLASSES = 3
 
 
-def votes_of(overall, labels, **similarity):
+def votes_of(overall, labels, **vote):
     order = np.argsort(-np.asarray(overall), axis=1, kind="stable")
     ranked = (np.take_along_axis(np.asarray(values), order, axis=1) for values in (overall, labels))
     overall, labels = map(torch.from_numpy, ranked)
-    return RankedVotes(overall.float(), labels, SimilarityConfig(**similarity), CLASSES)
+    return RankedVotes(overall.float(), labels, VoteSettings(**vote), CLASSES)
 
 
-def predicted(overall, labels, similarity):
-    k = min(similarity["num_nearest"], len(overall))
+def predicted(overall, labels, vote):
+    k = min(vote["num_nearest"], len(overall))
     scores = torch.zeros(1, CLASSES)
     if k:
-        weights = torch.softmax(overall[None, :k] / similarity["temperature"], dim=1)
+        weights = torch.softmax(overall[None, :k] / vote["temperature"], dim=1)
         scores = scores.scatter_add(1, labels[None, :k], weights)
     return int(scores.argmax())
 
 
-def smallest_by_trying(one, similarity, changed):
+def smallest_by_trying(one, vote, changed):
     overall, labels = one
-    now = predicted(overall, labels, similarity)
+    now = predicted(overall, labels, vote)
     everyone = range(len(labels))
     for size in range(1, len(labels) + 1):
         for some in itertools.combinations(everyone, size):
-            if any(predicted(*other, similarity) != now for other in changed(overall, labels, list(some))):
+            if any(predicted(*other, vote) != now for other in changed(overall, labels, list(some))):
                 return size
     return NEVER
 
@@ -69,8 +69,8 @@ def random_votes(drawn, num_nearest, temperature):
     generator = np.random.default_rng(seed)
     shape = np.shape(labels)
     overall = generator.integers(0, 3, shape).astype(np.float32) if ties else generator.normal(size=shape)
-    similarity = {"num_nearest": num_nearest, "temperature": temperature}
-    return votes_of(overall.astype(np.float32), labels, **similarity), similarity
+    vote = {"num_nearest": num_nearest, "temperature": temperature}
+    return votes_of(overall.astype(np.float32), labels, **vote), vote
 
 
 settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))
@@ -78,25 +78,25 @@ settings = (st.integers(1, 6), st.sampled_from([0.2, 1.0, 5.0]))
 
 @given(rows, *settings)
 def test_no_smaller_removal_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
-    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    votes, vote = random_votes(drawn, num_nearest, temperature)
     found = smallest_removals(votes)
     for i, one in enumerate(zip(votes.overall, votes.labels)):
-        assert found.sizes[i] == smallest_by_trying(one, similarity, without)
+        assert found.sizes[i] == smallest_by_trying(one, vote, without)
         assert int(found.chosen[i].sum()) == max(0, int(found.sizes[i]))
         if found.sizes[i] != NEVER:
             ((overall, labels),) = without(*one, torch.nonzero(found.chosen[i])[:, 0].numpy())
-            assert predicted(overall, labels, similarity) == found.becomes[i] != predicted(*one, similarity)
+            assert predicted(overall, labels, vote) == found.becomes[i] != predicted(*one, vote)
 
 
 @given(rows, *settings)
 def test_no_smaller_relabeling_changes_a_prediction_and_this_one_does(drawn, num_nearest, temperature):
-    votes, similarity = random_votes(drawn, num_nearest, temperature)
+    votes, vote = random_votes(drawn, num_nearest, temperature)
     found = smallest_relabelings(votes)
     for i, one in enumerate(zip(votes.overall, votes.labels)):
-        assert found.sizes[i] == smallest_by_trying(one, similarity, relabeled)
+        assert found.sizes[i] == smallest_by_trying(one, vote, relabeled)
         assert int(found.chosen[i].sum()) == found.sizes[i]
         other = one[1].masked_fill(found.chosen[i], int(found.becomes[i]))
-        assert predicted(one[0], other, similarity) == found.becomes[i] != predicted(*one, similarity)
+        assert predicted(one[0], other, vote) == found.becomes[i] != predicted(*one, vote)
 
 
 def test_of_classes_that_take_equally_few_nodes_the_one_that_is_then_predicted_is_named():

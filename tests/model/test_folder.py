@@ -11,15 +11,15 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import is_graph_file
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Run, RunFacts, TrainedModel
 from se_gnn.model.folder import is_model_folder, load_model, save_model
+from se_gnn.settings import Decision, Settings
 
-FILES = ["config.json", "graph.json", "metrics.json", "model.safetensors"]
+FILES = ["facts.json", "graph.json", "model.safetensors", "settings.json"]
 ARRAY = "graph.labels.npy"  # one of those that graph.json has the digests of
 
 
@@ -33,9 +33,15 @@ def trained():
         train=np.arange(6),
         test=np.arange(6, 12),
     )
-    config = Config().updated({"encoder": {"hidden_size": 4}, "similarity": {"num_nearest": 3}})
-    model = SEGNN(5, config, generator=torch.Generator().manual_seed(1))
-    return TrainedModel(model, graph, {"test_accuracy": 0.5, "val_accuracy": None})
+    settings = Settings.of("paper", hidden_size=4, num_nearest=3, patience="none").resolve()
+    decided = settings.decided("validation", {"node_weight": 0.7}, Decision("lambda = 0.7", "best of three"))
+    model = SEGNN(5, decided, generator=torch.Generator().manual_seed(1))
+    run = Run(
+        name="training", seed=3, epochs=4, best_epoch=2, stopped_early=False, val_accuracy=None, val_loss=0.1,
+        seconds_per_epoch=0.5,
+    )  # fmt: skip
+    facts = RunFacts(seed=3, calibration=0.3, runs=(run,), chosen="training", validation={"accuracy": None})
+    return TrainedModel(model, graph, facts)
 
 
 @pytest.fixture
@@ -62,8 +68,8 @@ def test_a_model_comes_back_with_the_same_bits_and_predicts_the_same(trained, fo
     loaded = load_model(folder)
     for name, tensor in trained.model.state_dict().items():
         assert torch.equal(loaded.model.state_dict()[name], tensor)
-    assert loaded.config == trained.config
-    assert loaded.metrics == trained.metrics
+    assert loaded.settings == trained.settings
+    assert loaded.facts == trained.facts
     before, after = trained.predict(), loaded.predict()
     assert np.array_equal(before.probabilities, after.probabilities)
     assert np.array_equal(before.neighbors, after.neighbors)
@@ -100,8 +106,8 @@ def test_missing_folder_is_named(tmp_path):
 
 
 def test_a_file_is_no_model_folder(folder):
-    with pytest.raises(InputError, match=r"config.json is not a model folder but a file"):
-        load_model(folder / "config.json")
+    with pytest.raises(InputError, match=r"settings.json is not a model folder but a file"):
+        load_model(folder / "settings.json")
 
 
 def test_a_folder_without_manifest_is_no_finished_model(folder):
@@ -195,10 +201,40 @@ def test_missing_and_unknown_parameters_are_named(folder):
 
 
 def test_a_setting_that_is_not_known_names_the_file(folder):
-    config = json.loads((folder / "config.json").read_text())
-    config["similarity"]["magic"] = 1
-    rewrite(folder, "config.json", json.dumps(config).encode())
-    with pytest.raises(InputError, match=r"config.json cannot be used: unknown config key 'similarity.magic'"):
+    stored = json.loads((folder / "settings.json").read_text())
+    stored["values"]["magic"] = 1
+    rewrite(folder, "settings.json", json.dumps(stored).encode())
+    with pytest.raises(InputError, match=r"settings.json cannot be used: .* 'magic' is missing or unknown"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"given": {"num_nearest": {"value": 4, "source": "python"}}},
+        {"given": {}},
+        {"given": {"num_nearest": {"value": 3, "source": "hearsay"}}},
+        {"origin": {}},
+        {"preset": "nonsense"},
+        {"decisions": [{"what": 3}]},
+        {"decisions": ["K = 3"]},
+        {"values": []},
+    ],
+)
+def test_a_record_of_settings_that_contradicts_itself_is_refused(folder, change):
+    stored = json.loads((folder / "settings.json").read_text())
+    rewrite(folder, "settings.json", json.dumps({**stored, **change}).encode())
+    with pytest.raises(InputError, match=r"settings.json cannot be used: "):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": "three"}, {"seed": True}, {"runs": 3}, {"runs": [3]}, {"runs": [{"name": "x"}]}, {"more": 1}]
+)
+def test_facts_of_the_wrong_type_are_refused(folder, change):
+    stored = json.loads((folder / "facts.json").read_text())
+    rewrite(folder, "facts.json", json.dumps({**stored, **change}).encode())
+    with pytest.raises(InputError, match=r"facts.json cannot be used: "):
         load_model(folder)
 
 
@@ -248,12 +284,16 @@ def test_parameters_that_are_not_finite_are_refused(folder, value):
     ],
 )
 def test_settings_that_ask_for_more_than_the_file_holds_are_refused_before_a_module_is_built(folder, change):
-    config = json.loads((folder / "config.json").read_text())
-    config["encoder"] |= change
-    rewrite(folder, "config.json", json.dumps(config).encode())
+    stored = json.loads((folder / "settings.json").read_text())
+    stored["values"] |= change
+    stored["given"] |= {name: {"value": value, "source": "python"} for name, value in change.items()}
+    stored["origin"] |= dict.fromkeys(change, "given")
+    rewrite(folder, "settings.json", json.dumps(stored).encode())
     tracemalloc.start()
     start = time.monotonic()
-    refusal = r"model.safetensors does not fit config.json: |config.json cannot be used: .* must be at most 2147483647"
+    refusal = (
+        r"model.safetensors does not fit settings.json: |settings.json cannot be used: .* must be at most 2147483647"
+    )
     with pytest.raises(InputError, match=refusal):
         load_model(folder)
     assert time.monotonic() - start < 2

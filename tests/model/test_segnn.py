@@ -15,7 +15,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.model import SEGNN, TrainedModel, Voter
 from se_gnn.similarity import comparison, similarity
-from strategies import models, random_graph, small_config, untrained, way_of
+from strategies import models, random_graph, small_settings, untrained, way_of
 
 
 def moved(graph, new_id):
@@ -79,7 +79,7 @@ def test_the_order_and_direction_of_the_edges_given_do_not_change_a_bit(trained,
 @settings(max_examples=50)
 @given(trained=models(), data=st.data())
 def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
-    graph, hops = trained.graph, trained.config.similarity.hops
+    graph, hops = trained.graph, trained.settings.similarity.hops
     new_id = np.array(data.draw(st.permutations(range(graph.num_nodes))), dtype=np.int64)
     other = moved(graph, new_id)
 
@@ -116,7 +116,7 @@ def test_a_node_is_predicted_alike_alone_and_among_others_to_the_bit(trained, da
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_neither_memory_nor_threads_change_a_bit_of_a_prediction(measure, monkeypatch):
     graph = random_graph(4, num_nodes=60, num_edges=150, num_labeled=12, isolated=(3, 40))
-    config = small_config(similarity={"measure": measure, "directions": "both", "num_nearest": 9})
+    config = small_settings(measure=measure, directions="both", num_nearest=9)
     expected = untrained(graph, config).predict()
     before = numba.get_num_threads()
     try:
@@ -149,7 +149,7 @@ def test_labeled_nodes_in_blocks_predict_the_same_bits_ties_included(trained, la
 
 def test_a_node_without_edges_is_predicted_by_node_similarity_alone():
     graph = random_graph(1, isolated=(2, 10))
-    prediction = untrained(graph, small_config(similarity={"num_nearest": 6})).predict()
+    prediction = untrained(graph, small_settings(num_nearest=6)).predict()
     assert np.isneginf(prediction.structure[10]).all()
     np.testing.assert_array_equal(prediction.overall[10], prediction.node[10])
     of_isolated = prediction.neighbors[12] == 2
@@ -160,41 +160,43 @@ def test_a_node_without_edges_is_predicted_by_node_similarity_alone():
 
 def test_a_labeled_node_is_predicted_by_the_others():
     graph = random_graph(1)
-    config = small_config(similarity={"num_nearest": 6})  # all labeled nodes: five can vote
+    config = small_settings(num_nearest=6)  # all labeled nodes: five can vote
     prediction = untrained(graph, config).predict(graph.train)
     np.testing.assert_array_equal(prediction.neighbors[:, -1], graph.train)
     assert (prediction.weights[:, -1] == 0).all()
     np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1, atol=1e-6)
-    without_first = untrained(graph.with_split(train=graph.train[1:]), small_config(similarity={"num_nearest": 5}))
+    without_first = untrained(graph.with_split(train=graph.train[1:]), small_settings(num_nearest=5))
     np.testing.assert_allclose(without_first.predict([0]).probabilities[0], prediction.probabilities[0], atol=1e-6)
 
 
 def test_sparse_features_predict_as_dense_ones():
     graph = random_graph(2)
     sparse = random_graph(2, features=sp.csr_array(graph.features))
-    found, expected = (untrained(g, small_config()).predict() for g in (sparse, graph))
+    found, expected = (untrained(g, small_settings()).predict() for g in (sparse, graph))
     np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
 
 
 def test_no_nodes_give_an_empty_prediction():
-    prediction = untrained(random_graph(0), small_config()).predict(np.empty(0, np.int64))
+    prediction = untrained(random_graph(0), small_settings()).predict(np.empty(0, np.int64))
     assert prediction.probabilities.shape == (0, 2)
     assert prediction.neighbors.shape == (0, 3)
 
 
 def test_more_nearest_than_labeled_nodes_is_an_error():
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 6 labeled nodes, got 7"):
-        Voter(random_graph(0), small_config(similarity={"num_nearest": 7}))
+        Voter(random_graph(0), small_settings(num_nearest=7).resolve())
 
 
 def test_a_graph_with_other_features_is_an_error():
-    model = SEGNN(4, small_config())
+    model = SEGNN(4, small_settings().resolve())
     with pytest.raises(InputError, match="the model reads 4 features per node, graph has 5"):
         model.embed(random_graph(0))
 
 
 def test_the_same_generator_seed_gives_the_same_parameters():
-    one, same, other = (SEGNN(5, small_config(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    one, same, other = (
+        SEGNN(5, small_settings().resolve(), generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2)
+    )
     for name, tensor in one.state_dict().items():
         assert torch.equal(tensor, same.state_dict()[name])
     assert any(not torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())

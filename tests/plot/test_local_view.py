@@ -8,7 +8,7 @@ from se_gnn.explain import Explainer
 from se_gnn.plot import explanation_figure
 from se_gnn.plot.local_view import local_views, neighbor_view, target_view
 from se_gnn.plot.placement import laid_out
-from strategies import HUB, ISOLATED, LABELED, hub_graph, small_config, untrained
+from strategies import HUB, ISOLATED, LABELED, hub_graph, small_settings, untrained
 
 
 @pytest.mark.parametrize("node", [HUB, LABELED, 45])
@@ -78,7 +78,7 @@ def test_a_node_without_edges_is_shown_alone(hub):
 
 @pytest.mark.parametrize("max_edges", [1, 2, 4])
 def test_a_local_graph_whose_edges_do_not_reach_the_center_is_drawn(max_edges):
-    config = small_config(similarity={"num_nearest": 3, "max_edges": max_edges})
+    config = small_settings(num_nearest=3, max_edges=max_edges)
     explainer = Explainer(untrained(hub_graph(()), config))
     apart = 0
     for node in range(explainer.trained.graph.num_nodes):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from chromium import until
-from se_gnn import Config, load_dataset
+from se_gnn import load_dataset
 from se_gnn.explain import Explainer
 from se_gnn.graph.columns import RawTable
 from se_gnn.number_format import decimal
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
+from se_gnn.settings import Settings
 from strategies import changed, untrained
 
 NODE = 45
@@ -119,7 +120,7 @@ def test_a_tap_holds_an_edge_until_the_next(open_page, page):
 @pytest.fixture(scope="module")
 def by_distance(hub):
     """A model whose similarities differ from edge to edge."""
-    return untrained(hub.graph, hub.config.updated({"similarity": {"measure": "distance"}}))
+    return untrained(hub.graph, hub.settings.changed(measure="distance"))
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +226,7 @@ def captioned(hub):
     raw = RawTable.from_columns({"country": ["DE", "PL"] * (graph.num_nodes // 2), "note": notes})
     codes = [f"AC-{i:09d}" for i in range(graph.num_nodes)]
     table = changed(graph, captions=tuple(captions), raw=raw, node_names=tuple(codes))
-    return untrained(table, hub.config)
+    return untrained(table, hub.settings)
 
 
 def test_captions_stand_before_codes_and_both_find_a_node(open_page, captioned):
@@ -326,7 +327,7 @@ def test_on_paper_everything_is_open_and_light(open_page, page):
 @pytest.mark.slow
 def test_fifty_nodes_of_cora_take_few_bytes(data_dir, open_page):
     graph = load_dataset("cora", data_dir=data_dir)
-    trained = untrained(graph, Config.preset("best", dataset="cora"))
+    trained = untrained(graph, Settings.of("best"))
     text = report_html(trained, graph.test[:50])
     assert len(text.encode()) < 5_000_000
     opened = open_page(text)

@@ -14,7 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.graph.columns import TextColumn
 from se_gnn.report import report_html
-from strategies import changed, random_graph, small_config, untrained
+from strategies import changed, random_graph, small_settings, untrained
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -115,7 +115,7 @@ def test_accuracy_and_split_are_those_of_the_model(page, hub):
 
 def test_an_empty_split_is_said():
     graph = random_graph(num_nodes=12, num_labeled=12)
-    trained = untrained(graph.with_split(train=np.arange(12)), small_config())
+    trained = untrained(graph.with_split(train=np.arange(12)), small_settings())
     words = Page(report_html(trained, [0])).words
     assert "the split has no validation nodes" in words
     assert "the split has no test nodes" in words
@@ -141,7 +141,7 @@ def test_large_local_graphs_count_what_they_do_not_show(page, hub):
 @pytest.mark.parametrize("num_nearest", [1, 28])
 def test_any_number_of_labeled_neighbors_is_shown_or_counted(num_nearest):
     graph = random_graph(num_nodes=40, num_edges=60, num_labeled=30)
-    trained = untrained(graph, small_config(similarity={"num_nearest": num_nearest}))
+    trained = untrained(graph, small_settings(num_nearest=num_nearest))
     text = report_html(trained, [35], k=6)
     found = Page(text)
     assert len(found.all("figure")) == 1 + min(6, num_nearest)
@@ -156,13 +156,13 @@ def test_any_number_of_labeled_neighbors_is_shown_or_counted(num_nearest):
 
 def test_a_graph_without_any_edge_has_a_report():
     graph = random_graph(edges=np.zeros((0, 2), np.int64))
-    words = Page(report_html(untrained(graph, small_config()), [12])).words
+    words = Page(report_html(untrained(graph, small_settings()), [12])).words
     assert "There are no edges to match" in words
 
 
 def test_pictures_of_nodes_are_shown():
     graph = random_graph(num_features=6, image_shape=(2, 3))
-    found = Page(report_html(untrained(graph, small_config()), [12], k=2))
+    found = Page(report_html(untrained(graph, small_settings()), [12], k=2))
     assert len(found.all("img")) == 1 + 3  # heading, local graphs
     assert all(image["src"].startswith("data:image/png;base64,") for image in found.all("img"))
 
@@ -176,7 +176,7 @@ def test_a_text_of_a_table_is_shown_as_words_without_numbers():
     words = TextColumn(name="purpose", first=0, size=2, vocabulary=("rent", "food"), idf=(1.0, 1.0))
     features = np.tile(np.float32([[0.6, 0.8], [1, 0]]), (8, 1))
     graph = changed(random_graph(1, num_features=2), features=features, columns=(words,))
-    trained = untrained(graph, small_config())
+    trained = untrained(graph, small_settings())
     page = report_html(trained, [12], k=1)
     shown = Page(page).words
     assert "<bdi>food rent</bdi>" in page
@@ -186,8 +186,8 @@ def test_a_text_of_a_table_is_shown_as_words_without_numbers():
 
 
 def test_a_name_that_is_a_number_is_not_read_as_a_count(hub):
-    numbered = Page(report_html(untrained(random_graph(), small_config()), [12]))
-    assert "Removing any one" in numbered.words or "Removing node" in numbered.words
+    numbered = Page(report_html(untrained(random_graph(), small_settings()), [12]))
+    assert "No single case decides this" in numbered.words or "Removing node" in numbered.words
     assert "in node" in numbered.words
     assert "in node" not in Page(report_html(hub, [45])).words
 

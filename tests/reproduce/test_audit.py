@@ -8,8 +8,8 @@ import pytest
 from reproduce import audit
 from reproduce.job import Job, Series
 from reproduce.measures import audit as measures
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Result, Store
-from se_gnn.config import Config
 from strategies import random_graph
 
 GCN = {"epochs": 2}
@@ -47,13 +47,12 @@ def test_every_class_keeps_two_labeled_nodes_and_k_are_left(graph):
 def test_all_measures_are_plain_shares(graph, rate, monkeypatch):
     pytest.importorskip("cleanlab", reason="needs cleanlab: pip install 'se-gnn[test]'")
     monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
-    config = Config.preset("paper").updated({"training": {"epochs": 1}, "similarity": {"num_nearest": 3}})
     series = Series(
         kind="audit",
         dataset="x",
         method="se-gnn",
         noise=f"uniform-{rate}",
-        settings={"se-gnn": config.to_dict(), "gcn": GCN},
+        settings={"se-gnn": se_gnn_settings("x", "paper", epochs=1, num_nearest=3), "gcn": GCN},
     )
     found = measures.measure(Job(series, 0), "cpu")
     assert all(0 <= value <= 1 for value in found.values())

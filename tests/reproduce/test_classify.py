@@ -70,9 +70,7 @@ def test_a_method_without_neighbors_has_accuracy_alone(monkeypatch, graph):
 def test_our_edges_are_matched_as_the_explanation_says(graph):
     from se_gnn.explain import Explainer
 
-    settings = se_gnn_settings("toy")
-    settings["similarity"]["num_nearest"] = 2
-    settings["training"]["epochs"] = 2
+    settings = se_gnn_settings("toy", num_nearest=2, epochs=2)
     ours = fit(graph, "se-gnn", settings, seed=0, device="cpu")
     explanation = Explainer(ours.trained).explain(10)
     nearest = explanation.neighbors[0]

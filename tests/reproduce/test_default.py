@@ -6,8 +6,8 @@ import pytest
 from reproduce import default
 from reproduce.job import Job, Series
 from reproduce.measures import default as measures
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Result, Store
-from se_gnn.config import Config
 from se_gnn.model import Prediction
 from strategies import random_graph
 
@@ -35,10 +35,9 @@ def test_structure_share_is_weighted_by_the_votes_and_0_without_edges():
 def test_all_measures_are_plain_numbers(method, monkeypatch):
     graph = random_graph(seed=0)
     monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
-    changes = {"training": {"epochs": 2}, "similarity": {"num_nearest": 2}}
-    settings = (
-        Config.preset("authors").updated(changes).to_dict() if method == "se-gnn" else {"grid": {"epochs": [2, 3]}}
-    )
+    settings = {"grid": {"epochs": [2, 3]}}
+    if method == "se-gnn":
+        settings = se_gnn_settings("x", "authors", epochs=2, num_nearest=2)
     found = measures.measure(Job(Series(kind="default", dataset="x", method=method, settings=settings), 0), "cpu")
     assert {"accuracy", "macro_f1", "calibration_error", "train_seconds", "peak_bytes"} <= set(found)
     assert found["peak_bytes"] > 1e7
@@ -49,10 +48,12 @@ def test_all_measures_are_plain_numbers(method, monkeypatch):
 def test_tune_trains_what_its_trials_found(monkeypatch):
     graph = random_graph(seed=0)
     monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
-    base = Config.preset("best").with_settings(epochs=2, members=1, hidden_size=8, output_size=4, num_nearest=2)
-    settings = {"config": base.to_dict(), "trials": 2}
+    base = se_gnn_settings("x", "best", epochs=2, members=1, hidden_size=8, output_size=4, num_nearest=2)
+    settings = {"config": base, "trials": 2}
     job = Job(Series(kind="default", dataset="x", method="se-gnn", variant="tune", settings=settings), 0)
-    assert "of 2 trials" in measures.tuned_config(graph, job, "cpu").why[0]
+    found = measures.tuned(graph, job, "cpu")
+    assert {"learning_rate", "portfolio"} <= found.given.keys()
+    assert found.given["num_nearest"].value == 2
     assert 0 <= measures.measure(job, "cpu")["accuracy"] <= 1
 
 

@@ -4,52 +4,44 @@ import json
 
 import pytest
 
-from reproduce import settings_digest
 from reproduce.experiments import EXPERIMENTS, file_names
 from reproduce.job import Job, Series, series_name
 from reproduce.json_lines import append_row, read_rows, write_rows
-from reproduce.methods import preset_on
+from reproduce.methods import preset_on, se_gnn_settings
 from reproduce.prune import wanted_rows
 from reproduce.settings_digest import digest_of, same_settings
 from reproduce.store import RESULTS, Result, Store
-from se_gnn.config import Config
 from se_gnn.errors import InputError
+from se_gnn.settings import Settings
 
 GCN = Series(kind="counting", dataset="cora", method="gcn", settings={"depth": 2})
 
 
 def test_a_setting_that_came_later_is_one_that_is_off():
-    stored = {"similarity": {"num_nearest": 5}}
-    assert same_settings(stored, {"similarity": {"num_nearest": 5, "later": None}})
-    assert not same_settings(stored, {"similarity": {"num_nearest": 5, "later": 60}})
-    assert not same_settings(stored, {"similarity": {"num_nearest": 6, "later": None}})
+    stored = {"values": {"num_nearest": 5}}
+    assert same_settings(stored, {"values": {"num_nearest": 5, "later": None}})
+    assert not same_settings(stored, {"values": {"num_nearest": 5, "later": 60}})
+    assert not same_settings(stored, {"values": {"num_nearest": 6, "later": None}})
 
 
 def test_a_setting_that_is_gone_was_off():
-    wanted = {"similarity": {"num_nearest": 5}}
-    assert same_settings({"similarity": {"num_nearest": 5, "gone": None}}, wanted)
-    assert not same_settings({"similarity": {"num_nearest": 5, "gone": 1}}, wanted)
-
-
-def test_a_setting_that_came_later_may_have_had_a_value_before(monkeypatch):
-    monkeypatch.setitem(settings_digest.EARLIER, "training.loss", "clamped")
-    assert same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "clamped"}})
-    assert not same_settings({"training": {"epochs": 5}}, {"training": {"epochs": 5, "loss": "exact"}})
-    assert same_settings({"training": {"epochs": 5, "loss": "exact"}}, {"training": {"epochs": 5, "loss": "exact"}})
-    assert same_settings({"config": {"training": {}}}, {"config": {"training": {"loss": "clamped"}}})
-    nested = [{"config": {"training": {"epochs": 5, **more}}} for more in ({}, {"loss": "clamped"}, {"loss": "exact"})]
-    assert same_settings(nested[0], nested[1])
-    assert not same_settings(nested[0], nested[2])
+    wanted = {"values": {"num_nearest": 5}}
+    assert same_settings({"values": {"num_nearest": 5, "gone": None}}, wanted)
+    assert not same_settings({"values": {"num_nearest": 5, "gone": 1}}, wanted)
 
 
 def test_a_new_setting_begins_as_what_was_done_before_wherever_the_settings_are():
-    defaults = Config().to_dict()
-    for whole in (lambda settings: settings, lambda settings: {"config": settings}):
-        before = {key: value for key, value in defaults["encoder"].items() if key != "members"}
-        stored = {**{key: value for key, value in defaults.items() if key != "why"}, "encoder": before}
-        assert same_settings(whole(stored), whole(defaults | {"why": []}))
-        assert not same_settings(whole(stored), whole(defaults | {"encoder": {**defaults["encoder"], "members": 2}}))
-        assert not same_settings(whole(stored), whole(defaults | {"why": ["chosen"]}))
+    defaults = Settings.of("paper").resolve().values()
+    for whole in (lambda values: {"values": values}, lambda values: {"config": {"values": values}}):
+        stored = {name: value for name, value in defaults.items() if name != "members"}
+        assert same_settings(whole(stored), whole(defaults))
+        assert not same_settings(whole(stored), whole(defaults | {"members": 2}))
+
+
+def test_what_was_given_counts_even_if_it_equals_the_default():
+    one, other = se_gnn_settings("cora", "best"), se_gnn_settings("cora", "best", num_nearest=40)
+    assert one["values"] == other["values"]
+    assert not same_settings(one, other)
 
 
 def test_digests_are_equal_for_equal_settings_alone():
@@ -114,7 +106,7 @@ def test_committed_rows_say_what_made_them(path):
 
 
 def test_results_of_the_authors_settings_are_current():
-    """The default of a new setting must be what was done before, or be in `settings_digest.EARLIER`."""
+    """The default of a new setting must be what was done before."""
     store = Store()
     for dataset in ("citeseer", "pubmed"):
         assert len(store.of(preset_on(dataset, "authors"))) == 5

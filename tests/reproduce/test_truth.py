@@ -10,22 +10,23 @@ from reproduce.job import Job
 from reproduce.measures import agreement as agreement_measures
 from reproduce.measures.agreement import mean_jaccard, vote_changes
 from reproduce.measures.truth import findings_of, some_nodes
+from reproduce.methods import se_gnn_settings
 from reproduce.store import Result, Store
 from reproduce.truth.recompute import Recomputed, local_edges
 from reproduce.truth.statements import Findings, check
 from reproduce.truth_page import write_truth
-from se_gnn.config import Config
 from se_gnn.explain import Explainer
 from se_gnn.graph import local_graphs
-from se_gnn.training import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 from strategies import random_graph
 
 PRESETS = ("paper", "authors", "best")
 
 
 def trained_with(preset, **similarity):
-    changes = {"similarity": {"num_nearest": 3, **similarity}, "training": {"epochs": 3}, "encoder": {"hidden_size": 8}}
-    return train(random_graph(seed=1), Config.preset(preset).updated(changes), seed=0)
+    given = {"num_nearest": 3, "epochs": 3, "hidden_size": 8, **similarity}
+    return fit(random_graph(seed=1), Settings.of(preset, **given), seed=0)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -139,10 +140,7 @@ def test_agreement_is_measured_for_every_method(name, monkeypatch):
     series = agreement.on_graph("cora", name)
     few = {"nodes": 2, "seeds": 2, "top": 2}
     if name == "authors":
-        config = Config.from_dict(series.settings["config"]).updated(
-            {"similarity": {"num_nearest": 3}, "training": {"epochs": 2}}
-        )
-        few["config"] = config.to_dict()
+        few["config"] = se_gnn_settings("cora", "authors", num_nearest=3, epochs=2)
     else:
         few["network"] = {**series.settings["network"], "epochs": 2}
         few["explainer"] = {**series.settings["explainer"], "epochs": 2}

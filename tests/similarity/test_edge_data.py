@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
 from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.local import edge_roles
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import items_of, measure_named, reference
 from se_gnn.similarity.edges import edge_features
 from strategies import Sides, continuous, measures, random_graph, rich_graph, seeds
 
-EVERYTHING = SimilarityConfig(match_direction=True, match_types="own", match_attributes=True, weighted_mean=True)
+EVERYTHING = SimilaritySettings(match_direction=True, match_types="own", match_attributes=True, weighted_mean=True)
 each = st.fixed_dictionaries(
     {
         "match_direction": st.booleans(),
@@ -83,7 +83,7 @@ def by_loops(h, graph, sides, config, terms):
 @settings(max_examples=15)
 @given(seed=seeds, setting=each)
 def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
-    graph, config = rich_graph(seed), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed), SimilaritySettings(**setting)
     h = continuous(seed, graph.num_nodes, 4)
     _, terms = terms_of(graph, config, 4, device=device)
     _, wide = terms_of(graph, config, 4, torch.float64)
@@ -98,7 +98,7 @@ def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
 @settings(max_examples=8)
 @given(seed=seeds, setting=each, wide=st.booleans())
 def test_every_setting_agrees_with_the_loops_in_gradients_to_nodes_and_to_what_edges_carry(seed, setting, wide, device):
-    graph, config = rich_graph(seed), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed), SimilaritySettings(**setting)
     dtype = torch.float64 if wide else torch.float32  # the torch kernel, or the device's own
     h = continuous(seed, graph.num_nodes, 4)
     found = []
@@ -149,8 +149,8 @@ def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
     graph = Graph.build(
         features=np.eye(6), edges=[[0, 1], [2, 3], [4, 5]], labels=[0, -1, 1, -1, -1, -1], edge_values=values
     )
-    config = SimilarityConfig(match_types="own", measure=measure)
-    sides, h = Sides.of(graph, config, [4]), continuous(0, 6, 3)
+    settings = SimilaritySettings(match_types="own", measure=measure)
+    sides, h = Sides.of(graph, settings, [4]), continuous(0, 6, 3)
     found, matching, _ = sides.comparison(h).structure_and_matches(None)
     edge = (h[4] + h[5]) / 2
     lowest = -1.0 if measure == "cosine" else -2 * float(edge.norm())
@@ -176,8 +176,8 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 @given(seed=seeds, hops=st.integers(1, 3))
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
-    local = items_of(graph, np.arange(graph.num_nodes), SimilarityConfig(hops=hops)).local
-    roles, edges = edge_roles(graph, local, hops), graph.edges.ends.tolist()
+    local = items_of(graph, np.arange(graph.num_nodes), SimilaritySettings(hops=hops)).local
+    roles, edges = edge_roles(graph, local, hops), graph.edges.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = local.edge_ids[place]
@@ -187,7 +187,7 @@ def test_roles_are_those_of_a_search_from_the_center(seed, hops):
 
 def test_settings_without_edge_values_change_no_bit():
     graph, h = random_graph(3), continuous(1, 16, 4)
-    plain, rich = (Sides.of(graph, config) for config in (SimilarityConfig(), EVERYTHING))
+    plain, rich = (Sides.of(graph, settings) for settings in (SimilaritySettings(), EVERYTHING))
     assert rich.comparison(h).plain
     assert torch.equal(plain.structure(h), rich.structure(h))
 

@@ -344,16 +344,16 @@ FRESH_PROCESS = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Similarity, items_of
 from strategies import continuous, random_graph
 
 graph = random_graph(1, num_nodes=150, num_edges=400, num_labeled=20)
-queries, cases = (items_of(graph, nodes, SimilarityConfig()) for nodes in (np.arange(150), graph.train))
+queries, cases = (items_of(graph, nodes, SimilaritySettings()) for nodes in (np.arange(150), graph.train))
 digests = {{}}
 for measure in {order!r}:
     for directions in ("one", "both"):
-        config = SimilarityConfig(measure=measure, directions=directions)
+        config = SimilaritySettings(measure=measure, directions=directions)
         h = continuous(0, 150, 33)
         similarity = Similarity(graph, h, config)
         kept, there, back = similarity.compare_with_matches(queries, cases, keep_back=True)

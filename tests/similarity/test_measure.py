@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import reference
 from se_gnn.similarity.measure import MEASURES, Cosine, Distance, measure_named
 from strategies import continuous, measures, seeds
@@ -106,4 +106,4 @@ def test_nothing_compared_with_nothing_is_empty(measure):
 
 @every_measure
 def test_a_setting_names_each_measure(measure):
-    assert measure_named(SimilarityConfig(measure=measure.name).measure) is measure
+    assert measure_named(SimilaritySettings(measure=measure.name).measure) is measure

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import local_graphs
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Similarity, combine, comparison, items_of, reference, similarity
 from se_gnn.similarity.measure import measure_named
 from strategies import Sides, continuous, graphs, measures, random_graph, seeds
@@ -26,8 +26,8 @@ hops = st.integers(1, 3)
 )  # fmt: skip
 def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, directions, device):
     h = continuous(seed, graph.num_nodes, 3)
-    config = SimilarityConfig(directions=directions, measure=measure, node_weight=weight)
-    found = Sides.of(graph, config).compare(h.to(device))
+    settings = SimilaritySettings(directions=directions, measure=measure, node_weight=weight)
+    found = Sides.of(graph, settings).compare(h.to(device))
     local, wide = local_graphs(graph, np.arange(graph.num_nodes), 2), h.double()
     for t in range(graph.num_nodes):
         for column, one in enumerate(graph.train):
@@ -44,8 +44,8 @@ def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, d
 @given(graph=graphs(), seed=seeds, weight=st.floats(0, 1))
 def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
     h = continuous(seed, graph.num_nodes, 3)
-    found = Sides.of(graph, SimilarityConfig(node_weight=0.5)).compare(h).weighted(weight)
-    again = Sides.of(graph, SimilarityConfig(node_weight=weight)).compare(h)
+    found = Sides.of(graph, SimilaritySettings(node_weight=0.5)).compare(h).weighted(weight)
+    again = Sides.of(graph, SimilaritySettings(node_weight=weight)).compare(h)
     assert torch.equal(found.overall, again.overall)
 
 
@@ -54,7 +54,7 @@ def test_another_lambda_needs_no_other_comparison(graph, seed, weight):
 @pytest.mark.parametrize("budget", [1, 5000, 1 << 30])
 def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions, device, monkeypatch):
     graph = random_graph(2, num_labeled=7, isolated=(1, 8))
-    sides = Sides.of(graph, SimilarityConfig(directions=directions, measure="distance"))
+    sides = Sides.of(graph, SimilaritySettings(directions=directions, measure="distance"))
     h = continuous(5, graph.num_nodes, 4).to(device)
     whole = sides.compare(h)
     for module in (similarity, comparison):
@@ -68,8 +68,8 @@ def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions
 @settings(max_examples=50)
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(graph, seed, hops, measure, directions):
-    config = SimilarityConfig(directions=directions, measure=measure, hops=hops)
-    sides = Sides.of(graph, config, graph.train)
+    settings = SimilaritySettings(directions=directions, measure=measure, hops=hops)
+    sides = Sides.of(graph, settings, graph.train)
     for h in (continuous(seed, graph.num_nodes, 3), continuous(seed, graph.num_nodes, 3).requires_grad_()):
         short, general = sides.at(h).compare_among(sides.cases), sides.compare(h)
         for name in ("node", "structure", "overall"):
@@ -78,8 +78,8 @@ def test_labeled_nodes_compared_with_themselves_are_compared_as_any_targets(grap
 
 def test_the_shortcut_has_the_gradients_of_the_general_path():
     graph = random_graph(2, isolated=(1, 8))
-    config = SimilarityConfig(directions="both", measure="distance")
-    sides, weights, pulls = Sides.of(graph, config, graph.train), continuous(9, 6, 6), []
+    settings = SimilaritySettings(directions="both", measure="distance")
+    sides, weights, pulls = Sides.of(graph, settings, graph.train), continuous(9, 6, 6), []
     for among in (True, False):
         h = continuous(5, graph.num_nodes, 4).requires_grad_()
         found = sides.at(h).compare_among(sides.cases) if among else sides.compare(h)
@@ -93,8 +93,8 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
     graph = random_graph(2)
     h = continuous(5, graph.num_nodes, 4)
     for directions, symmetric in (("both", True), ("one", False)):
-        config = SimilarityConfig(directions=directions, hops=1)
-        found = Similarity(graph, h, config).compare_among(items_of(graph, graph.train, config)).structure
+        settings = SimilaritySettings(directions=directions, hops=1)
+        found = Similarity(graph, h, settings).compare_among(items_of(graph, graph.train, settings)).structure
         assert torch.allclose(found, found.T) == symmetric
 
 
@@ -105,7 +105,7 @@ def test_both_directions_are_symmetric_and_one_direction_is_not():
 def test_overall_weighs_the_two_or_is_node_similarity_alone_where_there_is_no_structure(
     graph, seed, measure, weight, directions
 ):
-    config = SimilarityConfig(node_weight=weight, measure=measure, directions=directions)
+    config = SimilaritySettings(node_weight=weight, measure=measure, directions=directions)
     h = continuous(seed, graph.num_nodes, 3)
     found = Sides.of(graph, config).compare(h)
     without = (graph.degrees == 0)[:, None] | (graph.degrees == 0)[graph.train][None, :]
@@ -129,7 +129,7 @@ def test_combining_sends_no_gradient_to_a_structure_that_is_not_there():
 @pytest.mark.parametrize("directions", ["one", "both"])
 def test_gradients_stay_finite_where_nodes_have_no_edges(directions):
     graph = random_graph(2, isolated=(0, 1, 8))
-    config = SimilarityConfig(directions=directions)
+    config = SimilaritySettings(directions=directions)
     h = continuous(5, graph.num_nodes, 4).requires_grad_()
     Sides.of(graph, config).compare(h).overall.sum().backward()
     assert torch.isfinite(h.grad).all()
@@ -140,8 +140,8 @@ def test_a_comparison_that_reads_some_rows_of_a_file_has_the_same_bits(direction
     graph = random_graph(4, num_nodes=60, num_edges=110, num_labeled=8)
     h = continuous(0, 60, 12) + 3  # far from 0, so that where distances are computed from counts
     np.save(tmp_path / "h.npy", h.numpy())
-    sides = Sides.of(graph, SimilarityConfig(measure="distance", directions=directions, hops=1), [20, 31])
-    mapped = Similarity(graph, np.load(tmp_path / "h.npy", mmap_mode="r"), sides.config)
+    sides = Sides.of(graph, SimilaritySettings(measure="distance", directions=directions, hops=1), [20, 31])
+    mapped = Similarity(graph, np.load(tmp_path / "h.npy", mmap_mode="r"), sides.settings)
     assert len(mapped.comparison(sides.queries, sides.cases).h) < 60
     some, whole = mapped.compare(sides.queries, sides.cases), sides.compare(h)
     assert torch.equal(some.structure, whole.structure)

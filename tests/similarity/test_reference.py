@@ -12,14 +12,13 @@ from se_gnn.explain import Explainer
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import reference, top
-from se_gnn.training.classification import classification_loss
-from se_gnn.training.contrast import ContrastDraws, contrast_loss
-from strategies import continuous, graphs, measures, models, random_graph, seeds, small_config, untrained
+from se_gnn.training.objectives.paper import ContrastDraws, classification_loss, contrast_loss
+from strategies import continuous, graphs, measures, models, random_graph, seeds, small_settings, untrained
 
 
 def moved(trained, device):
     """The same model, on a device."""
-    model = SEGNN(trained.graph.num_features, trained.config)
+    model = SEGNN(trained.graph.num_features, trained.settings)
     model.load_state_dict(trained.model.state_dict())
     return TrainedModel(model.to(device).eval(), trained.graph)
 
@@ -28,7 +27,7 @@ def moved(trained, device):
 @settings(max_examples=20)
 @given(graph=graphs(), seed=st.integers(0, 100))
 def test_embeddings_are_those_of_equation_1(graph, seed, device):
-    trained = untrained(graph, small_config(encoder={"hidden_size": 5, "aggregation": "gcn"}), seed)
+    trained = untrained(graph, small_settings(hidden_size=5, aggregation="gcn"), seed)
     encoder = trained.model.encoder
     mlp = [(layer.weight.detach(), layer.bias.detach()) for layer in encoder.layers]
     features = torch.tensor(np.asarray(graph.features, np.float32))
@@ -62,7 +61,7 @@ def test_neighbors_weights_and_votes_are_those_of_equations_8_and_9(seed, num_la
 @given(trained=models(max_nodes=8))
 def test_edge_importance_is_that_of_equation_10(trained, device):
     trained = moved(trained, device)
-    graph, measure = trained.graph, trained.config.similarity.measure
+    graph, measure = trained.graph, trained.settings.similarity.measure
     h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
     labeled = trained.voter.cases.local
     for i in range(len(every)):
@@ -77,13 +76,10 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
 @settings(max_examples=30)
 @given(seed=seeds, tau=st.sampled_from([0.5, 1.0]))
 def test_the_classification_loss_is_that_of_equation_11(seed, tau, device):
-    config = small_config(
-        similarity={"temperature": tau, "num_nearest": 2},
-        training={"references": "support", "support_size": 60, "num_negatives": 60},
-    )
+    chosen = small_settings(temperature=tau, num_nearest=2, support_size=60, num_negatives=60).resolve()
     overall, classes = continuous(seed, 7, 7), torch.tensor([0, 0, 0, 1, 1, 1, 2])
     draw = torch.from_numpy(np.random.default_rng(seed).random((7, 7)))
-    found = classification_loss(*(x.to(device) for x in (overall, classes, draw)), config)
+    found = classification_loss(*(x.to(device) for x in (overall, classes, draw)), chosen.vote, chosen.objective)
     losses = []
     for t in range(6):  # the last node is alone in its class: skipped
         same = [i for i in range(7) if classes[i] == classes[t] and i != t]
@@ -99,15 +95,17 @@ def test_the_classification_loss_is_that_of_equation_11(seed, tau, device):
 @given(seed=st.integers(0, 1000), measure=measures)
 def test_the_contrastive_losses_are_those_of_equations_12_and_13(seed, measure, device):
     graph = random_graph(seed)
-    trained = moved(untrained(graph, small_config(similarity={"measure": measure}), seed), device)
+    trained = moved(untrained(graph, small_settings(measure=measure), seed), device)
     model, inputs = trained.model, trained.model.inputs(graph)
     generator = np.random.default_rng(seed)
-    draws = ContrastDraws.draw(inputs, graph.edges.ends, trained.config, generator=generator).to(torch.device(device))
+    draws = ContrastDraws.draw(
+        inputs, graph.edges.ends, trained.settings.objective, trained.settings.encoder.aggregation, generator=generator
+    ).to(torch.device(device))
     with torch.no_grad():
         found = contrast_loss(model, inputs, draws)
         first = model(inputs.masked(draws.keep_first)).cpu()
         second = model(inputs.masked(draws.keep_second).with_propagation(draws.propagation)).cpu()
-    both, tau = torch.cat([first, second]), trained.config.similarity.temperature
+    both, tau = torch.cat([first, second]), trained.settings.vote.temperature
     by_node = [
         reference.contrast_loss(first[node], second[node], list(both[others]), measure, tau)
         for node, others in zip(draws.nodes.tolist(), draws.other_nodes.cpu())

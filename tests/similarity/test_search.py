@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import Config, SimilarityConfig
 from se_gnn.graph import Graph
 from se_gnn.model import Voter
+from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.similarity import Nearest, top
 from se_gnn.similarity.cpu import search
 from se_gnn.similarity.cpu.bounds import first_bounds
@@ -51,7 +51,7 @@ def assert_same(found, wanted):
 def sides_of(edges, num_nodes, labeled, **settings):
     labels = np.zeros(num_nodes, int)
     graph = Graph.build(features=np.zeros((num_nodes, 1)), edges=edges, labels=labels, train=np.asarray(labeled))
-    return Sides.of(graph, SimilarityConfig(**settings))
+    return Sides.of(graph, SimilaritySettings(**settings))
 
 
 @st.composite
@@ -219,7 +219,7 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     h, edges, labeled = communities
     labels = np.arange(600) % 6
     graph = Graph.build(features=np.zeros((600, 1)), edges=edges, labels=labels, train=labeled)
-    voter = Voter(graph, Config().with_settings(num_nearest=9, max_edges=16))
+    voter = Voter(graph, Settings.of("paper", measure="cosine", num_nearest=9, max_edges=16).resolve())
     queries = voter.items(np.arange(600))
     wanted = voter.predict(h, queries)
     for name, value in COUNTS.items():

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 
 from backends import GPU, INTERPRETED, ON_TRITON, cuda_backend
-from se_gnn.config import Config
 from se_gnn.graph import Graph
 from se_gnn.model import Voter
+from se_gnn.settings import Settings
 from se_gnn.similarity import Nearest, backend, comparison, measure
 from similarity.test_search import by_comparing_all, cases, sides_of
 
@@ -76,7 +76,7 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     )  # fmt: skip
     centers = generator.normal(size=(4, 40))
     h = torch.from_numpy((centers[groups] + 0.2 * generator.normal(size=(4_000, 40))).astype(np.float32))
-    voter = Voter(graph, Config.preset("best"))
+    voter = Voter(graph, Settings.of("best").resolve())
     queries = voter.items(np.arange(4_000))
     monkeypatch.setattr(matching, "SHARED", 1 << 60)
     monkeypatch.setattr(search, "FEWEST_PAIRS", 1)

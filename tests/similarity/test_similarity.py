@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Similarity, similarity
 from se_gnn.similarity.cpu import pairs
 from similarity.test_edge_data import EVERYTHING, each, terms_of
@@ -38,21 +38,21 @@ def assert_listed_as_all(sides, h, seed):
 @settings(max_examples=30)
 @given(graph=graphs(), seed=seeds, measure=measures, directions=st.sampled_from(["one", "both"]))
 def test_listed_pairs_have_the_bits_of_a_comparison_of_all(graph, seed, measure, directions):
-    sides = Sides.of(graph, SimilarityConfig(measure=measure, directions=directions))
+    sides = Sides.of(graph, SimilaritySettings(measure=measure, directions=directions))
     assert_listed_as_all(sides, continuous(seed, graph.num_nodes, 5), seed)
 
 
 @settings(max_examples=20)
 @given(seed=seeds, setting=each)
 def test_listed_pairs_have_the_same_bits_whatever_edges_carry(seed, setting):
-    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilaritySettings(**setting)
     _, terms = terms_of(graph, config, 4)
     assert_listed_as_all(Sides.of(graph, config, terms=terms), continuous(seed, 12, 4), seed)
 
 
 def test_long_lists_in_pieces_have_the_same_bits(monkeypatch):
     graph = random_graph(4, num_nodes=50, num_edges=140, num_labeled=9, isolated=(3, 40))
-    sides = Sides.of(graph, SimilarityConfig(measure="distance", directions="both"))
+    sides = Sides.of(graph, SimilaritySettings(measure="distance", directions="both"))
     for keys, matches in ((1, 1), (40, 1000)):
         monkeypatch.setattr(pairs, "KEYS_AT_A_TIME", keys)
         monkeypatch.setattr(pairs, "MATCHES_AT_A_TIME", matches)
@@ -63,7 +63,7 @@ def test_long_lists_in_pieces_have_the_same_bits(monkeypatch):
 @settings(max_examples=15)
 @given(seed=seeds, setting=each, wide=st.booleans())
 def test_every_backend_compares_listed_pairs(seed, setting, wide, device):
-    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilaritySettings(**setting)
     dtype = torch.float64 if wide else torch.float32
     _, terms = terms_of(graph, config, 4, dtype, device)
     sides, h = Sides.of(graph, config, terms=terms), continuous(seed, 12, 4).to(dtype).to(device)
@@ -78,7 +78,7 @@ def test_every_backend_compares_listed_pairs(seed, setting, wide, device):
 @settings(max_examples=30)
 @given(graph=graphs(), seed=seeds, measure=measures, data=st.data())
 def test_the_nearest_are_the_first_by_similarity_and_a_node_itself_comes_last(graph, seed, measure, data):
-    sides, h = Sides.of(graph, SimilarityConfig(measure=measure)), continuous(seed, graph.num_nodes, 3)
+    sides, h = Sides.of(graph, SimilaritySettings(measure=measure)), continuous(seed, graph.num_nodes, 3)
     count = data.draw(st.integers(1, len(graph.train)))
     found, whole = sides.at(h).nearest(sides.queries, sides.cases, count), sides.compare(h)
     for t, row in enumerate(whole.overall.tolist()):
@@ -102,7 +102,7 @@ def assert_same_matches(one, other, count):
 @settings(max_examples=20)
 @given(seed=seeds, setting=each, count=st.integers(1, 3))
 def test_matches_are_the_same_in_a_table_of_all_cases_and_in_lists_of_those_that_vote(seed, setting, count, device):
-    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilarityConfig(**setting)
+    graph, config = rich_graph(seed, num_nodes=12, num_edges=26), SimilaritySettings(**setting)
     _, terms = terms_of(graph, config, 4, device=device)
     sides = Sides.of(graph, config, terms=terms)
     at = sides.at(continuous(seed, 12, 4).to(device))
@@ -137,7 +137,7 @@ def test_matches_are_those_of_the_whole_table():
 
 def test_the_layout_of_matches_is_chosen_by_the_numbers_it_holds():
     graph = random_graph(1, num_nodes=60, num_edges=100, num_labeled=30)
-    sides = Sides.of(graph, SimilarityConfig(hops=1))
+    sides = Sides.of(graph, SimilaritySettings(hops=1))
     at, asked = sides.at(continuous(0, 60, 4)), len(sides.queries.local.edge_ids)
     for count in (1, 30):
         positions = np.tile(np.arange(count), (60, 1))

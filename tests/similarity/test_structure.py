@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import Graph, local_graphs
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Items, comparison, reference
 from se_gnn.similarity.cpu import backend, matching
 from strategies import Sides, continuous, graphs, measures, random_graph, seeds
@@ -34,7 +34,7 @@ def by_loops(h, graph, targets, labeled, measure, both=False):
 
 
 def sides_of(graph, hops, measure="cosine", *, queries=None, directions="one"):
-    return Sides.of(graph, SimilarityConfig(measure=measure, directions=directions, hops=hops), queries)
+    return Sides.of(graph, SimilaritySettings(measure=measure, directions=directions, hops=hops), queries)
 
 
 @on_every_device
@@ -123,7 +123,7 @@ def test_products_that_both_directions_share_change_no_bit(measure, monkeypatch)
 def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, max_edges, monkeypatch):
     graph = random_graph(4, num_nodes=120, num_edges=240, num_labeled=20, isolated=(3, 40))
     h = continuous(5, graph.num_nodes, 7)
-    sides = Sides.of(graph, SimilarityConfig(measure=measure, max_edges=max_edges))
+    sides = Sides.of(graph, SimilaritySettings(measure=measure, max_edges=max_edges))
     whole, made = sides.structure(h), []
     monkeypatch.setattr(backend, "FEWEST", 1)
     multiplied = backend.multiplied
@@ -205,8 +205,8 @@ def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measu
         for nodes in (np.arange(graph.num_nodes), graph.train)
     )
     assert queries.local.cover is None
-    config = SimilarityConfig(measure=measure, directions=directions)
-    h, sides = continuous(seed, graph.num_nodes, 3), Sides(graph, config, queries, cases)
+    settings = SimilaritySettings(measure=measure, directions=directions)
+    h, sides = continuous(seed, graph.num_nodes, 3), Sides(graph, settings, queries, cases)
     expected = by_loops(h.double(), graph, queries.local, cases.local, measure, directions == "both")
     torch.testing.assert_close(sides.structure(h).double(), expected, rtol=1e-5, atol=2e-6)
 

@@ -16,13 +16,13 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from se_gnn.config import Aggregation
 from se_gnn.errors import InputError
-from se_gnn.training import checkpoint, train, trainer
-from strategies import random_graph, rich_graph, small_config
+from se_gnn.settings.sections import Aggregation
+from se_gnn.training import checkpoint, fit, trainer
+from strategies import random_graph, rich_graph, small_settings
 
 EPOCHS = 7
-CONFIG = small_config(training={"epochs": EPOCHS, "patience": None, "learning_rate": 0.05})
+ASKED = small_settings(epochs=EPOCHS, patience="none", learning_rate=0.05)
 GRAPH = random_graph(1, num_nodes=24, num_edges=40, num_labeled=8, isolated=(2, 20))
 
 
@@ -46,16 +46,17 @@ def checkpoint_every_epoch(monkeypatch):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    return train(GRAPH, CONFIG, seed=3, folder=folder), records(folder)
+    return fit(GRAPH, ASKED, seed=3, folder=folder), records(folder)
 
 
 def assert_resumes(folder, uninterrupted):
     """Going on in the folder ends where the run that was never interrupted ended."""
     expected, history = uninterrupted
-    found = train(GRAPH, CONFIG, seed=3, folder=folder)
+    found = fit(GRAPH, ASKED, seed=3, folder=folder)
     for name, tensor in expected.model.state_dict().items():
         assert torch.equal(found.model.state_dict()[name], tensor), name
-    assert without_time(found.metrics) == without_time(expected.metrics)
+    assert (found.facts.validation, found.facts.chosen) == (expected.facts.validation, expected.facts.chosen)
+    assert found.settings == expected.settings
     assert [record["epoch"] for record in records(folder)] == list(range(EPOCHS))
     assert list(map(without_time, records(folder))) == list(map(without_time, history))
     assert {path.name for path in folder.iterdir()} <= {"metrics.jsonl", checkpoint.NAME}
@@ -77,7 +78,7 @@ def train_until(patch, folder, owner, name, count, *, after):
     with patch.context() as context:
         context.setattr(owner, name, deadly)
         with pytest.raises(Killed):
-            train(GRAPH, CONFIG, seed=3, folder=folder)
+            fit(GRAPH, ASKED, seed=3, folder=folder)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, EPOCHS])
@@ -140,8 +141,8 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from safetensors.torch import save_file
-from strategies import random_graph, small_config
-from se_gnn.training import checkpoint, train, trainer
+from strategies import random_graph, small_settings
+from se_gnn.training import checkpoint, fit, trainer
 
 folder, pause = Path(sys.argv[1]), float(sys.argv[2])
 trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
@@ -150,9 +151,9 @@ def slowly(*args):
     save(*args)
     time.sleep(pause)  # so that the kill comes before the end
 checkpoint.save_checkpoint = slowly
-trained = train(
+trained = fit(
     random_graph(1, num_nodes=24, num_edges=40, num_labeled=8, isolated=(2, 20)),
-    small_config(training={{"epochs": {EPOCHS}, "patience": None, "learning_rate": 0.05}}),
+    small_settings(epochs={EPOCHS}, patience="none", learning_rate=0.05),
     seed=3, folder=folder,
 )
 save_file(trained.model.state_dict(), folder.with_suffix(".safetensors"))
@@ -184,7 +185,7 @@ save_file(trained.model.state_dict(), folder.with_suffix(".safetensors"))
 
 
 def test_a_run_that_has_ended_is_not_trained_again(tmp_path, uninterrupted, monkeypatch):
-    train(GRAPH, CONFIG, seed=3, folder=tmp_path / "new" / "folder")
+    fit(GRAPH, ASKED, seed=3, folder=tmp_path / "new" / "folder")
     monkeypatch.setattr(torch.optim.Adam, "step", lambda *_, **__: pytest.fail("trained again"))
     assert_resumes(tmp_path / "new" / "folder", uninterrupted)
 
@@ -204,15 +205,13 @@ OTHER_RUN = "belongs to a run with other data, settings or seed; remove it to st
 
 def test_a_checkpoint_of_another_seed_is_refused(interrupted):
     with pytest.raises(InputError, match=OTHER_RUN):
-        train(GRAPH, CONFIG, seed=4, folder=interrupted)
+        fit(GRAPH, ASKED, seed=4, folder=interrupted)
 
 
-@pytest.mark.parametrize(
-    "change", [{"training": {"epochs": 9}}, {"similarity": {"temperature": 0.5}}, {"encoder": {"hidden_size": 7}}]
-)
+@pytest.mark.parametrize("change", [{"epochs": 9}, {"temperature": 0.5}, {"hidden_size": 7}])
 def test_a_checkpoint_of_other_settings_is_refused(interrupted, change):
     with pytest.raises(InputError, match=OTHER_RUN):
-        train(GRAPH, CONFIG.updated(change), seed=3, folder=interrupted)
+        fit(GRAPH, ASKED.changed(**change), seed=3, folder=interrupted)
 
 
 def changed_graphs():
@@ -238,7 +237,7 @@ def changed_graphs():
 @pytest.mark.parametrize("what", list(changed_graphs()))
 def test_a_checkpoint_of_another_graph_is_refused(interrupted, what):
     with pytest.raises(InputError, match=OTHER_RUN):
-        train(changed_graphs()[what], CONFIG, seed=3, folder=interrupted)
+        fit(changed_graphs()[what], ASKED, seed=3, folder=interrupted)
 
 
 @pytest.mark.parametrize("length", [0, 5, 200, -1])
@@ -246,19 +245,19 @@ def test_a_truncated_checkpoint_is_refused(interrupted, length):
     path = interrupted / checkpoint.NAME
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(InputError, match=r"cannot be read: .*; remove it to start again"):
-        train(GRAPH, CONFIG, seed=3, folder=interrupted)
+        fit(GRAPH, ASKED, seed=3, folder=interrupted)
 
 
 def test_a_checkpoint_of_another_version_is_refused(interrupted, monkeypatch):
     monkeypatch.setattr(checkpoint, "VERSION", "99")
     with pytest.raises(InputError, match="has version 2, this one reads 99"):
-        train(GRAPH, CONFIG, seed=3, folder=interrupted)
+        fit(GRAPH, ASKED, seed=3, folder=interrupted)
 
 
 def test_a_refused_checkpoint_is_left_alone(interrupted):
     before = {path.name: path.read_bytes() for path in interrupted.iterdir()}
     with pytest.raises(InputError):
-        train(GRAPH, CONFIG, seed=4, folder=interrupted)
+        fit(GRAPH, ASKED, seed=4, folder=interrupted)
     assert {path.name: path.read_bytes() for path in interrupted.iterdir()} == before
 
 
@@ -269,7 +268,7 @@ def test_one_changed_byte_of_a_checkpoint_is_noticed(interrupted, place):
     content[place] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"remove it to start again"):
-        train(GRAPH, CONFIG, seed=3, folder=interrupted)
+        fit(GRAPH, ASKED, seed=3, folder=interrupted)
 
 
 def test_two_trainings_into_one_folder_are_refused(tmp_path, monkeypatch):
@@ -286,12 +285,12 @@ def test_two_trainings_into_one_folder_are_refused(tmp_path, monkeypatch):
 
     def second():
         try:
-            train(GRAPH, CONFIG, seed=4, folder=tmp_path)
+            fit(GRAPH, ASKED, seed=4, folder=tmp_path)
         except InputError as error:
             errors.append(str(error))
 
     monkeypatch.setattr(trainer.TrainingRun, "step", another)
-    train(GRAPH, CONFIG, seed=3, folder=tmp_path)
+    fit(GRAPH, ASKED, seed=3, folder=tmp_path)
     assert len(errors) == 1
     assert "is being written by another se-gnn" in errors[0]
     assert [record["epoch"] for record in records(tmp_path)] == list(range(EPOCHS))
@@ -299,15 +298,15 @@ def test_two_trainings_into_one_folder_are_refused(tmp_path, monkeypatch):
 
 def test_metrics_of_another_run_do_not_stay_in_the_file(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 0, "loss": 99.0}\n' * 20)
-    train(GRAPH, CONFIG, seed=3, folder=tmp_path)
+    fit(GRAPH, ASKED, seed=3, folder=tmp_path)
     assert [record["epoch"] for record in records(tmp_path)] == list(range(EPOCHS))
 
 
 @pytest.mark.parametrize("aggregation", get_args(Aggregation))
 def test_every_encoder_goes_on_from_its_checkpoint_to_the_same_bits(aggregation, tmp_path, monkeypatch):
     graph = rich_graph(num_nodes=16, num_edges=30, num_labeled=8)
-    config = CONFIG.with_settings(aggregation=aggregation, match_attributes=True, epochs=3)
-    expected = train(graph, config, seed=3).model.state_dict()
+    asked = ASKED.changed(aggregation=aggregation, match_attributes=True, epochs=3)
+    expected = fit(graph, asked, seed=3).model.state_dict()
     original, calls = trainer.checkpoint.save_checkpoint, []
 
     def deadly(*arguments):
@@ -319,7 +318,7 @@ def test_every_encoder_goes_on_from_its_checkpoint_to_the_same_bits(aggregation,
     with monkeypatch.context() as context:
         context.setattr(trainer.checkpoint, "save_checkpoint", deadly)
         with pytest.raises(Killed):
-            train(graph, config, seed=3, folder=tmp_path)
-    found = train(graph, config, seed=3, folder=tmp_path).model.state_dict()
+            fit(graph, asked, seed=3, folder=tmp_path)
+    found = fit(graph, asked, seed=3, folder=tmp_path).model.state_dict()
     for name, tensor in expected.items():
         assert torch.equal(found[name], tensor), name

@@ -9,18 +9,18 @@ import torch
 import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _agreed
-from se_gnn.config import Config
 from se_gnn.graph import Graph
-from se_gnn.training import train
-from se_gnn.training.train import _Finished, _Planned
+from se_gnn.settings import Settings
+from se_gnn.training import fit
+from se_gnn.training.fit import _Finished, _Planned
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.usefixtures("quick_ranks"),
 ]  # filters: not per thread
 
-CONFIG = Config.preset("best").with_settings(
-    epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
+ASKED = Settings.of(
+    "best", epochs=2, hidden_size=4, output_size=3, members=3, num_nearest=3, steps=2, consistency_batch=8
 )
 
 
@@ -40,7 +40,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def alone(graph):
-    return train(graph, CONFIG, seed=3)
+    return fit(graph, ASKED, seed=3)
 
 
 def same(one, other):
@@ -51,37 +51,38 @@ def same(one, other):
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_every_rank_has_the_model_of_one_process_bit_for_bit(graph, alone, size):
-    for found in in_ranks(size, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks)):
+    for found in in_ranks(size, lambda ranks: fit(graph, ASKED, seed=3, ranks=ranks)):
         assert same(found, alone)
-        assert found.config == alone.config
-        assert [run["name"] for run in found.metrics["runs"]] == [run["name"] for run in alone.metrics["runs"]]
-        assert [run["val_loss"] for run in found.metrics["runs"]] == [run["val_loss"] for run in alone.metrics["runs"]]
+        assert found.settings == alone.settings
+        assert [(run.name, run.val_loss) for run in found.facts.runs] == [
+            (run.name, run.val_loss) for run in alone.facts.runs
+        ]
 
 
 def test_a_rank_that_ends_leaves_runs_that_the_next_start_goes_on_with(graph, alone, tmp_path, monkeypatch):
     def ending(ranks):
         if ranks.rank == 1:
             monkeypatch.setattr(ranks_module.Ranks, "heartbeat", lambda self: self.rank == 1 and 1 / 0)
-        return train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)
+        return fit(graph, ASKED, seed=3, ranks=ranks, folder=tmp_path)
 
     errors = in_ranks(2, ending)
     assert any(isinstance(error, Exception) for error in errors)
     monkeypatch.undo()
-    for found in in_ranks(2, lambda ranks: train(graph, CONFIG, seed=3, ranks=ranks, folder=tmp_path)):
+    for found in in_ranks(2, lambda ranks: fit(graph, ASKED, seed=3, ranks=ranks, folder=tmp_path)):
         assert same(found, alone)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
-    assert len(lines) == alone.metrics["epochs"]
+    assert len(lines) == alone.facts.epochs
 
 
 def test_a_single_run_is_trained_by_one_rank_and_had_by_all(graph):
-    config = CONFIG.with_settings(portfolio=False, members=1)
-    expected = train(graph, config, seed=1)
-    for found in in_ranks(2, lambda ranks: train(graph, config, seed=1, ranks=ranks)):
+    asked = ASKED.changed(portfolio=False, members=1)
+    expected = fit(graph, asked, seed=1)
+    for found in in_ranks(2, lambda ranks: fit(graph, asked, seed=1, ranks=ranks)):
         assert same(found, expected)
 
 
 def test_a_run_travels_between_ranks_without_losing_a_bit():
-    plan = _Planned("near", CONFIG, 7)
+    plan = _Planned("near", ASKED.resolve(), 7)
     history = [{"epoch": 0, "loss": 0.1 + 0.2, "val_accuracy": float("nan"), "val_loss": 1e-300, "seconds": 1 / 3}]
     run = _Finished(*plan, {"w": torch.tensor([0.1, -0.0])}, history, 0, True, (-float("inf"), -0.25))
     back = _Finished.from_bytes(run.to_bytes(), plan)
@@ -94,7 +95,7 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
     ("seed", "settings", "moved", "text"),
     [
         (4, {}, 0, "the same seed: rank 0 has '3', rank 1 has '4'"),
-        (3, {"hidden_size": 5}, 0, "the same encoder.hidden_size: rank 0 has '4', rank 1 has '5'"),
+        (3, {"hidden_size": 5}, 0, "the same hidden_size: rank 0 has '4', rank 1 has '5'"),
         (3, {}, 1, "the same data: rank 0 has "),
     ],
 )
@@ -102,6 +103,6 @@ def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, setting
     other = dataclasses.replace(
         graph, train=graph.train + moved, validation=graph.validation + moved, test=graph.test[moved:]
     )
-    given = [_agreed(graph, CONFIG, 3), _agreed(other, CONFIG.with_settings(**settings), seed)]
+    given = [_agreed(graph, ASKED.resolve(), 3), _agreed(other, ASKED.changed(**settings).resolve(), seed)]
     results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
     assert all(f"all ranks must have {text}" in str(error) for error in results)

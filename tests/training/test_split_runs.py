@@ -8,11 +8,11 @@ import torch
 
 from rank_threads import in_ranks
 from se_gnn.apps.cli.train import _divided
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.training import train
-from se_gnn.training.paper_objective import PaperObjective
+from se_gnn.settings import Settings
+from se_gnn.training import fit
+from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.share import Share
 from se_gnn.training.trainer import TrainingRun
 
@@ -47,13 +47,13 @@ def graph():
 
 
 def settings(preset, **other):
-    small = {"epochs": EPOCHS, "hidden_size": 4, "num_nearest": 3, "node_batch": 7, "edge_batch": 9, "patience": None}
-    return Config.preset(preset).with_settings(**{**small, **other})
+    small = {"epochs": EPOCHS, "hidden_size": 4, "num_nearest": 3, "node_batch": 7, "edge_batch": 9, "patience": "none"}
+    return Settings.of(preset, **{**small, **other})
 
 
-def together(graph, config, size, **options):
+def together(graph, chosen, size, **options):
     def work(ranks):
-        run = TrainingRun(graph, config, seed=3, device=CPU, folder=None, ranks=ranks, **options)
+        run = TrainingRun(graph, chosen.resolve(), seed=3, device=CPU, folder=None, ranks=ranks, **options)
         while not run.finished:
             run.step()
         return run
@@ -63,8 +63,8 @@ def together(graph, config, size, **options):
     return runs
 
 
-def alone(graph, config):
-    run = TrainingRun(graph, config, seed=3, device=CPU, folder=None)
+def alone(graph, chosen):
+    run = TrainingRun(graph, chosen.resolve(), seed=3, device=CPU, folder=None)
     while not run.finished:
         run.step()
     return run
@@ -76,7 +76,7 @@ def check_close(run, expected):
             assert record[name] == pytest.approx(other[name], rel=LOSSES, nan_ok=True), (record["epoch"], name)
     for name, tensor in expected.model.state_dict().items():
         error = (run.model.state_dict()[name] - tensor).abs().max()
-        assert error <= PARAMETERS * run.config.training.learning_rate, name
+        assert error <= PARAMETERS * run.settings.training.learning_rate, name
 
 
 def check_same_bits(runs):
@@ -101,28 +101,28 @@ CASES = {
 @pytest.mark.parametrize("size", [2, 3])
 def test_ranks_together_find_what_one_process_finds_up_to_rounding_and_the_same_bits(graph, case, size):
     preset, other = CASES[case]
-    config = settings(preset, **other)
-    runs = together(graph, config, size)
+    chosen = settings(preset, **other)
+    runs = together(graph, chosen, size)
     check_same_bits(runs)
-    check_close(runs[0], alone(graph, config))
+    check_close(runs[0], alone(graph, chosen))
 
 
 @pytest.mark.filterwarnings("ignore:classes with one labeled node")
 @pytest.mark.parametrize(("labeled", "validation"), [(3, 10), (11, 2), (11, 0)])
 def test_ranks_without_a_node_of_their_own_train_with_the_others(labeled, validation):
-    graph, config = a_graph(labeled, validation), settings("authors", num_nearest=2, node_batch=2, edge_batch=1)
-    runs = together(graph, config, 4)
+    graph, chosen = a_graph(labeled, validation), settings("authors", num_nearest=2, node_batch=2, edge_batch=1)
+    runs = together(graph, chosen, 4)
     check_same_bits(runs)
-    check_close(runs[0], alone(graph, config))
+    check_close(runs[0], alone(graph, chosen))
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors"])
 def test_the_gradients_that_ranks_find_add_up_to_that_of_the_whole_loss(graph, preset):
-    config = settings(preset)
+    chosen = settings(preset)
 
     def gradients(ranks):
-        run = TrainingRun(graph, config, seed=3, device=CPU, folder=None, ranks=ranks)
-        run.objective.losses(run.objective.draw(0))[0].backward()
+        run = TrainingRun(graph, chosen.resolve(), seed=3, device=CPU, folder=None, ranks=ranks)
+        run.loss.losses(run.loss.draw(0))[0].backward()
         own = [parameter.grad.clone() for parameter in run.model.parameters()]
         run.share.sum_gradients(list(run.model.parameters()))
         return own, [parameter.grad for parameter in run.model.parameters()]
@@ -160,8 +160,8 @@ def impatient_checkpoints(monkeypatch):
 def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_on_to_the_same_bits(
     graph, tmp_path, monkeypatch, impatient_checkpoints
 ):
-    config, losses = settings("authors"), PaperObjective.losses
-    expected = in_ranks(2, lambda ranks: train(graph, config, seed=3, ranks=ranks))
+    chosen, losses = settings("authors"), PaperLoss.losses
+    expected = in_ranks(2, lambda ranks: fit(graph, chosen, seed=3, ranks=ranks))
 
     def failing(self, draws):
         if self.share.ranks.rank == 1 and self.epochs_done == 3:
@@ -169,12 +169,12 @@ def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_
         self.epochs_done += 1
         return losses(self, draws)
 
-    monkeypatch.setattr(PaperObjective, "epochs_done", 0, raising=False)
-    monkeypatch.setattr(PaperObjective, "losses", failing)
+    monkeypatch.setattr(PaperLoss, "epochs_done", 0, raising=False)
+    monkeypatch.setattr(PaperLoss, "losses", failing)
     folders = [tmp_path / "a", tmp_path / "b"]  # machines that share no folder
 
     def work(ranks):
-        return train(graph, config, seed=3, ranks=ranks, folder=folders[ranks.rank])
+        return fit(graph, chosen, seed=3, ranks=ranks, folder=folders[ranks.rank])
 
     start = time.monotonic()
     first, second = in_ranks(2, work)
@@ -183,7 +183,7 @@ def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_
     assert time.monotonic() - start < 5
     assert len((folders[0] / "metrics.jsonl").read_text().splitlines()) == 3
 
-    monkeypatch.setattr(PaperObjective, "losses", counting := _Counting(losses))
+    monkeypatch.setattr(PaperLoss, "losses", counting := _Counting(losses))
     for found, whole in zip(in_ranks(2, work), expected, strict=True):
         assert not isinstance(found, BaseException), repr(found)
         mine, theirs = found.model.state_dict(), whole.model.state_dict()
@@ -208,18 +208,18 @@ class _Counting:
 
 
 def test_a_model_trained_together_is_that_of_one_process_up_to_rounding(graph):
-    config = settings("paper")
-    expected = train(graph, config, seed=3)
-    for found in in_ranks(2, lambda ranks: train(graph, config, seed=3, ranks=ranks)):
+    chosen = settings("paper")
+    expected = fit(graph, chosen, seed=3)
+    for found in in_ranks(2, lambda ranks: fit(graph, chosen, seed=3, ranks=ranks)):
         assert not isinstance(found, BaseException), repr(found)
-        assert found.metrics["best_epoch"] == expected.metrics["best_epoch"]
+        assert found.facts.chosen_run.best_epoch == expected.facts.chosen_run.best_epoch
         for name, tensor in expected.model.state_dict().items():
             error = (found.model.state_dict()[name] - tensor).abs().max()
-            assert error <= PARAMETERS * config.training.learning_rate
+            assert error <= PARAMETERS * found.settings.training.learning_rate
 
 
 def test_what_several_processes_do_is_said_before_they_do_it():
-    told = {name: _divided(Config.preset(name)) for name in ("best", "paper", "authors")}
+    told = {name: _divided(Settings.of(name).resolve()) for name in ("best", "paper", "authors")}
     assert told["best"] == "each trains whole runs"
     assert told["paper"] == told["authors"] == "which train one run together"
-    assert "not split" in _divided(Config.preset("best").with_settings(portfolio=False, members=1))
+    assert "not split" in _divided(Settings.of("best", portfolio=False, members=1).resolve())

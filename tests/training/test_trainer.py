@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -15,8 +16,9 @@ from se_gnn.device import resolve_device
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.model.evaluate import evaluate_nodes
-from se_gnn.training import paper_objective, train, trainer
-from strategies import random_graph, small_config
+from se_gnn.training import fit, trainer
+from se_gnn.training.objectives import paper
+from strategies import random_graph, small_settings
 
 GRAPH = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, isolated=(2, 20))
 
@@ -30,29 +32,33 @@ def without_time(values):
     return {key: value for key, value in values.items() if not key.startswith("seconds")}
 
 
+def timeless(facts):
+    return dataclasses.replace(facts, runs=tuple(dataclasses.replace(run, seconds_per_epoch=0) for run in facts.runs))
+
+
 def assert_same_bits(one, other):
     for name, tensor in one.model.state_dict().items():
         assert torch.equal(tensor, other.model.state_dict()[name]), name
-    assert without_time(one.metrics) == without_time(other.metrics)
+    assert timeless(one.facts) == timeless(other.facts)
 
 
 @pytest.mark.parametrize(("measure", "references"), [("cosine", "support"), ("distance", "nearest")])
 def test_the_same_seed_gives_the_same_bits(measure, references, tmp_path):
-    config = small_config(
-        similarity={"measure": measure, "directions": "both"}, training={"references": references},
+    asked = small_settings(
+        measure=measure, directions="both", references=references,
     )  # fmt: skip
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002 (the global generator is what must not matter)
-    one = train(GRAPH, config, seed=7, folder=tmp_path / "one")
+    one = fit(GRAPH, asked, seed=7, folder=tmp_path / "one")
     torch.manual_seed(2)
     np.random.seed(2)  # noqa: NPY002
-    other = train(GRAPH, config, seed=7, folder=tmp_path / "other")
+    other = fit(GRAPH, asked, seed=7, folder=tmp_path / "other")
     assert_same_bits(one, other)
     assert list(map(without_time, records(tmp_path / "one"))) == list(map(without_time, records(tmp_path / "other")))
 
 
 def test_another_seed_gives_other_bits():
-    one, other = (train(GRAPH, small_config(training={"epochs": 1}), seed=seed) for seed in (0, 1))
+    one, other = (fit(GRAPH, small_settings(epochs=1), seed=seed) for seed in (0, 1))
     assert any(
         not torch.equal(tensor, other.model.state_dict()[name]) for name, tensor in one.model.state_dict().items()
     )
@@ -64,7 +70,7 @@ def test_the_number_of_threads_does_not_change_a_bit_of_training():
     try:
         for threads in (1, 2):
             numba.set_num_threads(threads)
-            results.append(train(GRAPH, small_config(), seed=3))
+            results.append(fit(GRAPH, small_settings(), seed=3))
     finally:
         numba.set_num_threads(before)
     assert_same_bits(*results)
@@ -77,33 +83,33 @@ def test_training_learns_what_the_attributes_tell(tmp_path):
     graph = random_graph(
         0, num_nodes=40, num_labeled=10, features=features, edges=np.concatenate([same, same + 1]), labels=labels
     )
-    trained = train(graph, small_config(training={"epochs": 20}), folder=tmp_path)
+    trained = fit(graph, small_settings(epochs=20), folder=tmp_path)
     assert trained.predict(graph.test).accuracy(graph.labels) == 1.0
     history = records(tmp_path)
     assert history[-1]["class_loss"] < history[0]["class_loss"]
 
 
 def test_the_loss_is_the_weighted_sum_of_its_parts(tmp_path):
-    config = small_config(contrast={"node_loss_weight": 0.5, "edge_loss_weight": 2.0}, training={"epochs": 2})
-    train(GRAPH, config, folder=tmp_path)
+    asked = small_settings(node_loss_weight=0.5, edge_loss_weight=2.0, epochs=2)
+    fit(GRAPH, asked, folder=tmp_path)
     for record in records(tmp_path):
         total = record["class_loss"] + 0.5 * record["node_loss"] + 2.0 * record["edge_loss"]
         assert record["loss"] == pytest.approx(total, rel=1e-5)
 
 
 def test_without_contrastive_weights_no_views_are_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(paper_objective, "contrast_loss", lambda *_, **__: pytest.fail("views were made"))
-    train(GRAPH, small_config(contrast={"node_loss_weight": 0, "edge_loss_weight": 0}), folder=tmp_path)
+    monkeypatch.setattr(paper, "contrast_loss", lambda *_, **__: pytest.fail("views were made"))
+    fit(GRAPH, small_settings(node_loss_weight=0, edge_loss_weight=0), folder=tmp_path)
     assert all(record["loss"] == record["class_loss"] for record in records(tmp_path))
 
 
 def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes_first(tmp_path):
-    config = small_config(training={"epochs": 15, "learning_rate": 0.05, "patience": None})
-    trained = train(GRAPH, config, seed=2, folder=tmp_path)
+    asked = small_settings(epochs=15, learning_rate=0.05, patience="none")
+    trained = fit(GRAPH, asked, seed=2, folder=tmp_path)
     history = records(tmp_path)
     best = min(range(15), key=lambda i: (-history[i]["val_accuracy"], history[i]["val_loss"], i))
-    assert trained.metrics["best_epoch"] == best
-    assert trained.metrics["val_accuracy"] == history[best]["val_accuracy"]
+    assert trained.facts.chosen_run.best_epoch == best
+    assert trained.facts.chosen_run.val_accuracy == history[best]["val_accuracy"]
     accuracies = [record["val_accuracy"] for record in history]
     assert accuracies.count(max(accuracies)) > 1  # else ties would not be tried
     prediction = trained.predict(GRAPH.validation)
@@ -122,59 +128,56 @@ def test_the_best_epoch_has_the_highest_accuracy_then_the_lowest_loss_then_comes
 def test_the_best_epoch_of_scripted_figures(accuracies, losses, best, monkeypatch):
     for name, values in {"accuracy": iter(accuracies), "log_loss": iter(losses)}.items():
         monkeypatch.setattr(trainer, name, lambda *_, values=values: next(values))
-    assert train(GRAPH, small_config(training={"epochs": 3})).metrics["best_epoch"] == best
+    assert fit(GRAPH, small_settings(epochs=3)).facts.chosen_run.best_epoch == best
 
 
 def test_the_parameters_are_those_of_the_best_epoch():
-    config = small_config(training={"epochs": 15, "learning_rate": 0.05, "patience": None})
-    whole = train(GRAPH, config, seed=2)
-    shorter = train(GRAPH, config.updated({"training": {"epochs": whole.metrics["best_epoch"] + 1}}), seed=2)
+    asked = small_settings(epochs=15, learning_rate=0.05, patience="none")
+    whole = fit(GRAPH, asked, seed=2)
+    shorter = fit(GRAPH, asked.changed(epochs=whole.facts.chosen_run.best_epoch + 1), seed=2)
     for name, tensor in whole.model.state_dict().items():
         assert torch.equal(tensor, shorter.model.state_dict()[name])
 
 
 def test_training_stops_after_so_many_epochs_without_a_better_one(tmp_path):
-    config = small_config(training={"epochs": 200, "patience": 3, "learning_rate": 0.05})
-    trained = train(GRAPH, config, seed=2, folder=tmp_path)
-    assert trained.metrics["epochs"] == trained.metrics["best_epoch"] + 1 + 3 < 200
-    assert len(records(tmp_path)) == trained.metrics["epochs"]
+    asked = small_settings(epochs=200, patience=3, learning_rate=0.05)
+    trained = fit(GRAPH, asked, seed=2, folder=tmp_path)
+    assert trained.facts.epochs == trained.facts.chosen_run.best_epoch + 1 + 3 < 200
+    assert len(records(tmp_path)) == trained.facts.epochs
 
 
 def test_without_patience_training_runs_to_the_end():
-    config = small_config(training={"epochs": 12, "patience": None, "learning_rate": 0.5})
-    assert train(GRAPH, config).metrics["epochs"] == 12
+    asked = small_settings(epochs=12, patience="none", learning_rate=0.5)
+    assert fit(GRAPH, asked).facts.epochs == 12
 
 
 def test_without_validation_nodes_the_last_epoch_counts_and_nothing_stops_it_early(tmp_path):
     graph = GRAPH.with_split(train=GRAPH.train, test=GRAPH.test)
-    config = small_config(training={"epochs": 8, "patience": 2})
-    trained = train(graph, config, folder=tmp_path)
-    assert (trained.metrics["epochs"], trained.metrics["best_epoch"]) == (8, 7)
-    assert trained.metrics["val_accuracy"] is None
-    assert [record["val_accuracy"] for record in records(tmp_path)] == [None] * 8  # NaN would not be JSON
+    trained = fit(graph, small_settings(epochs=60), folder=tmp_path)
+    assert (trained.facts.epochs, trained.facts.chosen_run.best_epoch) == (60, 59)
+    assert trained.facts.chosen_run.val_accuracy is None
+    assert [record["val_accuracy"] for record in records(tmp_path)] == [None] * 60  # NaN would not be JSON
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("directions", ["one", "both"])
 def test_without_validation_nodes_figures_are_none_and_not_nan(directions, device):
     graph = GRAPH.with_split(train=GRAPH.train)
-    config = small_config(training={"epochs": 1}, similarity={"directions": directions})
-    metrics = train(graph, config, device=device).metrics
-    assert metrics["val_accuracy"] is None
-    assert metrics["validation"]["precision_at_5"] is None
-    json.dumps(metrics, allow_nan=False)
+    asked = small_settings(epochs=1, directions=directions)
+    facts = fit(graph, asked, device=device).facts
+    assert facts.chosen_run.val_accuracy is None
+    assert facts.validation["precision_at_5"] is None
+    json.dumps(facts.to_dict(), allow_nan=False)
 
 
-def test_metrics_are_those_of_the_validation_nodes():
-    trained = train(GRAPH, small_config(), seed=4)
-    expected = {
-        "val_accuracy": trained.predict(GRAPH.validation).accuracy(GRAPH.labels),
-        "validation": evaluate_nodes(trained, GRAPH.validation),
-        "epochs": 5, "seed": 4, "preset": "custom", "dataset": "graph", "device": "cpu",
-    }  # fmt: skip
-    assert expected.items() <= trained.metrics.items()
-    assert "test" not in json.dumps(trained.metrics)
-    assert trained.metrics["seconds_per_epoch"] > 0
+def test_facts_of_a_run_hold_the_figures_of_the_validation_nodes():
+    trained = fit(GRAPH, small_settings(), seed=4)
+    facts = trained.facts
+    assert facts.validation == evaluate_nodes(trained, GRAPH.validation)
+    assert facts.chosen_run.val_accuracy == trained.predict(GRAPH.validation).accuracy(GRAPH.labels)
+    assert (facts.epochs, facts.seed, facts.device, facts.test) == (5, 4, "cpu", None)
+    assert facts.seconds_per_epoch > 0
+    assert {"se-gnn", "torch"} <= facts.versions.keys()
     assert not trained.model.training
 
 
@@ -183,9 +186,9 @@ def test_a_class_with_one_labeled_node_is_left_out_with_a_warning(references):
     labels = GRAPH.labels.copy()
     labels[0] = 2
     graph = random_graph(1, num_nodes=30, num_edges=50, num_labeled=10, labels=labels, class_names=("a", "b", "rare"))
-    config = small_config(training={"references": references})
+    asked = small_settings(references=references)
     with pytest.warns(UserWarning, match="classes with one labeled node .* are left out of the loss: rare$"):
-        trained = train(graph, config)
+        trained = fit(graph, asked)
     assert trained.predict().probabilities.shape == (30, 3)
 
 
@@ -193,26 +196,26 @@ def test_a_class_with_one_labeled_node_is_left_out_with_a_warning(references):
 @pytest.mark.parametrize("contrast", [0.0, 0.1])
 def test_one_labeled_node_in_every_class_does_not_fail(references, contrast):
     graph = random_graph(1, num_labeled=2)
-    config = small_config(
-        similarity={"num_nearest": 2}, contrast={"node_loss_weight": contrast, "edge_loss_weight": contrast},
-        training={"references": references},
+    asked = small_settings(
+        num_nearest=2, node_loss_weight=contrast, edge_loss_weight=contrast,
+        references=references,
     )  # fmt: skip
     with pytest.warns(UserWarning, match="left out of the loss: 0, 1"):
-        trained = train(graph, config)
+        trained = fit(graph, asked)
     assert np.isfinite(trained.predict().probabilities).all()
 
 
 @pytest.mark.parametrize("aggregation", ["gcn", "mean"])
 def test_a_graph_without_edges_trains(aggregation):
     graph = random_graph(1, num_edges=0)
-    trained = train(graph, small_config(encoder={"aggregation": aggregation}, similarity={"directions": "both"}))
+    trained = fit(graph, small_settings(aggregation=aggregation, directions="both"))
     assert np.isfinite(trained.predict().probabilities).all()
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_nodes_with_equal_attributes_train_without_nan(measure):
     graph = random_graph(1, features=np.ones((16, 3)))
-    trained = train(graph, small_config(similarity={"measure": measure, "directions": "both"}))
+    trained = fit(graph, small_settings(measure=measure, directions="both"))
     assert np.isfinite(trained.predict().probabilities).all()
 
 
@@ -221,30 +224,30 @@ def test_a_node_without_any_attribute_trains_without_nan(measure):
     features = np.random.default_rng(0).normal(size=(16, 3))
     features[[0, 8]] = 0
     graph = random_graph(1, features=features, isolated=(0, 8))
-    trained = train(graph, small_config(similarity={"measure": measure}))
+    trained = fit(graph, small_settings(measure=measure))
     assert np.isfinite(trained.predict().probabilities).all()
 
 
 def test_a_sample_as_large_as_every_local_graph_trains_as_no_sample(tmp_path):
-    for name, most in (("all", None), ("sample", 10_000)):
-        train(GRAPH, small_config(training={"max_local_edges": most, "epochs": 3}), folder=tmp_path / name)
+    for name, most in (("all", "none"), ("sample", 10_000)):
+        fit(GRAPH, small_settings(max_local_edges=most, epochs=3), folder=tmp_path / name)
     for one, other in zip(records(tmp_path / "all"), records(tmp_path / "sample")):
         assert one["loss"] == pytest.approx(other["loss"], rel=1e-3)
 
 
 @pytest.mark.parametrize("directions", ["one", "both"])
 def test_a_sample_of_the_edges_trains_and_predicts_on_all_of_them(directions):
-    config = small_config(similarity={"directions": directions}, training={"max_local_edges": 2, "epochs": 2})
-    one, same = (train(GRAPH, config, seed=1) for _ in range(2))
+    asked = small_settings(directions=directions, max_local_edges=2, epochs=2)
+    one, same = (fit(GRAPH, asked, seed=1) for _ in range(2))
     assert_same_bits(one, same)
     assert np.isfinite(one.predict().probabilities).all()
 
 
 def test_one_epoch_is_one_step_of_adam_with_weight_decay():
     """The first step of Adam moves every parameter by the learning rate, against the sign of its gradient."""
-    config = small_config(training={"epochs": 1, "learning_rate": 1e-3})
-    trained = train(GRAPH, config, seed=5)
-    start = trainer.SEGNN(GRAPH.num_features, config, generator=torch.Generator().manual_seed(5))
+    asked = small_settings(epochs=1, learning_rate=1e-3)
+    trained = fit(GRAPH, asked, seed=5)
+    start = trainer.SEGNN(GRAPH.num_features, asked.resolve(), generator=torch.Generator().manual_seed(5))
     for name, tensor in trained.model.state_dict().items():
         moved = (tensor - start.state_dict()[name]).abs()
         assert moved.max() <= 1e-3 * 1.001
@@ -260,21 +263,21 @@ def test_one_epoch_is_one_step_of_adam_with_weight_decay():
 )
 def test_a_graph_that_nothing_can_be_learned_from_is_an_error(graph, text):
     with pytest.raises(InputError, match=text):
-        train(graph, small_config())
+        fit(graph, small_settings())
 
 
 def test_more_nearest_than_labeled_nodes_is_an_error_before_training():
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 10 labeled nodes, got 20"):
-        train(GRAPH, small_config(similarity={"num_nearest": 20}))
+        fit(GRAPH, small_settings(num_nearest=20))
 
 
 def test_the_progress_bar_shows_loss_and_validation_accuracy(capsys):
-    train(GRAPH, small_config(training={"epochs": 2}), progress=True)
+    fit(GRAPH, small_settings(epochs=2), progress=True)
     shown = capsys.readouterr().err
     assert "loss=" in shown
     assert "val=" in shown
     assert "2/2" in shown
-    train(GRAPH, small_config(training={"epochs": 2}))
+    fit(GRAPH, small_settings(epochs=2))
     assert capsys.readouterr() == ("", "")
 
 
@@ -287,7 +290,7 @@ def test_cuda_asked_for_and_absent_is_an_error(monkeypatch):
         with pytest.raises(InputError, match=f"device '{device}' was asked for, but PyTorch sees no CUDA device here"):
             resolve_device(device)
     with pytest.raises(InputError, match="use cpu or auto"):
-        train(GRAPH, small_config(), device="cuda")
+        fit(GRAPH, small_settings(), device="cuda")
 
 
 def test_auto_takes_cuda_where_it_is(monkeypatch):
@@ -307,9 +310,9 @@ def test_an_unknown_device_is_an_error(device, monkeypatch):
 
 
 def test_validation_figures_are_exact_where_training_looks_at_a_part_of_the_edges():
-    config = small_config(training={"max_local_edges": 1, "epochs": 3}, similarity={"hops": 2})
-    trained = train(GRAPH, config)
-    assert trained.metrics["validation"] == evaluate_nodes(trained, GRAPH.validation)
+    asked = small_settings(max_local_edges=1, epochs=3, hops=2)
+    trained = fit(GRAPH, asked)
+    assert trained.facts.validation == evaluate_nodes(trained, GRAPH.validation)
 
 
 def test_training_does_not_look_at_test_nodes_or_their_labels():
@@ -317,33 +320,33 @@ def test_training_does_not_look_at_test_nodes_or_their_labels():
     labels[GRAPH.test] = 1 - labels[GRAPH.test]
     scrambled = GRAPH.replace(target=GRAPH.target.with_labels(labels))
     hidden = GRAPH.with_split(train=GRAPH.train, validation=GRAPH.validation)
-    assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, scrambled)))
-    assert_same_bits(*(train(graph, small_config(), seed=3) for graph in (GRAPH, hidden)))
+    assert_same_bits(*(fit(graph, small_settings(), seed=3) for graph in (GRAPH, scrambled)))
+    assert_same_bits(*(fit(graph, small_settings(), seed=3) for graph in (GRAPH, hidden)))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 10**400, 0.5, "1", None, True])
 def test_a_seed_that_is_none_is_refused(seed):
     with pytest.raises(InputError, match="seed must be a whole number from 0 to 9223372036854775807, got "):
-        train(GRAPH, small_config(), seed=seed)
+        fit(GRAPH, small_settings(), seed=seed)
 
 
 @pytest.mark.parametrize(
     ("rate", "text"),
-    [(1e38, r"learning_rate must be at most 1e\+30, got 1e\+38"), (1e30, "lower training.learning_rate")],
+    [(1e38, r"learning_rate must be at most 1e\+30, got 1e\+38"), (1e30, "lower learning_rate")],
 )
 def test_a_learning_rate_that_bursts_the_numbers_is_one_clear_error(rate, text):
     with pytest.raises(InputError, match=text):
-        train(GRAPH, small_config(training={"learning_rate": rate, "epochs": 5}))
+        fit(GRAPH, small_settings(learning_rate=rate, epochs=5))
 
 
 def test_training_says_how_long_it_will_take_and_that_it_stopped_early_where_progress_is_asked_for(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    config = small_config(training={"epochs": 200, "patience": 3, "learning_rate": 0.05})
-    trained = train(GRAPH, config, seed=2, progress=True)
+    asked = small_settings(epochs=200, patience=3, learning_rate=0.05)
+    trained = fit(GRAPH, asked, seed=2, progress=True)
     said = capsys.readouterr()
     assert said.out == ""
     assert re.search(r"estimate  about [\d.]+ s for up to 200 epochs \([\d.]+ s each\), \d+ MB of memory", said.err)
     assert "stopped early" in said.err
-    assert trained.metrics["stopped_early"]
-    train(GRAPH, config, seed=2)
+    assert trained.facts.chosen_run.stopped_early
+    fit(GRAPH, asked, seed=2)
     assert capsys.readouterr().err == ""

@@ -6,32 +6,50 @@ import numpy as np
 import pytest
 import torch
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.recipes import RECIPES
+from se_gnn.settings import Settings
+from se_gnn.settings.presets import RECIPES
+from se_gnn.settings.reading import asked_settings
+from se_gnn.settings.unread import unread
 from se_gnn.training.tuning import ABOUT, BEST, SPACE, TRIALS, Trial, Tuning, parse_budget
 from strategies import random_graph
 
 pytest.importorskip("optuna")
 GRAPH = random_graph(3, num_nodes=50, num_edges=90, num_labeled=12)
-BASE = Config.preset("best").with_settings(epochs=3)
+ASKED = Settings.of("best", epochs=3)
 
 
-def search(folder, graph=GRAPH, seed=0, base=BASE):
-    return Tuning(graph, base, folder, seed=seed, device=torch.device("cpu"))
+def search(folder, graph=GRAPH, seed=0, asked=ASKED):
+    return Tuning(graph, asked, folder, seed=seed, device=torch.device("cpu"))
 
 
-def test_best_settings_are_those_of_the_best_trial_and_load_as_a_config(tmp_path):
+def test_best_settings_are_those_of_the_best_trial_and_load_as_a_file(tmp_path):
     tuning = search(tmp_path)
     ranking = tuning.run(600, max_trials=3)
     assert len(ranking) == 3
     assert ranking[0] == tuning.best()
-    config = Config.from_toml(tmp_path / BEST)
-    assert config.training.learning_rate == ranking[0].settings["learning_rate"]
-    assert not config.training.portfolio
-    assert config.training.choose_vote
-    assert config.encoder.members == 5
-    assert (tmp_path / BEST).read_text().startswith("# settings of trial")
+    asked = asked_settings(None, tmp_path / BEST, [])
+    assert {name: one.value for name, one in asked.given.items()} == {
+        name: one.value for name, one in tuning.best_settings().given.items()
+    }
+    resolved = asked.resolve(GRAPH)
+    assert resolved.training.learning_rate == ranking[0].settings["learning_rate"]
+    assert not resolved.selection.portfolio
+    assert resolved.selection.choose_vote
+    assert not resolved.is_given("num_nearest")
+    assert resolved.encoder.members == 5
+    assert (tmp_path / BEST).read_text().startswith("# trial ")
+
+
+def test_the_best_trial_is_trained_with_the_settings_that_were_tried(tmp_path):
+    tuning = search(tmp_path)
+    tuning.run(600, max_trials=len(RECIPES) + 1)
+    tried, trained = tuning._settings(tuning.best().settings), tuning.best_settings().resolve(GRAPH)
+    useless = unread(tried, GRAPH)
+    differs = {
+        name for name, value in tried.values().items() if trained.values()[name] != value and name not in useless
+    }
+    assert differs == {"portfolio"}
 
 
 def test_the_first_trials_are_the_recipes_as_they_are_and_run_to_the_end(tmp_path):
@@ -41,8 +59,7 @@ def test_the_first_trials_are_the_recipes_as_they_are_and_run_to_the_end(tmp_pat
     trials = search(tmp_path).trials
     assert [trial.settings["recipe"] for trial in trials] == list(RECIPES)
     for trial, recipe in zip(trials, tuning.recipes.values()):
-        tried = tuning._config(trial.settings)
-        assert tried == recipe.with_settings(portfolio=False, choose_vote=False, num_nearest=12)
+        assert tuning._settings(trial.settings).values() == recipe.values()
         assert (trial.ended, trial.epochs) == (False, 3)
 
 
@@ -62,12 +79,27 @@ def test_a_later_trial_must_be_clearly_better(tmp_path, figures, best):
 
 
 def test_what_the_user_set_holds_in_every_trial(tmp_path):
-    tuning = search(tmp_path, base=BASE.with_settings(learning_rate=0.5, teleport=0.33))
+    tuning = search(tmp_path, asked=ASKED.changed(learning_rate=0.5, teleport=0.33, num_nearest=12))
     trials = tuning.run(600, max_trials=len(RECIPES) + 2)
     for trial in trials:
         assert "learning_rate" not in trial.settings
-        config = tuning._config(trial.settings)
-        assert (config.training.learning_rate, config.encoder.teleport) == (0.5, 0.33)
+        tried = tuning._settings(trial.settings)
+        assert (tried.training.learning_rate, tried.encoder.teleport, tried.vote.num_nearest) == (0.5, 0.33, 12)
+    best = tuning.best_settings().resolve(GRAPH)
+    assert (best.training.learning_rate, best.vote.num_nearest) == (0.5, 12)
+
+
+def test_a_setting_that_equals_the_default_is_not_searched_if_it_was_given(tmp_path):
+    usual = Settings.of("best").resolve().values()
+    tuning = search(tmp_path, asked=ASKED.changed(**{name: usual[name] for name in SPACE}))
+    assert tuning.space == {}
+    given = {one.values()[name] for one in tuning.recipes.values() for name in ("hidden_size", "temperature")}
+    assert given == {128, 0.05}
+
+
+def test_a_search_of_the_papers_objective_is_refused(tmp_path):
+    with pytest.raises(InputError, match="objective must be 'vote'"):
+        search(tmp_path, asked=ASKED.changed(objective="paper", portfolio=False))
 
 
 def test_interrupted_search_goes_on_with_what_it_knew(tmp_path):
@@ -115,5 +147,5 @@ def test_bad_budget_is_an_error(text):
         parse_budget(text)
 
 
-def test_every_searched_name_is_a_setting():
-    Config.preset("best").with_settings(**{name: values[0] for name, values in SPACE.items()})
+def test_every_searched_name_is_a_setting_of_the_vote():
+    Settings.of("best", **{name: values[0] for name, values in SPACE.items()}).resolve()

@@ -10,22 +10,22 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.config import EncoderConfig
 from se_gnn.deterministic import linear, one_thread
 from se_gnn.graph.arrays import Features, Float64Array
+from se_gnn.settings import EncoderSettings
 
 WIDTH = 64  # directions that are kept; of fewer features all are
 ITERATIONS = 8
 
 
-def attribute_encoder_config(num_features: int, config: EncoderConfig) -> EncoderConfig:
+def attribute_encoder_settings(num_features: int, settings: EncoderSettings) -> EncoderSettings:
     """One layer, the principal directions; propagated as the learned encoders begin to do it."""
     return dataclasses.replace(
-        config,
+        settings,
         num_layers=1,
         output_size=min(num_features, WIDTH),
-        aggregation="own" if config.aggregation == "own" else "pagerank",
-        attribute_scaling="raw" if config.attribute_scaling == "pieces" else config.attribute_scaling,
+        aggregation="own" if settings.aggregation == "own" else "pagerank",
+        attribute_scaling="raw" if settings.attribute_scaling == "pieces" else settings.attribute_scaling,
         members=1,
         attribute_share=0.0,
     )

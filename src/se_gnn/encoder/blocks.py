@@ -45,7 +45,9 @@ def embed_in_blocks(encoder: Encoder | Ensemble, graph: Graph, budget: int) -> F
         needed = LEAST * graph.num_nodes / 2**20
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
     members = encoder.encoders if isinstance(encoder, Ensemble) else [encoder]
-    propagation = _Propagation(graph, members[0].config.aggregation == "mean", budget)  # that of the settings, for all
+    propagation = _Propagation(
+        graph, members[0].settings.aggregation == "mean", budget
+    )  # that of the settings, for all
     with room_for_scratch(), ExitStack() as stack:
         found = [_Member(member, graph, propagation, stack, budget) for member in members]
         width = sum(member.width for member in found)
@@ -87,8 +89,8 @@ class _Member:
         return self.encoder.finish(own, aggregated)
 
     def _write_own(self, graph: Graph, budget: int) -> None:
-        encoder, scaling = self.encoder, self.encoder.config.attribute_scaling
-        widest = max(encoder.config.hidden_size, graph.num_features, self.width)
+        encoder, scaling = self.encoder, self.encoder.settings.attribute_scaling
+        widest = max(encoder.settings.hidden_size, graph.num_features, self.width)
         most = graph.nodes.features.dtype.itemsize * graph.num_features * (budget // SHARE // (24 * widest))
         for low, rows in graph.nodes.features.blocks(most):
             dense = rows.toarray() if sp.issparse(rows) else rows

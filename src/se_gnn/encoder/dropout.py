@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import EncoderConfig
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.settings import EncoderSettings, VoteObjective
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,20 +27,27 @@ class Dropout:
     hidden: tuple[Tensor, ...]
 
     @classmethod
-    def draw(cls, inputs: EncoderInputs, config: EncoderConfig, *, generator: np.random.Generator) -> Dropout:
+    def draw(
+        cls,
+        inputs: EncoderInputs,
+        encoder: EncoderSettings,
+        shares: VoteObjective,
+        *,
+        generator: np.random.Generator,
+    ) -> Dropout:
         """Draw which attributes, whole rows of attributes and hidden units are left out."""
         num_nodes = inputs.propagation.rows.shape[0]
         attributes = None
-        if config.attribute_dropout > 0:
-            attributes = _factors(inputs.stored_shape, config.attribute_dropout, generator)
-        if config.node_dropout > 0:
-            rows = _factors((num_nodes,), config.node_dropout, generator)
+        if shares.attribute_dropout > 0:
+            attributes = _factors(inputs.stored_shape, shares.attribute_dropout, generator)
+        if shares.node_dropout > 0:
+            rows = _factors((num_nodes,), shares.node_dropout, generator)
             spread = inputs.by_row(rows)
             attributes = spread if attributes is None else attributes * spread
         hidden: tuple[Tensor, ...] = ()
-        if config.hidden_dropout > 0:
-            shape = (num_nodes, config.hidden_size)
-            hidden = tuple(_factors(shape, config.hidden_dropout, generator) for _ in range(config.num_layers - 1))
+        if shares.hidden_dropout > 0:
+            shape = (num_nodes, encoder.hidden_size)
+            hidden = tuple(_factors(shape, shares.hidden_dropout, generator) for _ in range(encoder.num_layers - 1))
         return cls(attributes, hidden)
 
     def of_attributes(self, inputs: EncoderInputs) -> EncoderInputs:

@@ -14,13 +14,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from se_gnn.config import EncoderConfig
 from se_gnn.deterministic import linear, linear_by_row
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings import EncoderSettings
 
 Step = Callable[[Tensor], Tensor]  # the propagation matrix times [N, D]
 
@@ -74,29 +74,31 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self, num_features: int, config: EncoderConfig, *, generator: torch.Generator, num_edge_features: int = 0
+        self, num_features: int, settings: EncoderSettings, *, generator: torch.Generator, num_edge_features: int = 0
     ) -> None:
         super().__init__()
-        self.config = config
-        width = config.output_size or config.hidden_size
-        self.pieces = Pieces(num_features) if config.attribute_scaling == "pieces" else None
+        self.settings = settings
+        width = settings.output_size or settings.hidden_size
+        self.pieces = Pieces(num_features) if settings.attribute_scaling == "pieces" else None
         read = num_features * PIECES if self.pieces is not None else num_features
-        sizes = [read] + [config.hidden_size] * (config.num_layers - 1) + [width]
-        self.layers = nn.ModuleList(_linear(a, b, config.weight_init, generator) for a, b in itertools.pairwise(sizes))
+        sizes = [read] + [settings.hidden_size] * (settings.num_layers - 1) + [width]
+        self.layers = nn.ModuleList(
+            _linear(a, b, settings.weight_init, generator) for a, b in itertools.pairwise(sizes)
+        )
         self.weight: nn.Linear | None = None
         self.scale: nn.Parameter | None = None
         self.step_weights: nn.Parameter | None = None
-        if config.aggregation == "gcn":
-            self.weight = _linear(width, width, config.weight_init, generator, bias=False)
-        elif config.aggregation == "steps":
-            self.step_weights = nn.Parameter(_pagerank_weights(config.steps, config.teleport))
-        elif config.aggregation == "mean" and config.scale_init == "uniform":
+        if settings.aggregation == "gcn":
+            self.weight = _linear(width, width, settings.weight_init, generator, bias=False)
+        elif settings.aggregation == "steps":
+            self.step_weights = nn.Parameter(_pagerank_weights(settings.steps, settings.teleport))
+        elif settings.aggregation == "mean" and settings.scale_init == "uniform":
             self.scale = nn.Parameter(0.01 + 0.99 * torch.rand(width, generator=generator))
-        elif config.aggregation == "mean":
+        elif settings.aggregation == "mean":
             self.scale = nn.Parameter(torch.full((width,), 0.01))
         self.edge_layer: nn.Linear | None = None  # W of what edges carry
         if num_edge_features:
-            self.edge_layer = _linear(num_edge_features, width, config.weight_init, generator, bias=False)
+            self.edge_layer = _linear(num_edge_features, width, settings.weight_init, generator, bias=False)
 
     @property
     def num_features(self) -> int:
@@ -160,23 +162,23 @@ class Encoder(nn.Module):
     def edge_terms(self, carried: Tensor) -> Tensor:
         """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
         if self.edge_layer is None:
-            return carried.new_zeros(len(carried), self.config.output_size or self.config.hidden_size)
+            return carried.new_zeros(len(carried), self.settings.output_size or self.settings.hidden_size)
         return linear_by_row(carried, self.edge_layer.weight)
 
     def aggregate(self, own: Tensor, step: Step) -> Tensor:
         """What each node aggregates of H^m, [N, D]: linear in H^m."""
-        config = self.config
-        if config.aggregation in ("gcn", "mean"):
+        settings = self.settings
+        if settings.aggregation in ("gcn", "mean"):
             return step(own)
-        if config.aggregation == "pagerank":
+        if settings.aggregation == "pagerank":
             h = own
-            for _ in range(config.steps):
-                h = (1 - config.teleport) * step(h) + config.teleport * own
+            for _ in range(settings.steps):
+                h = (1 - settings.teleport) * step(h) + settings.teleport * own
             return h
         if self.step_weights is None:  # own
             return own
         h, total = own, self.step_weights[0] * own
-        for k in range(1, config.steps + 1):
+        for k in range(1, settings.steps + 1):
             h = step(h)
             total = total + self.step_weights[k] * h
         return total
@@ -184,11 +186,11 @@ class Encoder(nn.Module):
     @property
     def step_polynomial(self) -> Tensor:
         r"""The weights g of :math:`\sum_k g_k \tilde A^k H^m`, which is what :meth:`aggregate` gives, [n + 1]."""
-        config = self.config
-        if config.aggregation in ("gcn", "mean"):
+        settings = self.settings
+        if settings.aggregation in ("gcn", "mean"):
             return torch.tensor([0.0, 1.0])
-        if config.aggregation == "pagerank":
-            return _pagerank_weights(config.steps, config.teleport)
+        if settings.aggregation == "pagerank":
+            return _pagerank_weights(settings.steps, settings.teleport)
         return torch.ones(1) if self.step_weights is None else self.step_weights.detach()
 
     @property

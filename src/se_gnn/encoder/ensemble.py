@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from se_gnn.config import EncoderConfig
-from se_gnn.encoder.attributes import attribute_encoder_config
+from se_gnn.encoder.attributes import attribute_encoder_settings
 from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps, Step
 from se_gnn.encoder.inputs import EncoderInputs
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings import EncoderSettings
 
 
 class Ensemble(nn.Module):
@@ -32,19 +32,19 @@ class Ensemble(nn.Module):
     """
 
     def __init__(
-        self, num_features: int, config: EncoderConfig, *, generator: torch.Generator, num_edge_features: int = 0
+        self, num_features: int, settings: EncoderSettings, *, generator: torch.Generator, num_edge_features: int = 0
     ) -> None:
         super().__init__()
         self.members = nn.ModuleList(
-            Encoder(num_features, config, generator=generator, num_edge_features=num_edge_features)
-            for _ in range(config.members)
+            Encoder(num_features, settings, generator=generator, num_edge_features=num_edge_features)
+            for _ in range(settings.members)
         )
         self.attributes: Encoder | None = None
-        self.shares = [(1 - config.attribute_share) / config.members] * config.members
-        if config.attribute_share:
-            own = attribute_encoder_config(num_features, config)
+        self.shares = [(1 - settings.attribute_share) / settings.members] * settings.members
+        if settings.attribute_share:
+            own = attribute_encoder_settings(num_features, settings)
             self.attributes = Encoder(num_features, own, generator=generator)
-            self.shares.append(config.attribute_share)
+            self.shares.append(settings.attribute_share)
 
     @property
     def encoders(self) -> list[Encoder]:

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.config import Aggregation, EncoderConfig, Scaling
 from se_gnn.encoder.own_edges import encoder_features, relative_weights
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.settings.sections import Aggregation, EncoderSettings, Scaling
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,16 +29,16 @@ class EncoderInputs:
     propagation: SparseMatrix
 
     @classmethod
-    def from_graph(cls, graph: Graph, config: EncoderConfig, device: torch.device | str = "cpu") -> EncoderInputs:
+    def from_graph(cls, graph: Graph, settings: EncoderSettings, device: torch.device | str = "cpu") -> EncoderInputs:
         """Move a graph to a device, its attributes scaled as the settings say."""
-        scaled = scaled_attributes(encoder_features(graph, config), config.attribute_scaling)
+        scaled = scaled_attributes(encoder_features(graph, settings), settings.attribute_scaling)
         if sp.issparse(scaled):
             features: Tensor | SparseMatrix = SparseMatrix.from_scipy(scaled, device)
         else:
             features = torch.tensor(scaled, dtype=torch.float32, device=device)
-        weights = step_weights(graph, config)
+        weights = step_weights(graph, settings)
         return cls(
-            features, propagation(graph.edges.ends, graph.num_nodes, config.aggregation, device, weights=weights)
+            features, propagation(graph.edges.ends, graph.num_nodes, settings.aggregation, device, weights=weights)
         )
 
     def with_propagation(self, matrix: SparseMatrix) -> EncoderInputs:
@@ -95,12 +95,12 @@ def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
     return factors
 
 
-def step_weights(graph: Graph, config: EncoderConfig) -> FloatArray | None:
+def step_weights(graph: Graph, settings: EncoderSettings) -> FloatArray | None:
     """How much each edge counts in a step, [E]; None: all alike."""
     values = graph.edge_values
     if values is None:
         return None
-    if values.weight is not None and config.weighted_steps:
+    if values.weight is not None and settings.weighted_steps:
         return relative_weights(values.weight)
     return np.ones(graph.num_edges, np.float32)  # parallel edges count as often as they are there
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.config import EncoderConfig
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.settings import EncoderSettings
 
 
 class EdgeColumn(NamedTuple):
@@ -31,9 +31,9 @@ class EdgeColumn(NamedTuple):
     attribute: int | None = None
 
 
-def encoder_features(graph: Graph, config: EncoderConfig) -> Features:
+def encoder_features(graph: Graph, settings: EncoderSettings) -> Features:
     """The attributes X, and beside them what a node reads of its own edges where the settings say so, [N, F + S]."""
-    columns = own_edge_columns(graph, config)
+    columns = own_edge_columns(graph, settings)
     if not columns:
         return graph.features
     read = own_edges(graph)
@@ -42,10 +42,10 @@ def encoder_features(graph: Graph, config: EncoderConfig) -> Features:
     return sp.csr_array(sp.hstack([graph.features, sp.csr_array(read)], format="csr"), dtype=np.float32)
 
 
-def own_edge_columns(graph: Graph, config: EncoderConfig) -> tuple[EdgeColumn, ...]:
+def own_edge_columns(graph: Graph, settings: EncoderSettings) -> tuple[EdgeColumn, ...]:
     """The columns that are read beside those of the nodes, S of them."""
     values = graph.edge_values
-    if values is None or not config.read_edges:
+    if values is None or not settings.read_edges:
         return ()
     sides = ("",) if values.direction is None else (" out", " in")
     weight = dict(values.names).get("weight", "weight")

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.config import EncoderConfig
 from se_gnn.display import show_value
 from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
+from se_gnn.settings import EncoderSettings
 
 CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
 
@@ -76,15 +76,15 @@ def has_attribute_names(graph: Graph) -> bool:
 
 
 @lru_cache(maxsize=2)
-def attributes_of(graph: Graph, config: EncoderConfig | None = None) -> Attributes:
+def attributes_of(graph: Graph, settings: EncoderSettings | None = None) -> Attributes:
     """The attributes of a graph; kept for the next call, because one pair of nodes follows another.
 
     With the settings of an encoder, also what it reads of a node's own edges.
     """
-    config = config or EncoderConfig()
-    own = own_edge_columns(graph, config)
+    settings = settings or EncoderSettings()
+    own = own_edge_columns(graph, settings)
     read = tuple(_of_edges(column, graph) for column in own)
-    found = _attributes(encoder_features(graph, config), graph.columns, graph.feature_names, read)
+    found = _attributes(encoder_features(graph, settings), graph.columns, graph.feature_names, read)
     if graph.node_types is None or graph.feature_names is None:
         return found
     return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_type_names, len(found.owner)))

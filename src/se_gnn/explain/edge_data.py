@@ -24,7 +24,7 @@ def shared_edge_data(trained: TrainedModel, edge: int, matched: int, top: int = 
 
     The effect is the similarity of the two edges that is lost when the attribute is taken from one of them (set to 0
     where it counts something, else to its mean over all edges), the mean of the two ways. It is 0 where the model does
-    not read the attributes of edges (``similarity.match_attributes``).
+    not read the attributes of edges (``match_attributes``).
 
     Args:
         trained: the model and its graph.
@@ -32,7 +32,7 @@ def shared_edge_data(trained: TrainedModel, edge: int, matched: int, top: int = 
         matched: id of the other.
         top: how many attributes are listed.
     """
-    graph, settings = trained.graph, trained.config.similarity
+    graph, settings = trained.graph, trained.settings.similarity
     values = graph.edge_values
     if values is None or values.attributes is None:
         raise InputError(f"edges must carry attributes to share some, those of {graph.name} carry none")

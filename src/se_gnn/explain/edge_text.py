@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.explain.attributes import CLOSE, attributes_of_edges
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.settings import SimilaritySettings
 
 ARROW, LINE = "→", "–"
 
@@ -81,7 +81,7 @@ def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:
     return bool(colon) and type_ in values.type_names and values.type_names[values.type[edge]] != type_
 
 
-def edge_rule(graph: Graph, settings: SimilarityConfig) -> str | None:
+def edge_rule(graph: Graph, settings: SimilaritySettings) -> str | None:
     """How edges that carry something were compared, in words; None where they carry nothing that was read."""
     values = graph.edge_values
     if values is None:

@@ -54,7 +54,7 @@ class Explainer:
         """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
         trained = self.trained
         wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        queries, count = trained.voter.items(wanted), trained.config.similarity.num_nearest
+        queries, count = trained.voter.items(wanted), trained.settings.vote.num_nearest
         needed = Similarity.match_bytes(queries, trained.voter.cases, count)
         budget = memory_budget(trained.max_memory)
         if needed > budget:
@@ -69,7 +69,7 @@ class Explainer:
             matches,
             matches.importance(),
             trained.graph,
-            trained.config.similarity.node_weight,
+            trained.settings.similarity.node_weight,
             self.explain,
         )
 
@@ -110,7 +110,7 @@ class Comparison:
             edge_ids=self.query.local.row(0).astype(np.int64),
             importance=Matches.of_table(self.matching, evidence.nearest[None]).importance(),
             ranking=evidence.ranking,
-            settings=evidence.ranking.settings,
+            settings=evidence.settings,
             trained=self.trained,
         )
 
@@ -124,8 +124,8 @@ class _Evidence:
         self.matching, self.back = comparison.matching, comparison.back
         self.named = has_attribute_names(trained.graph)
         voter = trained.voter
-        settings = what_if.settings(trained.config.similarity, cases.nodes)
-        similarities = comparison.similarities.weighted(settings.node_weight)
+        settings = self.settings = what_if.settings(trained.settings, cases.nodes)
+        similarities = comparison.similarities.weighted(settings.similarity.node_weight)
         itself = cases.nodes == self.node
         silent = itself | np.isin(cases.nodes, what_if.without)
         if silent.all():
@@ -133,16 +133,16 @@ class _Evidence:
         overall = similarities.overall
         overall = overall.masked_fill(torch.from_numpy(silent).to(overall.device), -torch.inf)  # [1, L]
         order = top(overall, overall.shape[1])
-        self.weights, self.probabilities = self._vote(overall, order[:, : settings.num_nearest])
+        self.weights, self.probabilities = self._vote(overall, order[:, : settings.vote.num_nearest])
         ranked = order[0, torch.isfinite(overall[0, order[0]])].cpu().numpy()  # positions among the labeled nodes
-        self.nearest: IntArray = ranked[: settings.num_nearest]
+        self.nearest: IntArray = ranked[: settings.vote.num_nearest]
         self.ranking = Ranking(
             nodes=cases.nodes[ranked],
             labels=voter.labels[ranked],
             overall=overall[0].cpu().numpy()[ranked],
             node=similarities.node[0].cpu().numpy()[ranked],
             structure=similarities.structure[0].cpu().numpy()[ranked],
-            settings=settings,
+            settings=settings.vote,
             num_classes=trained.graph.num_classes,
             left_out=bool(itself.any()),
         )
@@ -151,7 +151,7 @@ class _Evidence:
 
     def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
         """Weights [K] and class probabilities [C], as the prediction has them."""
-        weights = vote(overall.gather(1, nearest), self.trained.config.similarity.temperature)
+        weights = vote(overall.gather(1, nearest), self.trained.settings.vote.temperature)
         probabilities = tally(weights, nearest, self.trained.voter.answers(weights.device))
         return weights[0].cpu().numpy(), probabilities[0].cpu().numpy()
 
@@ -161,7 +161,7 @@ class _Evidence:
         node = int(ranking.nodes[rank])
         node_similarity, structure = float(ranking.node[rank]), float(ranking.structure[rank])
         compared = np.isfinite(structure)  # else one of the two has no edges
-        share = ranking.settings.node_weight if compared else 1.0
+        share = self.settings.similarity.node_weight if compared else 1.0
         matched = explained and compared
         return Neighbor(
             node=node,

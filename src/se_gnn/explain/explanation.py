@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.explain import serialize
 from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, Neighbor
@@ -26,6 +25,7 @@ from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.local import ROLE_WORDS, edge_roles
 from se_gnn.model import TrainedModel
+from se_gnn.settings import Resolved
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -42,7 +42,7 @@ class Explanation:
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN where no neighbor has
             edges.
         ranking: all labeled nodes that can vote, nearest first, with their similarities; the first K are the neighbors.
-        settings: the settings of similarity and vote it was computed with: n, lambda, tau, sim, K.
+        settings: the settings it was computed with: n, lambda, tau, sim, K.
         trained: the model that predicts, with its graph.
     """
 
@@ -54,7 +54,7 @@ class Explanation:
     edge_ids: IntArray
     importance: FloatArray
     ranking: Ranking
-    settings: SimilarityConfig
+    settings: Resolved
     trained: TrainedModel
 
     @property
@@ -102,7 +102,7 @@ class Explanation:
             self.edge_ids.astype(np.int32),
             self.graph.num_edges,
         )
-        found = edge_roles(self.graph, local, self.settings.hops).tolist()
+        found = edge_roles(self.graph, local, self.settings.similarity.hops).tolist()
         return tuple(ROLE_WORDS[role] if role else None for role in found)
 
     def caption(self, node: int) -> str:

@@ -31,7 +31,7 @@ def schema() -> dict[str, Any]:
 
 def to_dict(explanation: Explanation) -> dict[str, Any]:
     """All of an explanation as values that JSON knows: nodes by their names, edges by their ids."""
-    settings = explanation.settings
+    similarity, vote = explanation.settings.similarity, explanation.settings.vote
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -44,13 +44,13 @@ def to_dict(explanation: Explanation) -> dict[str, Any]:
         "probabilities": dict(zip(explanation.class_names, explanation.probabilities)),
         "sentence": explanation.sentence(),
         "settings": {
-            "num_nearest": settings.num_nearest,
-            "hops": settings.hops,
-            "max_edges": settings.max_edges,
-            "node_weight": settings.node_weight,
-            "temperature": settings.temperature,
-            "measure": settings.measure,
-            "directions": settings.directions,
+            "num_nearest": vote.num_nearest,
+            "hops": similarity.hops,
+            "max_edges": similarity.max_edges,
+            "node_weight": similarity.node_weight,
+            "temperature": vote.temperature,
+            "measure": similarity.measure,
+            "directions": similarity.directions,
         },
         **_edge_settings(explanation),
         "neighbors": [_neighbor(neighbor, explanation) for neighbor in explanation.neighbors],
@@ -131,7 +131,7 @@ def _edge_settings(explanation: Explanation) -> dict[str, Any]:
     if explanation.graph.edge_values is None:
         return {}
     names = ("match_direction", "match_types", "match_attributes", "weighted_mean")
-    return {"edge_settings": {name: getattr(explanation.settings, name) for name in names}}
+    return {"edge_settings": {name: getattr(explanation.settings.similarity, name) for name in names}}
 
 
 def _carried(explanation: Explanation) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def _compared(
         raise InputError(f"top must be at least 0, got {top}")
     if taken_from not in get_args(TakenFrom):
         raise InputError(f"taken_from must be one or both, got {taken_from!r}")
-    known = attributes_of(trained.graph, trained.config.encoder)
+    known = attributes_of(trained.graph, trained.settings.encoder)
     our_values, their_values = (_rows(trained, group).mean(axis=0) for group in (ours, theirs))  # [F]
     shared = known.shared(our_values, their_values)
     groups = [one.features for one in shared]
@@ -178,7 +178,7 @@ def _effects(
     h = trained.model.encoder.changed(trained.encoder_steps, change)  # type: ignore[arg-type]  # its own steps
     places = ([nodes.index(node) for node in group] for group in (ours, theirs))
     mine, other = (_vector(trained, h[rows], term) for rows, term in zip(places, terms))
-    similarity = measure_named(trained.config.similarity.measure).aligned(mine, other).cpu().numpy()
+    similarity = measure_named(trained.settings.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
 
@@ -187,7 +187,7 @@ def _change(
     trained: TrainedModel, nodes: list[int], groups: list[tuple[int, ...]], without: FloatArray, losing: set[int]
 ) -> Change:
     """Each group of features taken from some nodes; the first variant takes nothing, so that no effect is 0 exactly."""
-    device, scaling = trained.model.device, trained.config.encoder.attribute_scaling
+    device, scaling = trained.model.device, trained.settings.encoder.attribute_scaling
     features = np.array([j for group in groups for j in group], dtype=np.int64)
     variant = 1 + np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rows = _rows(trained, nodes)  # [U, F]
@@ -211,14 +211,14 @@ def _similarity(
     """Eq. (2), of nodes or of edges."""
     groups = zip((ours, theirs), terms)
     mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)
-    return float(measure_named(trained.config.similarity.measure).all_pairs(mine, other))
+    return float(measure_named(trained.settings.similarity.measure).all_pairs(mine, other))
 
 
 def _vector(trained: TrainedModel, h: Tensor, term: Tensor | None) -> Tensor:
     """A node, or an edge of two ends, Eq. (3), with what the edge adds where it carries something; [U, ..., D]."""
     if term is None:
         return h.mean(dim=0)
-    return measure_named(trained.config.similarity.measure).points(h).mean(dim=0) + term
+    return measure_named(trained.settings.similarity.measure).points(h).mean(dim=0) + term
 
 
 @torch.no_grad()
@@ -244,7 +244,7 @@ def _rows(trained: TrainedModel, nodes: Sequence[int] | IntArray) -> FloatArray:
 
 
 def _note(trained: TrainedModel, things: str, taken_from: TakenFrom) -> str:
-    counts = attributes_of(trained.graph, trained.config.encoder).counts
+    counts = attributes_of(trained.graph, trained.settings.encoder).counts
     taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
     return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
 

@@ -5,18 +5,17 @@ Shapes: V labeled nodes that can vote, C classes, B removals, m nodes that vote.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model.flips import NEVER, RankedVotes, smallest_relabelings, smallest_removals
 from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.settings import Resolved, VoteSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ class WhatIf:
     node_weight: float | None = None  # lambda
     without: tuple[int, ...] = ()  # ids of labeled nodes that do not vote
 
-    def settings(self, trained: SimilarityConfig, labeled: IntArray) -> SimilarityConfig:
+    def settings(self, trained: Resolved, labeled: IntArray) -> Resolved:
         """The settings of a model with these in their place; ``labeled`` are the ids of its labeled nodes."""
         if self.num_nearest is not None and not 1 <= self.num_nearest <= len(labeled):
             raise InputError(
@@ -39,11 +38,8 @@ class WhatIf:
         unknown = np.setdiff1d(np.asarray(self.without, dtype=np.int64), labeled)
         if len(unknown):
             raise InputError(f"without must name labeled nodes, got node {unknown[0]}, which is not labeled")
-        return dataclasses.replace(
-            trained,
-            num_nearest=trained.num_nearest if self.num_nearest is None else self.num_nearest,
-            node_weight=trained.node_weight if self.node_weight is None else self.node_weight,
-        )
+        wanted = {"num_nearest": self.num_nearest, "node_weight": self.node_weight}
+        return trained.changed(**{name: value for name, value in wanted.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -59,7 +55,7 @@ class Ranking:
     overall: FloatArray
     node: FloatArray
     structure: FloatArray
-    settings: SimilarityConfig  # K and tau
+    settings: VoteSettings
     num_classes: int
     left_out: bool = False  # the node itself is labeled: it is compared as well, but has no vote
 

@@ -41,7 +41,7 @@ class LeaveOneOut:
 
 def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
     """Remove each labeled node in turn and count the votes of all nodes again."""
-    graph, k = trained.graph, trained.config.similarity.num_nearest
+    graph, k = trained.graph, trained.settings.vote.num_nearest
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
     judged[graph.validation] = True

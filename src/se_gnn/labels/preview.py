@@ -51,7 +51,7 @@ def preview(trained: TrainedModel, changes: Sequence[Change]) -> Preview:
     if not changes:
         raise InputError("nothing to change: the memory is as asked for already")
     graph = apply(trained.graph, changes)
-    check_enough(trained.graph, graph, trained.config.similarity.num_nearest)
+    check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
     edited = dataclasses.replace(trained, graph=graph)
     edited.__dict__["embeddings"] = trained.embeddings  # labels are no input of the encoder
     before, after = trained.predict(), edited.predict()

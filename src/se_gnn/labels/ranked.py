@@ -37,7 +37,7 @@ class Ranked:
         overall = voter.similarities(h, voter.items(nodes))
         positions = top(overall, overall.shape[1] if count is None else min(count, overall.shape[1]))
         labels = torch.tensor(voter.labels, device=h.device)[positions]
-        settings = trained.config.similarity
+        settings = trained.settings.vote
         return cls(
             nodes, positions, RankedVotes(overall.gather(1, positions), labels, settings, trained.graph.num_classes)
         )

@@ -141,7 +141,7 @@ def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int
         looked_at = np.union1d(nodes, adjacency.indices)
     cases = nearest_cases(trained, looked_at)
     vote = trained.predict(looked_at).probabilities
-    pi = shared_probabilities(vote, cases.similarity, trained.config.similarity.temperature)
+    pi = shared_probabilities(vote, cases.similarity, trained.settings.vote.temperature)
     if method == "lac":
         return cases, lac_scores(pi)
     draws = np.random.default_rng(seed).random(graph.num_nodes)  # a node has the same draw whoever else is asked about

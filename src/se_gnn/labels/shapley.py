@@ -37,7 +37,7 @@ class ShapleyValues:
 
 def shapley_values(trained: TrainedModel, *, num_orders: int, generator: np.random.Generator) -> ShapleyValues:
     """Values of the labeled nodes in the votes on the validation nodes."""
-    graph, settings = trained.graph, trained.config.similarity
+    graph, settings = trained.graph, trained.settings.vote
     num_labeled, truth = len(graph.train), graph.labels
     if not len(graph.validation):
         missing = np.full(num_labeled, np.nan)

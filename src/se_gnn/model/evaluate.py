@@ -30,7 +30,7 @@ def evaluate(trained: TrainedModel) -> dict[str, Any]:
     test = trained.predict(graph.test)
     return {
         "dataset": graph.name,
-        "preset": trained.config.preset_name,
+        "preset": trained.settings.preset,
         "validation": evaluate_nodes(trained, graph.validation),
         "test": prediction_metrics(test, graph),
         "classes": _figures_by_class(test, graph),

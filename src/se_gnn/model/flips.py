@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.settings import VoteSettings
 
 NEVER = -1  # size where no set changes the prediction
 
@@ -44,7 +44,7 @@ class RankedVotes:
 
     overall: Tensor
     labels: Tensor
-    settings: SimilarityConfig  # K and tau
+    settings: VoteSettings
     num_classes: int
 
     def probabilities(self) -> Tensor:

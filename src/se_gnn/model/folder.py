@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import save
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import (
     SMALL,
@@ -33,19 +33,22 @@ from se_gnn.files import (
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
 from se_gnn.graph import Graph, storage
+from se_gnn.model.facts import RunFacts
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.trained import TrainedModel
+from se_gnn.settings import Resolved
 
 MANIFEST = "manifest.json"
 PARAMETERS = "model.safetensors"
-CONFIG = "config.json"
-METRICS = "metrics.json"
+SETTINGS = "settings.json"
+FACTS = "facts.json"
 EPOCHS = "metrics.jsonl"  # a line per epoch, written by the trainer
 HISTORY = "memory.jsonl"  # a line per edit of the labeled nodes
 FORMAT = "se-gnn-model"
 VERSION = 1
 
-_NEEDED = (PARAMETERS, CONFIG, METRICS, storage.HEADER)
+Stored = TypeVar("Stored", Resolved, RunFacts)
+_NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
 MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
 _LIMITS = {
     PARAMETERS: LARGE,
@@ -69,8 +72,8 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
     assert isinstance(header, bytes)
     files = {
         PARAMETERS: parameter_bytes(trained.model),
-        CONFIG: json_bytes(trained.config.to_dict()),
-        METRICS: json_bytes(trained.metrics),
+        SETTINGS: json_bytes(trained.settings.to_dict()),
+        FACTS: json_bytes(trained.facts.to_dict()),
         storage.HEADER: header,
     }
     if epochs is not None:
@@ -103,19 +106,16 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     """
     path = Path(folder)
     files = _verified_files(path)
-    try:
-        config = Config.from_dict(parse_json(files[CONFIG], path / CONFIG))
-    except InputError as error:
-        raise InputError(f"{path / CONFIG} cannot be used: {error}") from error
+    settings = _read(Resolved, files, path / SETTINGS)
+    facts = _read(RunFacts, files, path / FACTS)
     graph = storage.read_graph(path, files[storage.HEADER])
-    metrics = parse_json(files[METRICS], path / METRICS)
-    _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, config, path)
+    _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, settings, path)
     parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
-    model = SEGNN.for_graph(graph, config)
+    model = SEGNN.for_graph(graph, settings)
     model.load_state_dict(parameters)
     model.to(device).eval()
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
-    return TrainedModel(model, graph, metrics, history=history)
+    return TrainedModel(model, graph, facts, history=history)
 
 
 def load_model_on(
@@ -176,19 +176,26 @@ def _verified_files(path: Path) -> dict[str, bytes]:
     return files
 
 
-def _check_parameters(found: dict[str, TensorInfo], graph: Graph, config: Config, path: Path) -> None:
+def _read(kind: type[Stored], files: dict[str, bytes], path: Path) -> Stored:
+    try:
+        return kind.from_dict(parse_json(files[path.name], path))
+    except InputError as error:
+        raise InputError(f"{path} cannot be used: {error}") from error
+
+
+def _check_parameters(found: dict[str, TensorInfo], graph: Graph, settings: Resolved, path: Path) -> None:
     """Names, shapes and types are those that the settings ask for; nothing is allocated."""
-    where = f"{path / PARAMETERS} does not fit {CONFIG}"
-    layers, members = config.encoder.num_layers, config.encoder.members
+    where = f"{path / PARAMETERS} does not fit {SETTINGS}"
+    layers, members = settings.encoder.num_layers, settings.encoder.members
     if layers * members > len(found):  # before a million modules are made
         raise InputError(
             f"{where}: num_layers is {layers:,} and members {members:,}, but there are {len(found)} tensors"
         )
     try:
         with torch.device("meta"):  # shapes without memory
-            expected = SEGNN.for_graph(graph, config).state_dict()
+            expected = SEGNN.for_graph(graph, settings).state_dict()
     except (RuntimeError, OverflowError, TypeError) as error:
-        raise InputError(f"{where}: hidden_size {config.encoder.hidden_size} is too large") from error
+        raise InputError(f"{where}: hidden_size {settings.encoder.hidden_size} is too large") from error
     if found.keys() != expected.keys():
         missing, extra = sorted(expected.keys() - found.keys()), sorted(found.keys() - expected.keys())
         raise InputError(f"{where}: missing tensors {missing[:5] or 'none'}, unknown {extra[:5] or 'none'}")

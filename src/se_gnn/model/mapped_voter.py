@@ -11,13 +11,13 @@ import dataclasses
 import numpy as np
 import torch
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.voter import Voter
+from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import items_within, memory_budget
 
@@ -28,19 +28,19 @@ BYTES_SHARE = 8  # of the memory is for the embeddings of the nodes in their loc
 class MappedVoter(Voter):
     """As :class:`Voter`, for a mapped graph; results are the same."""
 
-    def __init__(self, graph: Graph, config: Config, *, max_memory: int | str | None = None) -> None:
-        if config.similarity.max_edges is None:
+    def __init__(self, graph: Graph, settings: Resolved, *, max_memory: int | str | None = None) -> None:
+        if settings.similarity.max_edges is None:
             raise InputError(
-                "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
+                "max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
             )
         self.budget = memory_budget(max_memory)
-        super().__init__(graph, config, max_memory=max(1 << 20, self.budget // 4))
+        super().__init__(graph, settings, max_memory=max(1 << 20, self.budget // 4))
 
     @torch.no_grad()
     def predict_nodes(self, similarity: Similarity, nodes: IntArray) -> Prediction:
         """K nearest labeled nodes, weights and class probabilities of any number of nodes."""
-        each = 4 * similarity.h.shape[1] * (MAX_NODES + (self.config.similarity.max_edges or 0))
+        each = 4 * similarity.h.shape[1] * (MAX_NODES + (self.settings.similarity.max_edges or 0))
         step = items_within(self.budget // BYTES_SHARE, each, MOST_QUERIES)
         parts = []
         for low in range(0, max(1, len(nodes)), step):

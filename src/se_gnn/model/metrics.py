@@ -1,6 +1,6 @@
 """How good some predictions are, by scikit-learn's metrics. Shapes: T nodes, C classes, B bins.
 
-`report`, `evaluate`, `metrics.json` and the results of `reproduce` all take their figures from here. scikit-learn is
+`report`, `evaluate`, `facts.json` and the results of `reproduce` all take their figures from here. scikit-learn is
 imported at use: it takes as long as all else that a server needs to start.
 """
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from se_gnn.config import Config
 from se_gnn.encoder import Encoder, EncoderInputs, Ensemble
 from se_gnn.encoder.own_edges import own_edge_columns
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
+from se_gnn.settings import Resolved
 from se_gnn.similarity.edges import Terms, edge_features
 from se_gnn.similarity.memory import free_memory
 
 BYTES_IN_TRAINING = 16  # a parameter, its gradient and the two means of Adam, float32 each
 
 
-def check_model_size(graph: Graph, config: Config) -> None:
+def check_model_size(graph: Graph, settings: Resolved) -> None:
     """Refuse a model that does not fit the memory before any of it is made."""
-    width, layers, members = config.encoder.hidden_size, config.encoder.num_layers, config.encoder.members
+    width, layers, members = settings.encoder.hidden_size, settings.encoder.num_layers, settings.encoder.members
     parameters = (graph.num_features + 1) * width + layers * (width + 1) * width
     of_one = BYTES_IN_TRAINING * parameters + 4 * graph.num_nodes * width * (layers + 1)
-    others = (members - 1) * 4 * (parameters + graph.num_nodes * (config.encoder.output_size or width))
+    others = (members - 1) * 4 * (parameters + graph.num_nodes * (settings.encoder.output_size or width))
     if (needed := of_one + others) > (free := free_memory()):
         raise InputError(
             f"hidden_size = {width:,}, num_layers = {layers:,} and members = {members:,} take {needed / 2**30:,.0f} GB "
@@ -42,31 +42,31 @@ class SEGNN(nn.Module):
     def __init__(
         self,
         num_features: int,
-        config: Config,
+        settings: Resolved,
         *,
         generator: torch.Generator | None = None,
         num_edge_features: int = 0,
     ) -> None:
         super().__init__()
-        self.config = config
-        alone = config.encoder.members == 1 and config.encoder.attribute_share == 0
+        self.settings = settings
+        alone = settings.encoder.members == 1 and settings.encoder.attribute_share == 0
         kind = Encoder if alone else Ensemble
         self.encoder: Encoder | Ensemble = kind(
             num_features,
-            config.encoder,
+            settings.encoder,
             generator=generator or torch.Generator().manual_seed(0),
             num_edge_features=num_edge_features,
         )
         self.num_edge_features = num_edge_features  # of what edges carry, those that are part of their representation
 
     @classmethod
-    def for_graph(cls, graph: Graph, config: Config, *, generator: torch.Generator | None = None) -> SEGNN:
+    def for_graph(cls, graph: Graph, settings: Resolved, *, generator: torch.Generator | None = None) -> SEGNN:
         """A model of the size that a graph asks for under some settings."""
-        num_features = graph.num_features + len(own_edge_columns(graph, config.encoder))
-        carried = edge_features(graph.edge_values, config.similarity)
+        num_features = graph.num_features + len(own_edge_columns(graph, settings.encoder))
+        carried = edge_features(graph.edge_values, settings.similarity)
         return cls(
             num_features,
-            config,
+            settings,
             generator=generator,
             num_edge_features=0 if carried is None else carried.shape[1],
         )
@@ -78,11 +78,11 @@ class SEGNN(nn.Module):
 
     def inputs(self, graph: Graph) -> EncoderInputs:
         """A graph as this model reads it, on this model's device."""
-        return EncoderInputs.from_graph(graph, self.config.encoder, self.device)
+        return EncoderInputs.from_graph(graph, self.settings.encoder, self.device)
 
     def edge_terms(self, graph: Graph) -> Terms | None:
         """What the edges of a graph add to their vectors, by the parameters as they are when it is asked for."""
-        carried = edge_features(graph.edge_values, self.config.similarity)
+        carried = edge_features(graph.edge_values, self.settings.similarity)
         if carried is None:
             return None
         on_device = torch.from_numpy(carried).to(self.device)
@@ -95,7 +95,7 @@ class SEGNN(nn.Module):
 
     def check_features(self, graph: Graph) -> None:
         """Refuse a graph with another number of features."""
-        given = graph.num_features + len(own_edge_columns(graph, self.config.encoder))
+        given = graph.num_features + len(own_edge_columns(graph, self.settings.encoder))
         if given != self.encoder.num_features:
             expected = self.encoder.num_features
             raise InputError(f"the model reads {expected} features per node, {graph.name} has {given}")

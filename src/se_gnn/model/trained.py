@@ -12,16 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.encoder import EncoderSteps, encoder_features
 from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
+from se_gnn.model.facts import RunFacts
 from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.voter import Voter
+from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import memory_budget
 
@@ -32,14 +33,14 @@ class TrainedModel:
 
     model: SEGNN
     graph: Graph
-    metrics: dict[str, Any] = field(default_factory=dict)
+    facts: RunFacts = field(default_factory=RunFacts)
     history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
     max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
 
     @property
-    def config(self) -> Config:
+    def settings(self) -> Resolved:
         """Settings of the model."""
-        return self.model.config
+        return self.model.settings
 
     @cached_property
     def embeddings(self) -> Tensor:
@@ -55,22 +56,22 @@ class TrainedModel:
     @cached_property
     def read_features(self) -> Features:
         """What the encoder reads of all nodes, before it is scaled."""
-        return encoder_features(self.graph, self.config.encoder)
+        return encoder_features(self.graph, self.settings.encoder)
 
     @cached_property
     def voter(self) -> Voter:
         """The labeled nodes of the graph, ready to be compared with."""
         if not self.graph.fits_memory:
-            return MappedVoter(self.graph, self.config, max_memory=self.max_memory)
+            return MappedVoter(self.graph, self.settings, max_memory=self.max_memory)
         terms = self.model.edge_terms(self.graph)
-        return Voter(self.graph, self.config, max_memory=self.max_memory, edge_terms=terms)
+        return Voter(self.graph, self.settings, max_memory=self.max_memory, edge_terms=terms)
 
     @cached_property
     def similarity(self) -> Similarity:
         """What compares the nodes of the graph."""
         if self.graph.fits_memory:
             return self.voter.similarity(self.embeddings)
-        settings, memory = self.config.similarity, self.voter.max_memory
+        settings, memory = self.settings.similarity, self.voter.max_memory
         return Similarity(self.graph, self.mapped_embeddings, settings, max_memory=memory, device=self.model.device)
 
     @cached_property
@@ -105,6 +106,12 @@ class TrainedModel:
                 f"{graph.name} has {some}, two are needed: labeled nodes vote, and each is predicted by the others"
             )
         return dataclasses.replace(self, graph=graph, history=())
+
+    def with_facts(self, **changes: Any) -> TrainedModel:
+        """The same model with other facts; what has been computed is kept."""
+        other = copy.copy(self)
+        object.__setattr__(other, "facts", dataclasses.replace(self.facts, **changes))
+        return other
 
     def _check_feature_names(self, graph: Graph) -> None:
         known, given = self.graph.feature_names, graph.feature_names

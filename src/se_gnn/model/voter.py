@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config, SimilarityConfig
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model.prediction import Prediction
 from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.settings import Resolved, SimilaritySettings
 from se_gnn.similarity import Items, Matches, Nearest, Similarity, items_of
 from se_gnn.similarity.edges import Terms
 
@@ -22,20 +22,20 @@ class Voter:
     def __init__(
         self,
         graph: Graph,
-        config: Config,
+        settings: Resolved,
         *,
         max_memory: int | str | None = None,
         edge_terms: Terms | None = None,
     ) -> None:
-        check_num_nearest(graph, config)
-        self.graph, self.config, self.max_memory, self.edge_terms = graph, config, max_memory, edge_terms
-        self.cases: Items = items_of(graph, graph.train, config.similarity)
+        check_num_nearest(graph, settings)
+        self.graph, self.settings, self.max_memory, self.edge_terms = graph, settings, max_memory, edge_terms
+        self.cases: Items = items_of(graph, graph.train, settings.similarity)
         self.labels = graph.labels[graph.train]  # [L]
         self._answers: dict[torch.device, ClassAnswers] = {}  # the same on a device, moved there once
 
-    def similarity(self, h: Tensor, settings: SimilarityConfig | None = None) -> Similarity:
+    def similarity(self, h: Tensor, settings: SimilaritySettings | None = None) -> Similarity:
         """What compares nodes under some embeddings, [N, D], by the settings of the model or others."""
-        chosen = settings or self.config.similarity
+        chosen = settings or self.settings.similarity
         return Similarity(self.graph, h, chosen, terms=self.edge_terms, max_memory=self.max_memory)
 
     def items(
@@ -45,7 +45,7 @@ class Voter:
 
         With ``only`` some of the nodes alone, on the edges that they have among all.
         """
-        found = items_of(self.graph, nodes, self.config.similarity)
+        found = items_of(self.graph, nodes, self.settings.similarity)
         if most_edges is not None:
             found = found.sampled(most_edges, generator=np.random.default_rng(seed))
         return found if only is None else found.select(np.arange(len(nodes))[only])
@@ -78,12 +78,12 @@ class Voter:
     @torch.no_grad()
     def predict_with_matches(self, h: Tensor, queries: Items) -> tuple[Prediction, Matches]:
         """As :meth:`predict`, with the matched edges of those that vote: what explanations are read from."""
-        count = self.config.similarity.num_nearest
+        count = self.settings.vote.num_nearest
         nearest, matches = self.similarity(h).nearest_with_matches(queries, self.cases, count)
         return self._vote(queries.nodes, nearest), matches
 
     def _nearest(self, similarity: Similarity, queries: Items) -> Nearest:
-        return similarity.nearest(queries, self.cases, self.config.similarity.num_nearest)
+        return similarity.nearest(queries, self.cases, self.settings.vote.num_nearest)
 
     def _vote(self, nodes: IntArray, nearest: Nearest) -> Prediction:
         weights, probabilities = self._weigh(nearest)
@@ -99,7 +99,7 @@ class Voter:
 
     def _weigh(self, nearest: Nearest) -> tuple[Tensor, Tensor]:
         """Weights [T, K] and class probabilities [T, C]."""
-        weights = vote(nearest.overall, self.config.similarity.temperature)
+        weights = vote(nearest.overall, self.settings.vote.temperature)
         return weights, tally(weights, nearest.positions, self.answers(weights.device))
 
     def answers(self, device: torch.device) -> ClassAnswers:
@@ -110,8 +110,8 @@ class Voter:
         return self._answers[device]
 
 
-def check_num_nearest(graph: Graph, config: Config) -> None:
+def check_num_nearest(graph: Graph, settings: Resolved) -> None:
     """K labeled nodes must exist."""
-    wanted, labeled = config.similarity.num_nearest, len(graph.train)
+    wanted, labeled = settings.vote.num_nearest, len(graph.train)
     if wanted > labeled:
         raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")

@@ -23,7 +23,7 @@ Ends = dict[int, tuple[int, int]]  # edge id -> the two nodes
 class LocalView:
     """The shown part of one local graph, joined to the center wherever the local graph is.
 
-    A limit on the edges (`similarity.max_edges`) may keep an edge in a local graph but not its path to the center;
+    A limit on the edges (`max_edges`) may keep an edge in a local graph but not its path to the center;
     the nodes of such edges stand on the outermost ring.
 
     Shapes:
@@ -142,7 +142,7 @@ def _view(
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
-    outermost = max(explanation.settings.hops, *map(len, toward.values()))
+    outermost = max(explanation.settings.similarity.hops, *map(len, toward.values()))
     nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
     return LocalView(
         nodes=np.array(nodes, dtype=np.int64),

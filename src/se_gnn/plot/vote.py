@@ -120,7 +120,7 @@ def _draw_terms(axes: Axes, bars: list[Bar], explanation: Explanation) -> None:
     axes.tick_params(axis="x", labelsize=SMALL, colors=FAINT)
     axes.locator_params(axis="x", nbins=5)
     axes.set_title("similarity = node term + structure term", fontsize=NORMAL, color=INK, loc="left", pad=4)
-    measure = measure_named(explanation.settings.measure)
+    measure = measure_named(explanation.settings.similarity.measure)
     if not measure.unit:
         axes.set_xlabel(
             f"{measure.words}: {measure.of_equals:g} means equal", fontsize=SMALL, color=FAINT, labelpad=2, loc="right"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from se_gnn.config import Config, EncoderConfig
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction, TrainedModel
+from se_gnn.model import Prediction, RunFacts, TrainedModel
 from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
 from se_gnn.model.metrics import Calibration, calibrate
 from se_gnn.report.measures import Scores, part_of, score
 from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.settings import EncoderSettings, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
 
 MOST_CONFUSED = 8
@@ -83,8 +83,8 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
     confusion = confusion_matrix(truth, predicted, graph.num_classes)
     return Card(
         data=tuple(_data(graph)),
-        settings=tuple(_settings(trained.config, len(graph.train))),
-        training=tuple(_training(trained.config, trained.metrics)),
+        settings=tuple(_settings(trained.settings, len(graph.train))),
+        training=tuple(_training(trained.settings, trained.facts)),
         parts=tuple(_part(graph, prediction, part) for part in SHOWN_PARTS),
         measured=SHOWN_PARTS[measured],
         measured_nodes=len(nodes),
@@ -93,7 +93,7 @@ def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
         confused=most_confused(confusion),
         scores=score(prediction.probabilities[nodes], truth),
         calibration=calibrate(prediction.probabilities[nodes], truth),
-        rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.config)),
+        rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.settings)),
     )
 
 
@@ -140,12 +140,12 @@ def _data(graph: Graph) -> list[Fact]:
     return facts
 
 
-def _settings(config: Config, labeled: int) -> list[Fact]:
-    s = config.similarity
+def _settings(settings: Resolved, labeled: int) -> list[Fact]:
+    s, vote = settings.similarity, settings.vote
     measure = measure_named(s.measure)
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
-        Fact("labeled neighbors that vote", str(s.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
+        Fact("labeled neighbors that vote", str(vote.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
         Fact("weight of the node itself", f"{s.node_weight:g}", f"its local graph weighs {1 - s.node_weight:g}", "λ"),
         Fact(
             "size of a local graph",
@@ -156,15 +156,15 @@ def _settings(config: Config, labeled: int) -> list[Fact]:
             "n",
         ),
         Fact("similarity of two vectors", measure.words, f"{measure.of_equals:g} is equal", "sim"),
-        Fact("temperature of the vote", f"{s.temperature:g}", "smaller: the nearest count for more", "τ"),
+        Fact("temperature of the vote", f"{vote.temperature:g}", "smaller: the nearest count for more", "τ"),
         Fact("directions of matching", ways, "the node's edges, or the labeled node's, too"),
     ]
 
 
-def _training(config: Config, metrics: dict[str, Any]) -> list[Fact]:
-    encoder, contrast, training = config.encoder, config.contrast, config.training
+def _training(settings: Resolved, run: RunFacts) -> list[Fact]:
+    encoder, objective, training = settings.encoder, settings.objective, settings.training
     facts = [
-        Fact("preset", config.preset_name, "where the settings come from"),
+        Fact("preset", settings.preset, "where the settings come from"),
         Fact("encoder", f"{encoder.num_layers} layers of {encoder.hidden_size}", f"MLP, then {_layer(encoder)}", "D"),
     ]
     if encoder.members > 1:
@@ -172,27 +172,26 @@ def _training(config: Config, metrics: dict[str, Any]) -> list[Fact]:
     if encoder.attribute_share:
         shown = f"{encoder.attribute_share:.0%}"
         facts.append(Fact("share of the attributes", shown, "of the similarity: attributes as they are, not learned"))
-    if training.references == "all":
+    if isinstance(objective, VoteObjective):
         facts += [
             Fact("loss", "the vote of all others", "for every labeled node; nothing is sampled"),
-            Fact("consistency", f"{training.consistency_weight:g}", "of two views of the unlabeled nodes"),
+            Fact("consistency", f"{objective.consistency_weight:g}", "of two views of the unlabeled nodes"),
         ]
     else:
         facts += [
-            Fact("weight of node contrast", f"{contrast.node_loss_weight:g}", "self-supervision of nodes", "α"),
-            Fact("weight of edge contrast", f"{contrast.edge_loss_weight:g}", "self-supervision of edges", "β"),
-            Fact("masked attributes", f"{contrast.mask_rate:.0%}", "set to 0 in a view"),
+            Fact("weight of node contrast", f"{objective.node_loss_weight:g}", "self-supervision of nodes", "α"),
+            Fact("weight of edge contrast", f"{objective.edge_loss_weight:g}", "self-supervision of edges", "β"),
+            Fact("masked attributes", f"{objective.mask_rate:.0%}", "set to 0 in a view"),
         ]
     facts.append(Fact("learning rate", f"{training.learning_rate:g}", f"Adam, weight decay {training.weight_decay:g}"))
-    facts += [Fact("decided", line.partition(":")[0], line.partition(":")[2].strip()) for line in config.why]
-    if "epochs" in metrics and "best_epoch" in metrics:
-        facts.append(Fact("epochs", str(metrics["epochs"]), f"the best on validation was {metrics['best_epoch']}"))
-    if "seed" in metrics:
-        facts.append(Fact("seed", str(metrics["seed"]), "of every random number"))
+    facts += [Fact("decided", decision.what, decision.reason) for decision in settings.decisions]
+    if (chosen := run.chosen_run) is not None:
+        facts.append(Fact("epochs", f"{run.epochs:,}", f"the best on validation was {chosen.best_epoch}"))
+        facts.append(Fact("seed", str(run.seed), "of every random number"))
     return facts
 
 
-def _layer(encoder: EncoderConfig) -> str:
+def _layer(encoder: EncoderSettings) -> str:
     """What follows the MLP, in words."""
     return {
         "gcn": "one residual GCN layer",
@@ -203,7 +202,7 @@ def _layer(encoder: EncoderConfig) -> str:
     }[encoder.aggregation]
 
 
-def _rests_on(prediction: Prediction, graph: Graph, config: Config) -> list[Fact]:
+def _rests_on(prediction: Prediction, graph: Graph, settings: Resolved) -> list[Fact]:
     """How the votes on the measured nodes are spread."""
     if not len(prediction.nodes):
         return []
@@ -212,8 +211,8 @@ def _rests_on(prediction: Prediction, graph: Graph, config: Config) -> list[Fact
     half = 1 + (np.cumsum(weights, axis=1) < 0.5).sum(axis=1)
     agree = (graph.labels[prediction.neighbors] == prediction.classes[:, None]) | (weights == 0)
     compared = np.isfinite(prediction.structure)
-    node = config.similarity.node_weight * prediction.node[compared].astype(np.float64)
-    structure = (1 - config.similarity.node_weight) * prediction.structure[compared].astype(np.float64)
+    node = settings.similarity.node_weight * prediction.node[compared].astype(np.float64)
+    structure = (1 - settings.similarity.node_weight) * prediction.structure[compared].astype(np.float64)
     facts = [
         Fact("labeled nodes that vote", f"{len(voted):,} of {len(graph.train):,}", "at least once"),
         Fact("vote of the nearest", f"{weights[:, 0].mean():.0%}", "its mean weight"),

@@ -39,7 +39,7 @@ def set_table(trained: TrainedModel) -> SetTable | None:
         return None
     rows = []
     for coverage in usable:
-        found = prediction_sets(trained, graph.test, coverage=coverage, seed=int(trained.metrics.get("seed", 0)))
+        found = prediction_sets(trained, graph.test, coverage=coverage, seed=trained.facts.seed)
         single = float((found.sizes == 1).mean())
         rows.append(SetRow(coverage, found.mean_size, single, found.covered(graph.labels)))
     return SetTable(tuple(rows), len(graph.calibration), len(graph.test))

@@ -13,12 +13,12 @@ import numba
 import numpy as np
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.deterministic import rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.local import ROLE_WORDS, edge_roles
+from se_gnn.settings import SimilaritySettings
 
 Terms = Callable[[Tensor], Tensor]  # W a of some edges by their ids, [U] to [U, D], with gradients to W
 
@@ -35,32 +35,32 @@ def edge_entry(h: FloatArray, ends: IntArray, edge: int, d: int) -> np.float32:
     return entry
 
 
-def edge_features(values: EdgeValues | None, config: SimilarityConfig) -> FloatArray | None:
+def edge_features(values: EdgeValues | None, settings: SimilaritySettings) -> FloatArray | None:
     """What terms are made of, [E, A]: attributes, and types as 0 and 1 if these have learned vectors; None: nothing."""
     if values is None:
         return None
-    found = [values.attributes] if config.match_attributes and values.attributes is not None else []
-    if config.match_types == "learned" and values.type is not None:
+    found = [values.attributes] if settings.match_attributes and values.attributes is not None else []
+    if settings.match_types == "learned" and values.type is not None:
         found.append(np.eye(values.num_types, dtype=np.float32)[values.type])
     return np.ascontiguousarray(np.concatenate(found, axis=1)) if found else None
 
 
-def edge_weights(graph: Graph, config: SimilarityConfig) -> FloatArray | None:
+def edge_weights(graph: Graph, settings: SimilaritySettings) -> FloatArray | None:
     """How much each edge counts in the mean of Eq. (6), [E]; None: all the same."""
     values = graph.edge_values
-    return values.weight if values is not None and config.weighted_mean else None
+    return values.weight if values is not None and settings.weighted_mean else None
 
 
-def edge_parts(graph: Graph, local: LocalGraphs, config: SimilarityConfig) -> Int32Array | None:
+def edge_parts(graph: Graph, local: LocalGraphs, settings: SimilaritySettings) -> Int32Array | None:
     """The part of each edge of each local graph, by role and type, as the settings say; None: there is one part."""
     values = graph.edge_values
     if values is None:
         return None
-    by_role = config.match_direction and values.direction is not None
-    by_kind = config.match_types == "own" and values.type is not None
+    by_role = settings.match_direction and values.direction is not None
+    by_kind = settings.match_types == "own" and values.type is not None
     if not (by_role or by_kind):
         return None
-    parts = edge_roles(graph, local, config.hops) if by_role else np.zeros(len(local.edge_ids), np.int32)
+    parts = edge_roles(graph, local, settings.hops) if by_role else np.zeros(len(local.edge_ids), np.int32)
     if by_kind:
         assert values.type is not None
         parts = parts + len(ROLE_WORDS) * values.type[local.edge_ids]

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edges import edge_parts, edge_weights
 
 Kept = dict[tuple[str, torch.device], Any]  # what was moved to a device, by name
@@ -402,14 +402,14 @@ class Items:
         return with_edges
 
 
-def items_of(graph: Graph, nodes: IntArray, config: SimilarityConfig) -> Items:
+def items_of(graph: Graph, nodes: IntArray, settings: SimilaritySettings) -> Items:
     """Some nodes of a graph as the settings compare them: local graphs, parts and weights of their edges."""
-    local = local_graphs(graph, nodes, config.hops, config.max_edges)
-    parts = edge_parts(graph, local, config)
+    local = local_graphs(graph, nodes, settings.hops, settings.max_edges)
+    parts = edge_parts(graph, local, settings)
     local = local if parts is None else dataclasses.replace(local, parts=parts)
     pairs = graph.edges.pairs  # if they are mapped, `Similarity` reads those of a comparison
     edges: Any = pairs.whole() if pairs.in_memory else pairs
-    return Items(edges, local, edge_weights(graph, config))
+    return Items(edges, local, edge_weights(graph, settings))
 
 
 def _own_rows(rows: IntArray, ids: IntArray) -> IntArray:

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import MeasureName
 from se_gnn.deterministic import linear
 from se_gnn.files.npy import forget
 from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.settings.sections import MeasureName
 from se_gnn.similarity.backend import backend_for
 
 EPS = 1e-12  # a shorter vector counts as this long

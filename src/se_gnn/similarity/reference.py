@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from se_gnn.config import MeasureName
+from se_gnn.settings.sections import MeasureName
 from se_gnn.similarity.items import Way
 
 Edge = Sequence[int]  # its two ends

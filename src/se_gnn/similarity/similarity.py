@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import SimilarityConfig
 from se_gnn.files.npy import take_rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
 from se_gnn.similarity.edges import Terms, edge_vectors
@@ -65,7 +65,7 @@ class Similarity:
         self,
         graph: Graph,
         h: Tensor | FloatArray,
-        settings: SimilarityConfig,
+        settings: SimilaritySettings,
         *,
         terms: Terms | None = None,
         max_memory: int | str | None = None,

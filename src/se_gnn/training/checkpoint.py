@@ -20,7 +20,6 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.errors import InputError
 from se_gnn.files import read_file, replace_file
 from se_gnn.files.json_text import parse_json_value
@@ -45,9 +44,9 @@ class TrainingState:
     history: list[dict[str, Any]] = field(default_factory=list)  # a record per epoch
 
 
-def fingerprint(graph: Graph, config: Config, seed: int) -> str:
+def fingerprint(graph: Graph, settings: Mapping[str, Any], seed: int) -> str:
     """A digest of all that a training run depends on."""
-    digest = hashlib.sha256(json.dumps([config.to_dict(), seed, graph.class_names], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([dict(settings), int(seed), graph.class_names], sort_keys=True).encode())
     matrix: Any = graph.features
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
     values = graph.edge_values

@@ -16,7 +16,7 @@ import torch
 
 from se_gnn.graph import LocalGraphs
 from se_gnn.similarity.memory import free_memory
-from se_gnn.training.paper_objective import PaperObjective
+from se_gnn.training.objectives.paper import PaperLoss
 
 if TYPE_CHECKING:
     from se_gnn.training.trainer import TrainingRun
@@ -38,7 +38,7 @@ class Estimate:
     epochs: int
     seconds_per_epoch: float
     memory: int
-    less: str = ""  # what to change where it is long
+    faster: str = ""  # what to change if it takes long
 
     @property
     def seconds(self) -> float:
@@ -52,8 +52,8 @@ class Estimate:
         )
         if self.memory > free_memory():
             text += f"; only {size(free_memory())} are free"
-        if self.less and (self.seconds > LONG or self.memory > free_memory()):
-            lines = textwrap.wrap(f"Less: {self.less}", WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+        if self.faster and (self.seconds > LONG or self.memory > free_memory()):
+            lines = textwrap.wrap(f"Faster: {self.faster}", WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
             text += ".\n" + "\n".join(lines)
         return text
 
@@ -66,35 +66,35 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
         runs: how many there are, of recipes and of members of the ensemble.
         members: of the ensemble, the first of which is a run of a recipe.
     """
-    objective, encoder = run.objective, run.config.encoder
+    loss, encoder = run.loss, run.settings.encoder
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     embeddings = run.graph.num_nodes * (
         encoder.hidden_size + encoder.steps * (encoder.output_size or encoder.hidden_size)
     )
     memory = 4 * (4 * parameters + ENCODER_CALLS * embeddings)
-    if isinstance(objective, PaperObjective):
-        per_epoch, compared = _sliced_epoch(run, objective)
+    if isinstance(loss, PaperLoss):
+        per_epoch, compared = _sliced_epoch(run, loss)
     else:
         per_epoch, compared = _timed_epoch(run), 4 * (run.graph.num_nodes + len(run.graph.train)) * len(run.graph.train)
-    epochs = run.config.training.epochs
+    epochs = run.settings.training.epochs
     return Estimate(
-        max(0, runs * epochs - run.epoch), per_epoch, memory + compared, _what_takes_less(run, runs, members)
+        max(0, runs * epochs - run.epoch), per_epoch, memory + compared, _what_is_faster(run, runs, members)
     )
 
 
-def _what_takes_less(run: TrainingRun, runs: int, members: int) -> str:
+def _what_is_faster(run: TrainingRun, runs: int, members: int) -> str:
     """What to change for a shorter training: only settings that have an effect here."""
     found = []
-    if isinstance(run.objective, PaperObjective):
+    if isinstance(run.loss, PaperLoss):
         found = [
-            "--set training.max_local_edges=64 (a sample of each local graph in training)",
-            "--set similarity.hops=1 (smaller local graphs)",
+            "--set max_local_edges=64 (a sample of each local graph in training)",
+            "--set hops=1 (smaller local graphs)",
         ]
     if runs > members:
-        found.append("--set training.portfolio=false (the first recipe alone)")
+        found.append("--set portfolio=false (only the first recipe)")
     if members > 1:
-        found.append("--set encoder.members=1 (no ensemble)")
-    return ", ".join([*found, "fewer epochs (--set training.epochs=100)", "or fewer labeled nodes"])
+        found.append("--set members=1 (a single model)")
+    return ", ".join([*found, "--set epochs=100 (fewer epochs)", "or fewer labeled nodes"])
 
 
 def _timed_epoch(run: TrainingRun) -> float:
@@ -102,21 +102,21 @@ def _timed_epoch(run: TrainingRun) -> float:
     seconds = 0.0
     for _ in range(2):  # the first compiles
         start = time.perf_counter()
-        losses = run.objective.losses(run.objective.draw(0).to(run.model.device))
+        losses = run.loss.losses(run.loss.draw(0).to(run.model.device))
         losses[0].backward()  # type: ignore[no-untyped-call]
         run.optimizer.zero_grad()
         with torch.no_grad():
-            run.objective.probabilities().sum().item()
+            run.loss.probabilities().sum().item()
         seconds = time.perf_counter() - start
     return seconds
 
 
-def _sliced_epoch(run: TrainingRun, objective: PaperObjective) -> tuple[float, int]:
+def _sliced_epoch(run: TrainingRun, loss: PaperLoss) -> tuple[float, int]:
     """Seconds of one epoch, from a slice of its comparisons and one call of the encoder; bytes that they hold."""
-    labeled, queries = objective.asking.local, objective.queries.local
-    matched_in_training = _edges_in_training(labeled, run.config.training.max_local_edges)
+    labeled, queries = loss.asking.local, loss.queries.local
+    matched_in_training = _edges_in_training(labeled, loss.objective.max_local_edges)
     matched_in_validation = len(queries.union())
-    encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run)
+    encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run, loss.objective.max_local_edges)
     per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
     members = int(labeled.sizes.sum() + queries.sizes.sum())
     return per_epoch, BYTES_PER_MATCH * matched_in_training * len(run.voter.cases) + BYTES_PER_MEMBER * members
@@ -156,20 +156,20 @@ def _edges_in_training(labeled: LocalGraphs, most: int | None) -> int:
 
 @torch.no_grad()
 def _encoder_seconds(run: TrainingRun) -> float:
-    run.model(run.objective.inputs)
+    run.model(run.loss.inputs)
     start = time.perf_counter()
-    run.model(run.objective.inputs).sum().item()
+    run.model(run.loss.inputs).sum().item()
     return time.perf_counter() - start
 
 
 @torch.no_grad()
-def _seconds_per_edge(run: TrainingRun) -> float:
+def _seconds_per_edge(run: TrainingRun, most_edges: int | None) -> float:
     """Time of a comparison with all labeled nodes per distinct edge, on ever more nodes until it can be told."""
-    h, nodes = run.model(run.objective.inputs), np.concatenate([run.graph.validation, run.graph.train])
+    h, nodes = run.model(run.loss.inputs), np.concatenate([run.graph.validation, run.graph.train])
     count = 1
     while True:
         some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]
-        queries = run.voter.items(np.unique(some), most_edges=run.config.training.max_local_edges, seed=run.seed)
+        queries = run.voter.items(np.unique(some), most_edges=most_edges, seed=run.seed)
         run.voter.probabilities(h, queries).sum().item()  # compiled and in the cache
         start = time.perf_counter()
         run.voter.probabilities(h, queries).sum().item()

@@ -1,4 +1,7 @@
-"""Between which recipes validation nodes choose, how many members the ensemble has, and why, in sentences."""
+"""The portfolio of `best`: which recipes a graph is offered, which one is chosen, and the size of the ensemble.
+
+Every decision comes with its reason.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from se_gnn.config import Config
+from se_gnn.encoder.pieces import PIECES
 from se_gnn.graph import Graph
-from se_gnn.recipes import RECIPES, Settings
+from se_gnn.graph.columns import NumberColumn
+from se_gnn.settings import Decision, Resolved
+from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
 
-LARGE = 100_000_000  # products of an epoch's forward pass above which a ensemble has fewer members
+LARGE = 100_000_000  # products in the forward pass of an epoch above which the ensemble is smaller
 MEMBERS_OF_LARGE = 3
+MOST_PIECES = 100_000_000  # numbers that a pass over all nodes may read
 
 
 class Judged(Protocol):
@@ -22,51 +28,60 @@ class Judged(Protocol):
 
     @property
     def standing(self) -> tuple[float, float]:
-        """Of the best epoch on validation nodes: the figure that decides, and minus the loss."""
+        """At the best epoch on validation nodes: the figure that decides, and minus the loss."""
 
 
-class Run(Judged, Protocol):
+class Finished(Judged, Protocol):
     """A training run that has ended."""
 
     @property
     def name(self) -> str:
-        """Of its recipe."""
+        """Name of its recipe."""
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """What is known of each epoch."""
+        """A record per epoch."""
 
     @property
     def best_epoch(self) -> int:
-        """Its number."""
+        """Number of the best epoch."""
 
 
-SomeRun = TypeVar("SomeRun", bound=Judged)
+SomeJudged = TypeVar("SomeJudged", bound=Judged)
 
 
-def portfolio(config: Config, recipes: Mapping[str, Settings] = RECIPES) -> dict[str, Config]:
-    """Recipes as whole settings. A setting that differs from that of `best` was set by the user and holds in all.
+def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
+    """The recipes between which validation nodes choose, as whole settings. What the user gave holds in all of them.
 
-    >>> several = portfolio(Config.preset("best").with_settings(hidden_size=16))
-    >>> {name: (one.encoder.hidden_size, one.encoder.aggregation) for name, one in several.items()}
-    {'smooth': (16, 'pagerank'), 'near': (16, 'pagerank'), 'sparing': (16, 'pagerank'), 'steps': (16, 'steps')}
+    >>> from se_gnn.settings import Settings
+    >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
+    >>> several = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
+    >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items()}
+    {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'sparing': (3, 'pagerank'), 'steps': (3, 'steps')}
     """
-    given, base = config.to_dict(), Config.preset("best").to_dict()
-    return {
-        name: config.updated(
-            {
-                section: {key: value for key, value in values.items() if given[section][key] == base[section][key]}
-                for section, values in recipe.items()
-            }
-        )
-        for name, recipe in recipes.items()
-    }
+    names = [*RECIPES, *([] if columns_offered(graph) is None else FOR_COLUMNS)]
+    return {name: settings.with_recipe(name) for name in names}
 
 
-def chosen_recipe(runs: Sequence[SomeRun], best_by: str, num_val: int) -> SomeRun:
-    """The best of the runs; a later one must be better by half a standard error of a share of so many nodes.
+def columns_offered(graph: Graph) -> Decision | None:
+    """Why the recipe for columns of numbers is offered; None: it is not.
 
-    Of several that are right on all of them, so that nothing can be better, the one with the lowest loss.
+    It is offered if at least half of the columns of a table are numbers, unless the pieces of all columns would be too
+    many numbers.
+    """
+    if graph.columns is None or not isinstance(graph.features, np.ndarray):
+        return None
+    numbers = sum(type(column) is NumberColumn for column in graph.columns)  # not those that edges give
+    if 2 * numbers < len(graph.columns) or graph.features.size * PIECES > MOST_PIECES:
+        return None
+    names = " and ".join(repr(name) for name in FOR_COLUMNS)
+    return Decision(f"recipe {names} is offered too", f"{numbers} of {len(graph.columns)} node columns are numbers")
+
+
+def chosen_recipe(runs: Sequence[SomeJudged], best_by: str, num_val: int) -> SomeJudged:
+    """The best of the runs. A later one must be better by half a standard error of a share of ``num_val`` nodes.
+
+    If several are always right, so that none can be better, the one with the lowest loss is chosen.
     """
     perfect = [run for run in runs if best_by != "loss" and run.standing[0] == 1]
     if perfect:
@@ -81,52 +96,82 @@ def chosen_recipe(runs: Sequence[SomeRun], best_by: str, num_val: int) -> SomeRu
     return best
 
 
+def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decision:
+    """Why this recipe was chosen, with the figures of all."""
+    what = f"recipe {best.name!r}"
+    if len(runs) == 1:
+        return Decision(what, "there are no validation nodes to choose by")
+    figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
+    rule = "the simplest recipe within half a standard error of the best"
+    if best_by != "loss" and best.standing[0] == 1:
+        rule = "the lowest loss of the recipes that are always right"
+    elif best_by == "loss":
+        rule = "the best recipe"
+    return Decision(what, f"{rule}, by {best_by.replace('_', ' ')} on validation nodes ({figures})")
+
+
+def _figure(run: Finished, by: str) -> str:
+    value = run.history[run.best_epoch][f"val_{by}"]
+    return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
+
+
 def member_seed(seed: int, member: int) -> int:
-    """The seed of a further member: as good as independent of the first."""
+    """The seed of a further member of the ensemble: as good as independent of the first."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
 
 
-def num_members(graph: Graph, config: Config) -> int:
-    """As many as the settings ask for; under a portfolio fewer where an epoch is long."""
-    wanted = config.encoder.members
-    if config.training.portfolio and _products(graph, config) > LARGE:
-        return min(wanted, MEMBERS_OF_LARGE)
-    return wanted
+def with_members(graph: Graph, settings: Resolved) -> Resolved:
+    """Under a portfolio the ensemble is smaller if an epoch is long, unless the user gave its size; the reason is kept.
+
+    Without a portfolio nothing is decided.
+    """
+    wanted = settings.encoder.members
+    if not settings.selection.portfolio:
+        return settings
+    products = _products(graph, settings)
+    if not settings.is_given("members") and products > LARGE and wanted > MEMBERS_OF_LARGE:
+        millions = f"{products // 1_000_000:,} million products, more than {LARGE // 1_000_000} million"
+        decision = Decision(
+            f"ensemble of {MEMBERS_OF_LARGE} models instead of {wanted}", f"a pass over this graph takes {millions}"
+        )
+        return settings.decided("graph", {"members": MEMBERS_OF_LARGE}, decision)
+    models = "a single model" if wanted == 1 else f"ensemble of {wanted} models"
+    origin = "given" if settings.is_given("members") else "default"
+    return settings.decided("graph", {}, Decision(f"{models} ({origin})"))
 
 
-def _products(graph: Graph, config: Config) -> int:
+def _products(graph: Graph, settings: Resolved) -> int:
     """Products of numbers in one forward pass of the encoder."""
     features: Any = graph.features
     stored = features.size if isinstance(features, np.ndarray) else features.nnz
-    encoder = config.encoder
+    encoder = settings.encoder
     width = encoder.output_size or encoder.hidden_size
     layers = stored * encoder.hidden_size + graph.num_nodes * encoder.hidden_size * width
     return int(layers + encoder.steps * (2 * graph.num_edges + graph.num_nodes) * width)
 
 
-def why_recipe(runs: Sequence[Run], best: Run, config: Config) -> str:
-    """Why this one, with the figures of all."""
-    if len(runs) == 1:
-        return f"recipe {best.name!r}: there are no validation nodes to choose by"
-    by = config.training.best_by
-    figures = ", ".join(f"{run.name} {_figure(run, by)}" for run in runs)
-    rule = "the first that no later one beats by half a standard error"
-    if by != "loss" and best.standing[0] == 1:
-        rule = "the lowest loss of those that are always right"
-    return f"recipe {best.name!r}: {rule} on validation nodes, by {by.replace('_', ' ')} ({figures})"
-
-
-def _figure(run: Run, by: str) -> str:
-    value = run.history[run.best_epoch][f"val_{by}"]
-    return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
-
-
-def why_members(graph: Graph, config: Config, members: int) -> str:
-    """Why so many."""
-    if members == config.encoder.members:
-        return f"{members} {'member' if members == 1 else 'members'}: as set"
-    millions = _products(graph, config) // 1_000_000
-    return (
-        f"{members} members instead of {config.encoder.members}: a pass over this graph takes {millions:,} million "
-        f"products, more than {LARGE // 1_000_000} million"
-    )
+def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
+    """Names the edge data that a model does not use, and the settings that would use it; None: all of it is used."""
+    if graph.edge_values is None:
+        return None
+    similarity, reads = settings.similarity, settings.encoder.read_edges
+    used: Mapping[str, bool] = {
+        "direction": reads or similarity.match_direction,
+        "weight": reads or similarity.weighted_mean or settings.encoder.weighted_steps,
+        "type": reads or similarity.match_types != "any",
+        "attributes": reads or similarity.match_attributes,
+    }
+    names = {
+        "direction": "match_direction",
+        "weight": "weighted_mean, weighted_steps",
+        "type": "match_types",
+        "attributes": "match_attributes",
+    }
+    left = {part: words for part, words in graph.edge_values.carried_words.items() if not used.get(part, False)}
+    if not left:
+        return None
+    settings_for = [names[part] for part in left if part in names]
+    how = [f"settings that use it: {', '.join(settings_for)}"] if settings_for else []
+    if "time" in left:
+        how.append("--until of se-gnn import cuts edges at a date")
+    return Decision("edge data that is not used", "; ".join([", ".join(left.values()), *how]))

@@ -1,20 +1,23 @@
-"""Algorithm 1: epochs of an objective, the best one by validation nodes."""
+"""Algorithm 1: epochs of one training run, and the best of them by validation nodes.
+
+Shapes: T validation nodes, C classes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.config import Config
 from se_gnn.deterministic import one_thread
-from se_gnn.encoder import encoder_features
+from se_gnn.encoder import EncoderInputs, encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
@@ -24,17 +27,36 @@ from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.number_format import known
 from se_gnn.ranks import Ranks
+from se_gnn.settings import PaperObjective, Resolved
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import TrainingState
-from se_gnn.training.objective import Objective
-from se_gnn.training.paper_objective import PaperObjective
-from se_gnn.training.recorded import RecordedEpoch
+from se_gnn.training.objectives.paper import PaperLoss
+from se_gnn.training.objectives.vote import VoteLoss
 from se_gnn.training.share import Share
-from se_gnn.training.views import ViewsObjective
 
 EPOCHS = "metrics.jsonl"  # a line per epoch
-SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes nothing but what a kill costs
+SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes only what a kill costs
+WARM_EPOCHS = 3  # run normally before recording, so that kernels are compiled and the state of Adam exists
+
+Results = tuple[Tensor, Tensor]  # losses, and class probabilities of the validation nodes
+
+
+class Loss(Protocol):
+    """What a training step minimizes. The trainer knows the loop, a loss knows its terms."""
+
+    names: tuple[str, ...]  # of its terms, the sum first
+    inputs: EncoderInputs  # the graph as the model reads it
+    recordable: bool  # on CUDA a step can be recorded once and replayed
+
+    def draw(self, epoch: int) -> Any:
+        """All that is random in an epoch, from the seed and its number."""
+
+    def losses(self, draws: Any) -> Tensor:
+        """The terms of ``names``; the first is minimized."""
+
+    def probabilities(self) -> Tensor:
+        """Class probabilities of the validation nodes by the model as it is now, [T, C]."""
 
 
 def check_seed(seed: int) -> None:
@@ -43,9 +65,9 @@ def check_seed(seed: int) -> None:
         raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {shortened(seed)}")
 
 
-def is_split(config: Config) -> bool:
-    """Whether ranks can train one run of these settings together: where Eq. (14) is minimized."""
-    return config.training.references != "all"
+def is_split(settings: Resolved) -> bool:
+    """Whether ranks can train one run with these settings together: only the paper's loss can be divided."""
+    return isinstance(settings.objective, PaperObjective)
 
 
 class TrainingRun:
@@ -58,7 +80,7 @@ class TrainingRun:
     def __init__(
         self,
         graph: Graph,
-        config: Config,
+        settings: Resolved,
         *,
         seed: int,
         device: torch.device,
@@ -66,31 +88,33 @@ class TrainingRun:
         max_memory: int | str | None = None,
         ranks: Ranks | None = None,
     ) -> None:
-        config = config.with_settings(members=1, attribute_share=0.0)
-        self.graph, self.config, self.seed, self.folder = graph, config, seed, folder
-        check_num_nearest(graph, config)
-        self.model = SEGNN.for_graph(graph, config, generator=torch.Generator().manual_seed(seed)).to(device)
-        self.model.encoder.fit(encoder_features(graph, config.encoder))
-        self.voter = Voter(graph, config, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
-        settings = config.training
+        encoder = dataclasses.replace(settings.encoder, members=1, attribute_share=0.0)
+        settings = dataclasses.replace(settings, encoder=encoder)
+        self.graph, self.settings, self.seed, self.folder = graph, settings, seed, folder
+        check_num_nearest(graph, settings)
+        self.model = SEGNN.for_graph(graph, settings, generator=torch.Generator().manual_seed(seed)).to(device)
+        self.model.encoder.fit(encoder_features(graph, encoder))
+        self.voter = Voter(graph, settings, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         self.share = Share(ranks)
-        self.objective: Objective
-        if is_split(config):
-            self.objective = PaperObjective(self.model, graph, self.voter, seed, self.share)
+        self.loss: Loss
+        if is_split(settings):
+            self.loss = PaperLoss(self.model, graph, self.voter, seed, self.share)
         else:
-            self.objective = ViewsObjective(self.model, graph, self.voter, seed)
-        recorded = can_record(device) and self.objective.recordable and self.share.whole
+            self.loss = VoteLoss(self.model, graph, self.voter, seed)
+        recorded = can_record(device) and self.loss.recordable and self.share.whole
         self.optimizer = torch.optim.Adam(
-            _parameter_groups(self.model, settings.weight_decay), lr=settings.learning_rate, capturable=recorded
+            _parameter_groups(self.model, settings.training.weight_decay),
+            lr=settings.training.learning_rate,
+            capturable=recorded,
         )
-        self.run_epoch: Callable[[Any], tuple[Tensor, Tensor]] = (
+        self.run_epoch: Callable[[Any], Results] = (
             RecordedEpoch(self.run_draws, device) if recorded else lambda draws: self.run_draws(draws.to(device))
         )
         self.next_draws: Any = None  # of the next epoch, drawn while the device is busy with this one
         self.history: list[dict[str, Any]] = []
         self.best_epoch = -1
         self.best_parameters: dict[str, Tensor] = {}
-        self.digest = checkpoint.fingerprint(graph, config, seed)
+        self.digest = checkpoint.fingerprint(graph, settings.values(), seed)
         self.last_checkpoint = time.monotonic()
         self._resume()
 
@@ -102,33 +126,33 @@ class TrainingRun:
     @property
     def finished(self) -> bool:
         """All epochs are done, or the best one lies too far back."""
-        settings = self.config.training
+        settings = self.settings.training
         stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
         return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.validation) > 0)
 
     @property
     def stopped_early(self) -> bool:
         """Training ended because the best epoch lies too far back, not because all epochs are done."""
-        return self.finished and self.epoch < self.config.training.epochs
+        return self.finished and self.epoch < self.settings.training.epochs
 
     def step(self) -> dict[str, Any]:
         """One epoch: the losses, one step of Adam, validation."""
         start = time.perf_counter()
-        losses, probabilities = self.run_epoch(self.next_draws or self.objective.draw(self.epoch))
-        waiting = losses.device.type != "cpu" and self.epoch + 1 < self.config.training.epochs
-        self.next_draws = self.objective.draw(self.epoch + 1) if waiting else None
+        losses, probabilities = self.run_epoch(self.next_draws or self.loss.draw(self.epoch))
+        waiting = losses.device.type != "cpu" and self.epoch + 1 < self.settings.training.epochs
+        self.next_draws = self.loss.draw(self.epoch + 1) if waiting else None
         found, labels = probabilities.cpu().numpy(), self.graph.labels[self.graph.validation]
         record = {
             "epoch": self.epoch,
-            **dict(zip(self.objective.names, losses.tolist())),
+            **dict(zip(self.loss.names, losses.tolist())),
             "val_accuracy": accuracy(found, labels),
             "val_loss": log_loss(found, labels),
             "seconds": time.perf_counter() - start,
         }
-        if self.config.training.best_by not in ("accuracy", "loss"):
-            record[f"val_{self.config.training.best_by}"] = self._figure(found, labels)
+        if self.settings.selection.best_by not in ("accuracy", "loss"):
+            record[f"val_{self.settings.selection.best_by}"] = self._figure(found, labels)
         if not np.isfinite(record["loss"]):
-            raise InputError(f"the loss of epoch {self.epoch} is {record['loss']}: lower training.learning_rate")
+            raise InputError(f"the loss of epoch {self.epoch} is {record['loss']}: lower learning_rate")
         self.history.append(record)
         self._keep_best()
         self._write(record)
@@ -136,21 +160,21 @@ class TrainingRun:
 
     def _figure(self, probabilities: FloatArray, labels: IntArray) -> float:
         """The figure that the best epoch is chosen by; NaN where it is not defined."""
-        value = classification_metrics(probabilities, labels)[self.config.training.best_by]
+        value = classification_metrics(probabilities, labels)[self.settings.selection.best_by]
         return float("nan") if value is None else float(value)
 
     @one_thread()
-    def run_draws(self, draws: Any) -> tuple[Tensor, Tensor]:
+    def run_draws(self, draws: Any) -> Results:
         """The losses, after a step of Adam; class probabilities of the validation nodes."""
         self.model.train()
         self.optimizer.zero_grad()
-        losses = self.objective.losses(draws)
+        losses = self.loss.losses(draws)
         losses[0].backward()  # type: ignore[no-untyped-call]
         self.share.sum_gradients(list(self.model.parameters()))
         self.optimizer.step()
         self.model.eval()
         with torch.no_grad():
-            probabilities = self.objective.probabilities()
+            probabilities = self.loss.probabilities()
         return losses.detach(), probabilities
 
     def _keep_best(self) -> None:
@@ -163,7 +187,7 @@ class TrainingRun:
 
     def standing(self, epoch: int) -> tuple[float, float]:
         """How good an epoch was on the validation nodes, better ones larger; what is not known is worst."""
-        record, by = self.history[epoch], self.config.training.best_by
+        record, by = self.history[epoch], self.settings.selection.best_by
         figure = -record["val_loss"] if by == "loss" else record[f"val_{by}"]
         return tuple(value if value == value else -np.inf for value in (figure, -record["val_loss"]))  # type: ignore[return-value]
 
@@ -204,6 +228,51 @@ class TrainingRun:
         if folder is not None and ranks.first:
             # of this run alone: lines of another one, and of epochs that are computed again, go
             replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
+
+
+class _Recording(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    draws: Any  # where it reads
+    results: Results  # where it writes
+
+
+class RecordedEpoch:
+    """Runs an epoch plainly at first, then records it once and replays it with new draws in the same place.
+
+    The epoch must read nothing but its draws and what stays where it is (parameters, state of Adam, the graph), and
+    must not look at a value on the way.
+    """
+
+    def __init__(self, epoch: Callable[[Any], Results], device: torch.device) -> None:
+        self.epoch, self.device = epoch, device
+        self.runs = 0
+        self.recording: _Recording | None = None
+
+    def __call__(self, draws: Any) -> Results:
+        """Start one epoch; its results are there when the device gets to them."""
+        self.runs += 1
+        if self.runs <= WARM_EPOCHS:
+            return self._run_plainly(draws.to(self.device))
+        if self.recording is None:
+            self.recording = self._record(draws.to(self.device))
+        else:
+            self.recording.draws.copy_(draws)
+        self.recording.graph.replay()
+        return self.recording.results
+
+    def _run_plainly(self, draws: Any) -> Results:
+        here, beside = torch.cuda.current_stream(self.device), torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        beside.wait_stream(here)
+        with torch.cuda.stream(beside):  # as recording does: what is set up on the default stream could not be recorded
+            results = self.epoch(draws)
+        here.wait_stream(beside)
+        return results
+
+    def _record(self, draws: Any) -> _Recording:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results = self.epoch(draws)
+        return _Recording(graph, draws, results)
 
 
 def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]:

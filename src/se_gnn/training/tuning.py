@@ -1,23 +1,22 @@
-"""A search for settings on validation nodes: Optuna proposes, successive halving ends what does not keep up.
+"""A search for settings on validation nodes: Optuna proposes, successive halving stops what falls behind.
 
-A trial is one training run; what is found out about it is a line of `trials.jsonl`, so that a search that was
-interrupted goes on with all it knew. The first trials are the recipes of `best` as they are, and a later one must beat
-the best so far as a recipe must in the portfolio: what is found is the default, or better on the validation nodes. Test
-nodes are not looked at: training never does.
+A trial is one training run; what it found is a line of `trials.jsonl`, so that an interrupted search can be resumed.
+The first trials are the recipes of `best` as they are, and a later one must beat the best so far as a recipe must in
+the portfolio: what is found is the default, or better on the validation nodes. Test nodes are not looked at: training
+never does.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from se_gnn.config import SECTION_OF, Config
 from se_gnn.errors import InputError
 from se_gnn.files import (
     append_line,
@@ -31,9 +30,11 @@ from se_gnn.files import (
 )
 from se_gnn.graph import Graph
 from se_gnn.optional import require
+from se_gnn.settings import Resolved, Settings, VoteObjective
+from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
+from se_gnn.settings.unread import unread
 from se_gnn.training.checkpoint import fingerprint
-from se_gnn.training.offered import offered_recipes
-from se_gnn.training.portfolio import chosen_recipe, portfolio
+from se_gnn.training.portfolio import chosen_recipe, offered_recipes
 from se_gnn.training.trainer import TrainingRun, warn_of_single_nodes
 
 TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"
@@ -64,7 +65,7 @@ class Trial:
 
     number: int
     settings: dict[str, Any]  # `recipe` and settings by their own names
-    value: float  # by `training.best_by`, higher is better
+    value: float  # by `best_by`, higher is better
     loss: float  # on the validation nodes
     epochs: int
     ended: bool  # successive halving ended it
@@ -90,18 +91,20 @@ def parse_budget(text: str) -> float:
 
 
 class Tuning:
-    """A search in a folder."""
+    """A search in a folder. Settings that the user gave hold in every trial, and are not searched."""
 
-    def __init__(self, graph: Graph, base: Config, folder: Path, *, seed: int, device: torch.device) -> None:
+    def __init__(self, graph: Graph, asked: Settings, folder: Path, *, seed: int, device: torch.device) -> None:
         graph.check_trainable()
         if not len(graph.validation):
             raise InputError("tune chooses on validation nodes, and the graph has none: give it a split that has some")
         warn_of_single_nodes(graph)
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
-        self.graph, self.base, self.folder, self.seed, self.device = graph, base, folder, seed, device
-        recipes = offered_recipes(graph)
-        self.recipes = portfolio(base, recipes)
-        self.space = _space(base, self.recipes)
+        self.base = asked.resolve(graph)
+        if not isinstance(self.base.objective, VoteObjective):
+            raise InputError("tune searches the recipes of preset 'best': objective must be 'vote'")
+        self.graph, self.asked, self.folder, self.seed, self.device = graph, asked, folder, seed, device
+        self.recipes = offered_recipes(graph, self.base)
+        self.space = _space(self.recipes)
         self.study = self._study()
         self.trials = self._recalled()
 
@@ -117,41 +120,46 @@ class Tuning:
                     break
                 self.trials.append(trial)
                 append_line(self.folder / TRIALS, json_line(vars_of(trial)))
-                replace_file(self.folder / BEST, self.best_config().to_toml().encode())
+                replace_file(self.folder / BEST, self.best_toml().encode())
                 say(trial)
         return self.ranking()
 
     def best(self) -> Trial:
         """The trial that no later one beats by half a standard error; of those always right that of the lowest loss."""
-        return chosen_recipe(self.trials, self.base.training.best_by, len(self.graph.validation))
+        return chosen_recipe(self.trials, self.base.selection.best_by, len(self.graph.validation))
 
     def ranking(self) -> list[Trial]:
         """All trials: the one that is taken, then the others by their figure; of equals the earlier."""
         best = self.best()
         return sorted(self.trials, key=lambda trial: (trial is not best, -trial.value, trial.number))
 
-    def best_config(self) -> Config:
-        """The settings of the best trial as a preset of their own: no portfolio, the ensemble and vote of `best`."""
-        best = self.best()
-        found = self._config(best.settings).with_settings(choose_vote=True)
-        figure = self.base.training.best_by.replace("_", " ")
-        own = "the recipe as it is, " if best.number < len(self.recipes) else ""
-        tried = f"{own}{figure} {best.value:.4f} on validation nodes, which no later of {len(self.trials)} trials beats"
-        why = f"settings of trial {best.number}: {tried} by half a standard error"
-        return found.updated({"why": [why]})
+    def best_settings(self) -> Settings:
+        """The settings of the best trial as given ones: no portfolio, the ensemble and vote of `best`."""
+        trial = self.best()
+        settings = self._settings(trial.settings)
+        recipe = {**RECIPES, **FOR_COLUMNS}[trial.settings["recipe"]]
+        found = {name: settings.values()[name] for name in (*recipe, *self.space) if not settings.is_given(name)}
+        useless = unread(settings, self.graph)
+        given = {name: "none" if value is None else value for name, value in found.items() if name not in useless}
+        return self.asked.changed(**{**given, "portfolio": False})
 
-    def _config(self, settings: Mapping[str, Any]) -> Config:
-        values = {name: value for name, value in settings.items() if name in SECTION_OF}
-        return self.recipes[settings["recipe"]].with_settings(
-            **values, portfolio=False, choose_vote=False, num_nearest=min(40, len(self.graph.train))
-        )
+    def best_toml(self) -> str:
+        """The best settings as a file for `se-gnn train --config`."""
+        best, figure = self.best(), self.base.selection.best_by.replace("_", " ")
+        found = f"recipe {best.settings['recipe']!r} as it is" if best.number < len(self.recipes) else "a search"
+        why = f"{figure} {best.value:.4f} on validation nodes; no later of {len(self.trials)} trials is clearly better"
+        return self.best_settings().to_toml(f"trial {best.number}, {found}: {why}")
+
+    def _settings(self, tried: Mapping[str, Any]) -> Resolved:
+        values = {name: value for name, value in tried.items() if name != "recipe"}
+        return self.recipes[tried["recipe"]].decided("validation", values)
 
     def _try(self, deadline: float) -> Trial | None:
         """One training run; None where the time was used up before it said anything."""
         of_recipe = len(self.trials) < len(self.recipes)
         if of_recipe:
             name, recipe = list(self.recipes.items())[len(self.trials)]
-            self.study.enqueue_trial({"recipe": name, **_values(recipe, self.space)})
+            self.study.enqueue_trial({"recipe": name, **{key: recipe.values()[key] for key in self.space}})
         asked = self.study.ask()
         settings = {"recipe": asked.suggest_categorical("recipe", list(self.recipes))}
         for name, values in self.space.items():
@@ -160,7 +168,7 @@ class Tuning:
             else:
                 settings[name] = float(f"{asked.suggest_float(name, *values, log=True):.3g}")
         start = time.monotonic()
-        run = TrainingRun(self.graph, self._config(settings), seed=self.seed, device=self.device, folder=None)
+        run = TrainingRun(self.graph, self._settings(settings), seed=self.seed, device=self.device, folder=None)
         ended = False
         while not run.finished and not ended:
             run.step()
@@ -187,7 +195,7 @@ class Tuning:
     def _recalled(self) -> list[Trial]:
         """The trials of an earlier run here, which the proposals then know; those of other data are refused."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        digest = fingerprint(self.graph, self.base, self.seed)
+        digest = fingerprint(self.graph, {**self.base.values(), "given": sorted(self.asked.given)}, self.seed)
         about = self.folder / ABOUT
         if about.exists():
             if parse_json(read_file(about), about).get("fingerprint") != digest:
@@ -225,18 +233,11 @@ def vars_of(trial: Trial) -> dict[str, Any]:
     return {name: getattr(trial, name) for name in Trial.__slots__}
 
 
-def _space(base: Config, recipes: Mapping[str, Config]) -> dict[str, tuple[float, float] | list[Any]]:
-    """What is searched: all that the user did not set, and the values of the recipes among the choices."""
-    given, usual = (_values(config, SPACE) for config in (base, Config.preset("best")))
+def _space(recipes: Mapping[str, Resolved]) -> dict[str, tuple[float, float] | list[Any]]:
+    """What is searched: all that the user did not give, with the values of the recipes among the choices."""
     space: dict[str, tuple[float, float] | list[Any]] = {}
     for name, values in SPACE.items():
-        if given[name] == usual[name]:
-            own = [_values(recipe, SPACE)[name] for recipe in recipes.values()]
-            more = list(dict.fromkeys(value for value in own if value not in values))
-            space[name] = [*values, *more] if isinstance(values, list) else values
+        if not next(iter(recipes.values())).is_given(name):
+            own = dict.fromkeys(recipe.values()[name] for recipe in recipes.values())
+            space[name] = [*values, *(one for one in own if one not in values)] if isinstance(values, list) else values
     return space
-
-
-def _values(config: Config, names: Iterable[str]) -> dict[str, Any]:
-    """Some settings by their own names."""
-    return {name: getattr(getattr(config, SECTION_OF[name]), name) for name in names}

@@ -14,7 +14,7 @@ import pytest
 
 from se_gnn.apps.service import Store, answers, create_app
 from se_gnn.explain import Explainer, WhatIf, schema
-from strategies import HUB, ISOLATED, UNLABELED, random_graph, small_config, untrained
+from strategies import HUB, ISOLATED, UNLABELED, random_graph, small_settings, untrained
 from web_client import UNLIMITED, Client
 
 
@@ -52,7 +52,7 @@ def test_predictions_are_the_librarys(client, hub):
 
 def test_a_labeled_node_is_not_among_its_own_votes():
     graph = random_graph(num_labeled=4)
-    trained = untrained(graph, small_config(similarity={"num_nearest": 4}))
+    trained = untrained(graph, small_settings(num_nearest=4))
     client = Client(create_app(Store.of_model(trained), UNLIMITED))
     node, other = (row["votes"] for row in client.post("/v1/predict", json={"nodes": [0, 9]}).json()["predictions"])
     assert [vote["id"] for vote in node] == [one.node for one in Explainer(trained).explain(0).neighbors]

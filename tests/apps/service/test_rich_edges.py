@@ -10,9 +10,9 @@ import pytest
 from lab.datasets.edge_signal import edge_signal_graph
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.service import Store
-from se_gnn.config import Config
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings
 from strategies import changed
 from web_client import UNLIMITED, Client
 
@@ -30,7 +30,7 @@ def rich() -> TrainedModel:
         attribute_names=("amount",),
     )
     graph = changed(graph, edge_values=values)
-    settings = Config.preset("best").with_settings(members=1, hidden_size=8, output_size=4)
+    settings = Settings.of("best", members=1, hidden_size=8, output_size=4).resolve()
     return TrainedModel(SEGNN.for_graph(graph, settings), graph)
 
 

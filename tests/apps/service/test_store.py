@@ -11,12 +11,12 @@ from se_gnn.apps.service.comparisons import MOST, Comparisons
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.model.folder import PARAMETERS, save_model
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 
 @pytest.fixture(scope="module")
 def two_models():
-    return [untrained(random_graph(seed, name=f"model {seed}"), small_config()) for seed in (0, 1)]
+    return [untrained(random_graph(seed, name=f"model {seed}"), small_settings()) for seed in (0, 1)]
 
 
 def test_a_new_model_in_the_folder_is_picked_up(two_models, tmp_path):
@@ -79,7 +79,7 @@ def test_a_model_is_never_half_read_while_another_is_written(two_models, tmp_pat
 
 def test_the_memory_of_comparisons_is_bounded(two_models):
     graph = random_graph(3, num_nodes=100, num_edges=150)
-    comparisons = Comparisons(Explainer(untrained(graph, small_config())))
+    comparisons = Comparisons(Explainer(untrained(graph, small_settings())))
     for node in range(100):
         assert comparisons.of(node).node == node
     assert len(comparisons._kept) == MOST

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from mapped_graphs import in_memory, random_tables
-from se_gnn.config import Config
 from se_gnn.datasets.tables.read import read_table
 from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
 from se_gnn.datasets.tables.values import Reading, as_names
@@ -21,6 +20,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import locked
 from se_gnn.graph.storage import array_file, graph_digest, holds_graph, is_graph_file, load_graph
 from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.settings import Settings
 from strategies import assert_same_graph
 
 MEGABYTE = 1 << 20
@@ -73,10 +73,10 @@ def test_half_precision_takes_half_the_bytes_and_rounds_to_nearest(small, tmp_pa
 def test_blocks_embed_and_predict_as_the_whole_graph_does_up_to_rounding(tmp_path, aggregation, members):
     given = random_tables(tmp_path, 300, 900, numbered=False)
     expected, mapped = in_memory(*given), import_streaming(tables_in(tmp_path), tmp_path / "graph", 50_000)
-    config = Config.preset("best").with_settings(
-        aggregation=aggregation, members=members, hidden_size=8, output_size=6, num_nearest=5, portfolio=False
+    asked = Settings.of(
+        "best", aggregation=aggregation, members=members, hidden_size=8, output_size=6, num_nearest=5, portfolio=False
     )
-    model = SEGNN(4, config, generator=torch.Generator().manual_seed(1))
+    model = SEGNN(4, asked.resolve(), generator=torch.Generator().manual_seed(1))
     whole, large = TrainedModel(model, expected), TrainedModel(model, mapped, max_memory=2 * MEGABYTE)
     assert np.allclose(large.mapped_embeddings, whole.embeddings.numpy(), atol=1e-5)
     nodes = np.array([0, 5, 77, 250, 299, 12])
@@ -91,8 +91,8 @@ def test_blocks_embed_and_predict_as_the_whole_graph_does_up_to_rounding(tmp_pat
 def test_embeddings_do_not_hang_on_how_many_dimensions_go_at_a_time(tmp_path, aggregation, per_node):
     given = random_tables(tmp_path, 300, 900)
     expected, mapped = in_memory(*given), import_streaming(tables_in(tmp_path), tmp_path / "graph", 50_000)
-    config = Config.preset("best").with_settings(aggregation=aggregation, members=2, hidden_size=8, output_size=37)
-    model = SEGNN(4, config, generator=torch.Generator().manual_seed(1))
+    asked = Settings.of("best", aggregation=aggregation, members=2, hidden_size=8, output_size=37)
+    model = SEGNN(4, asked.resolve(), generator=torch.Generator().manual_seed(1))
     found = embed_in_blocks(model.encoder, mapped, per_node * 300)
     assert np.allclose(found, TrainedModel(model, expected).embeddings.numpy(), atol=1e-5)
     with pytest.raises(InputError, match=r"max_memory must be at least .* to embed 300 nodes"):
@@ -229,7 +229,7 @@ def test_a_full_disk_for_temporary_files_is_said_of_their_folder(small, tmp_path
             raise OSError(errno.ENOSPC, "No space left on device")
 
     graph = import_streaming(tables_in(tmp_path), tmp_path / "graph", MEGABYTE)
-    model = SEGNN(4, Config.preset("best").with_settings(hidden_size=8, portfolio=False), generator=torch.Generator())
+    model = SEGNN(4, Settings.of("best", hidden_size=8, portfolio=False).resolve(), generator=torch.Generator())
     monkeypatch.setattr("se_gnn.encoder.blocks.nameless_file", Full)
     with pytest.raises(InputError, match="the folder for temporary files: No space left on device; set TMPDIR"):
         embed_in_blocks(model.encoder, graph, MEGABYTE)

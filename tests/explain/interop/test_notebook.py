@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from se_gnn.explain import Explainer
-from strategies import random_graph, small_config, untrained
+from strategies import random_graph, small_settings, untrained
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "مرحبا \u202e abc", "😀", "a & b", "\ud800")
 ALLOWED = {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "bdi"}
@@ -39,7 +39,7 @@ class Page(HTMLParser):
 def explanation():
     names = HOSTILE + tuple(f"n{i}" for i in range(len(HOSTILE), 16))
     graph = random_graph(1, node_names=names, class_names=("<b>one</b>", "two"), feature_names=tuple("<>&\"'"))
-    return Explainer(untrained(graph, small_config())).explain(12)
+    return Explainer(untrained(graph, small_settings())).explain(12)
 
 
 def test_every_vote_is_shown_and_names_are_text_only(explanation):
@@ -66,6 +66,6 @@ def test_it_is_utf_8(explanation):
 
 
 def test_a_node_without_edges_has_no_table_of_edges():
-    explanation = Explainer(untrained(random_graph(1, isolated=(2,)), small_config())).explain(2)
+    explanation = Explainer(untrained(random_graph(1, isolated=(2,)), small_settings())).explain(2)
     page = Page(explanation._repr_html_())
     assert page.tags.count("table") == 2

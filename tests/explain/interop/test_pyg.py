@@ -17,7 +17,7 @@ from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed, mask_of_importance
 from se_gnn.model import TrainedModel
-from strategies import changed, models, random_graph, rich_graph, seeds, small_config, untrained
+from strategies import changed, models, random_graph, rich_graph, seeds, small_settings, untrained
 
 MODEL = {"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"}
 
@@ -31,7 +31,7 @@ def pyg_explainer(trained, algorithm=None, **settings):
 
 @pytest.fixture
 def trained() -> TrainedModel:
-    return untrained(random_graph(1, isolated=(15,)), small_config(similarity={"directions": "both"}))
+    return untrained(random_graph(1, isolated=(15,)), small_settings(directions="both"))
 
 
 def inputs(graph):
@@ -58,16 +58,16 @@ def test_a_mask_of_zeros_and_ones_is_the_model_on_the_graph_without_those_edges(
 
 
 RICH = {
-    "encoder": {"read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2},
-    "similarity": {"match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True},
-}
+    "read_edges": True, "weighted_steps": True, "aggregation": "pagerank", "steps": 2,
+    "match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True,
+}  # fmt: skip
 
 
 @settings(max_examples=20)
 @given(seed=seeds, directions=st.sampled_from(["one", "both"]), kinds=st.sampled_from(["any", "own", "learned"]))
 def test_the_module_carries_what_edges_carry(seed, directions, kinds):
-    changes = {**RICH, "similarity": {**RICH["similarity"], "directions": directions, "match_types": kinds}}
-    trained = untrained(rich_graph(seed), small_config(**changes))
+    changes = {**RICH, "directions": directions, "match_types": kinds}
+    trained = untrained(rich_graph(seed), small_settings(**changes))
     found = SEGNNModule(trained)(*inputs(trained.graph)).detach().numpy()
     np.testing.assert_allclose(found, trained.predict().probabilities, atol=1e-4)
 
@@ -76,7 +76,7 @@ def test_the_module_carries_what_edges_carry(seed, directions, kinds):
 @given(seed=seeds, data=st.data())
 def test_a_mask_on_edges_that_carry_something_is_the_model_without_those_pairs(seed, data):
     graph = rich_graph(seed)
-    trained = untrained(graph, small_config(**RICH))
+    trained = untrained(graph, small_settings(**RICH))
     pairs, place = np.unique(graph.edges.ends, axis=0, return_inverse=True)
     chosen = data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
     kept = np.array(chosen, dtype=bool)[place.ravel()]
@@ -87,7 +87,7 @@ def test_a_mask_on_edges_that_carry_something_is_the_model_without_those_pairs(s
 
 
 def test_masks_of_edges_that_carry_something_have_gradients():
-    trained = untrained(rich_graph(3), small_config(**RICH))
+    trained = untrained(rich_graph(3), small_settings(**RICH))
     found = pyg_explainer(trained, GNNExplainer(epochs=2))(*inputs(trained.graph), index=5)
     assert found.edge_mask.shape == (2 * trained.graph.num_edges,)
     own = pyg_explainer(trained)(*inputs(trained.graph), index=5)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 
 from se_gnn.errors import InputError
 from se_gnn.explain import Explainer, schema
-from strategies import models, random_graph, small_config, untrained
+from strategies import models, random_graph, small_settings, untrained
 
 
 @pytest.fixture
 def explainer() -> Explainer:
-    return Explainer(untrained(random_graph(1, isolated=(2,)), small_config()))
+    return Explainer(untrained(random_graph(1, isolated=(2,)), small_settings()))
 
 
 def test_the_networkx_graph_has_the_local_graph_and_the_neighbors(explainer):
@@ -100,6 +100,6 @@ def test_an_interrupted_file_of_json_lines_leaves_nothing_behind(explainer, tmp_
 
 def test_a_name_that_is_not_unicode_survives_json_lines(tmp_path):
     names = ("\ud800", *(str(i) for i in range(1, 16)))
-    explainer = Explainer(untrained(random_graph(1, node_names=names), small_config()))
+    explainer = Explainer(untrained(random_graph(1, node_names=names), small_settings()))
     explainer.explain_all(np.array([0])).write_json_lines(tmp_path / "one.jsonl")
     assert json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))["node"] == "\ud800"

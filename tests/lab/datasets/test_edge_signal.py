@@ -6,12 +6,12 @@ import pytest
 
 from backends import on_every_device
 from lab.datasets.edge_signal import edge_signal_graph
-from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.training.train import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 from strategies import changed
 
-SETTINGS = Config.preset("best").with_settings(portfolio=False, members=1, epochs=60)
+SETTINGS = Settings.of("best", portfolio=False, members=1, epochs=60)
 ONLY = ["direction", "kind", "weight", "attribute"]
 
 
@@ -22,13 +22,13 @@ def accuracy(trained):
 
 def test_without_what_edges_carry_the_model_guesses():
     graph = changed(edge_signal_graph("direction"), edge_values=None)
-    assert accuracy(train(graph, SETTINGS)) < 0.65
+    assert accuracy(fit(graph, SETTINGS)) < 0.65
 
 
 @on_every_device
 @pytest.mark.parametrize("signal", ONLY)
 def test_what_alone_tells_the_classes_apart_is_learned(signal, device):
-    trained = train(edge_signal_graph(signal), SETTINGS, device=device)
+    trained = fit(edge_signal_graph(signal), SETTINGS, device=device)
     assert accuracy(trained) >= 0.95
 
 
@@ -39,13 +39,13 @@ def test_an_unknown_signal_is_refused():
 
 @pytest.mark.parametrize("preset", ["paper", "authors"])
 def test_the_losses_of_the_paper_learn_from_what_edges_carry_too(preset):
-    config = Config.preset(preset).with_settings(
-        match_direction=True, read_edges=True, epochs=30, max_local_edges=8, hops=1, num_nearest=10
+    asked = Settings.of(
+        preset, match_direction=True, read_edges=True, epochs=30, max_local_edges=8, hops=1, num_nearest=10
     )
-    assert accuracy(train(edge_signal_graph("direction", accounts=120), config)) >= 0.8
+    assert accuracy(fit(edge_signal_graph("direction", accounts=120), asked)) >= 0.8
 
 
 def test_settings_that_read_nothing_leave_the_model_guessing_even_where_edges_carry_something():
     off = {"match_direction": False, "read_edges": False, "match_types": "any", "match_attributes": False}
-    trained = train(edge_signal_graph("direction"), SETTINGS.with_settings(**off, weighted_mean=False))
+    trained = fit(edge_signal_graph("direction"), SETTINGS.changed(**off, weighted_mean=False))
     assert accuracy(trained) < 0.65

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lab.datasets import load_dataset, register
-from se_gnn.config import Config
 from se_gnn.datasets import dataset_names
 from se_gnn.errors import InputError
-from se_gnn.training import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 
 register()
 LARGE = (
@@ -43,10 +43,9 @@ def test_a_model_is_better_than_the_majority_class(name, data_dir):
     except InputError as error:
         pytest.skip(str(error))
     if name in LARGE:  # one direction of matching, a part of each local graph
-        config = Config.preset("paper").override(["training.epochs=8", "training.max_local_edges=64"])
+        asked = Settings.of("paper", epochs=8, max_local_edges=64)
     else:
-        few = ["training.epochs=4", "contrast.node_batch=16", "contrast.edge_batch=32"]
-        config = Config.preset("authors", dataset=name).override(few)
-    trained = train(graph, config, seed=0)
+        asked = Settings.of("authors", epochs=4, node_batch=16, edge_batch=32)
+    trained = fit(graph, asked, seed=0)
     majority = np.bincount(graph.labels[graph.test]).max() / len(graph.test)
     assert trained.predict(graph.test).accuracy(graph.labels) > majority + 0.1

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lab.datasets import load_dataset
-from se_gnn.config import Config
 from se_gnn.errors import InputError
-from se_gnn.training import train
+from se_gnn.settings import Settings
+from se_gnn.training import fit
 
 TABLES = {
     "raw/edge.csv.gz": "0,1\n1,0\n2,3\n4,1\n5,0\n",
@@ -43,8 +43,8 @@ def test_raw_files_become_a_graph_with_the_published_split(raw_folder):
 
 def test_a_model_can_be_trained_on_it(raw_folder):
     graph = load_dataset("ogbn-arxiv", data_dir=raw_folder)
-    config = Config.preset("paper").override(["training.epochs=1", "similarity.num_nearest=1"])
-    assert train(graph, config, seed=0).metrics["epochs"] == 1
+    asked = Settings.of("paper", epochs=1, num_nearest=1)
+    assert fit(graph, asked, seed=0).facts.epochs == 1
 
 
 @pytest.mark.parametrize(

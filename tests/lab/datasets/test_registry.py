@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab.datasets import INFOS, load_dataset, register
-from se_gnn.config import PRESETS, VARIANT_OF
 from se_gnn.datasets import dataset_infos, dataset_names, registry
 from se_gnn.errors import InputError
+from se_gnn.settings.presets import PRESETS, VARIANT_OF
 
 
 @pytest.fixture(autouse=True)

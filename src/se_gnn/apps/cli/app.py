@@ -143,7 +143,7 @@ app.command(
         "Examples:\n"
         "  se-gnn train digits --out model\n"
         "  se-gnn train cora --out cora --preset paper --seed 1\n"
-        "  se-gnn train digits --out model --set similarity.num_nearest=10\n"
+        "  se-gnn train digits --out model --set num_nearest=10\n"
         "  torchrun --nproc-per-node 2 -m se_gnn train digits --out model"
     )
 )(train)

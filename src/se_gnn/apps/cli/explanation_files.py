@@ -36,7 +36,7 @@ def explanations_as_parquet(trained: TrainedModel, nodes: IntArray, k: int) -> b
 def _within_memory(trained: TrainedModel, nodes: IntArray) -> Iterator[Explanations]:
     """Some nodes at a time, so that their matches fit the memory."""
     explainer, budget = Explainer(trained), memory_budget(trained.max_memory)
-    each = BYTES_OF_A_MATCH * trained.config.similarity.num_nearest
+    each = BYTES_OF_A_MATCH * trained.settings.vote.num_nearest
     sizes = trained.voter.items(nodes).sizes * each  # [T]
     low = 0
     while low < len(nodes) or low == 0:

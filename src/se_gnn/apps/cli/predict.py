@@ -181,12 +181,12 @@ def predict(
                 method=sets.value,
                 by_class=by_class,
                 calibrate_on=calibrate_on.value,
-                seed=int(trained.metrics.get("seed", 0)),
+                seed=trained.facts.seed,
             )
             extras.append(SetCells(found, trained.graph))
             said.append(_about_sets(found))
         if abstain:
-            seed = int(trained.metrics.get("seed", 0))
+            seed = trained.facts.seed
             scored = novelty(trained, prediction.nodes, false_alarms=false_alarms, seed=seed)
             extras.append(AnswerCells(scored, prediction, trained.graph))
             said.append(_about_answers(scored))

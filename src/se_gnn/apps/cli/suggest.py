@@ -53,7 +53,7 @@ def suggest(
     trained, shown = load_model_on(folder, graph), shows_progress(progress, quiet)
     pool = node_ids(trained.graph, nodes)
     with announce_compilation(shown=shown), phase("scoring", shown=shown):
-        found = choose(trained, count, candidates=pool, seed=int(trained.metrics.get("seed", 0)))
+        found = choose(trained, count, candidates=pool, seed=trained.facts.seed)
     if out is not None:
         write_records([_record(one) for one in found], out)
     if not quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -20,16 +20,16 @@ from se_gnn.errors import InputError
 from se_gnn.progress import phase
 
 if TYPE_CHECKING:
-    from se_gnn.config import Config
     from se_gnn.graph import Graph
     from se_gnn.model import TrainedModel
     from se_gnn.ranks import Ranks
+    from se_gnn.settings import Resolved, Settings
 
 UNLIKE = 0.1  # accuracy that far above the mean recall of the classes hides that some are not found
 
 
 class Preset(StrEnum):
-    """Presets of `se_gnn.config`."""
+    """Presets of `se_gnn.settings`."""
 
     best = "best"
     paper = "paper"
@@ -42,23 +42,22 @@ def train(
     preset: Annotated[
         Preset | None, typer.Option(help="Settings to start from.  [default: best]", show_default=False)
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML file with settings that differ from the preset.")
-    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file with settings.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One setting, as similarity.num_nearest=20. Repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting, for example num_nearest=20. Repeatable."),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            min=0, max=LARGEST_SEED, metavar="N", help="Seed of everything random: split, initialization, samples."
-        ),
+        typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed for split, initialization and samples."),
     ] = 0,
-    device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
+    device: Annotated[Device, typer.Option(help="auto: use CUDA if available.")] = Device.auto,
     max_memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="What a comparison may take, as 4GB.  [default: a quarter of what is free]"),
+        typer.Option(
+            metavar="SIZE",
+            help="Memory limit for comparisons, for example 4GB.  [default: a quarter of the free memory]",
+        ),
     ] = None,
     calibration: Annotated[
         float,
@@ -71,7 +70,7 @@ def train(
     ] = 0.0,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted training in DIR.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR.")] = False,
     quiet: Quiet = False,
     progress: Progress = False,
 ) -> None:
@@ -85,11 +84,11 @@ def train(
     from se_gnn.apps.cli.sharded import rank_device, versions
     from se_gnn.datasets import load_dataset
     from se_gnn.graph.storage import load_graph
-    from se_gnn.labels.calibration import with_calibration
-    from se_gnn.model import check_model_size, check_num_nearest
+    from se_gnn.model import check_model_size
     from se_gnn.ranks import divided_threads, joined
+    from se_gnn.settings.reading import asked_settings
     from se_gnn.similarity.memory import memory_budget
-    from se_gnn.training.train import set_by_user
+    from se_gnn.training.fit import with_calibration
 
     shown = shows_progress(progress, quiet)
     with joined() as ranks:
@@ -101,42 +100,36 @@ def train(
         if ranks.first:
             check_model_folder(out, overwrite=overwrite, resume=resume)
         dataset = dataset_name(data)
-        chosen = _configure(preset, config, settings, dataset=dataset)
+        asked = asked_settings(None if preset is None else preset.value, config, settings or [])
+        asked.resolve(dataset=dataset)
         where = rank_device(device.value)
         memory_budget(max_memory)
-        if dataset is None:
-            graph = load_graph(data)
-            chosen = _configure(preset, config, settings, dataset=graph.dataset)  # an attacked data set is one still
-        else:
-            graph = load_dataset(dataset, seed=seed, data_dir=data_dir)
+        graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
         graph.check_trainable()
-        graph = with_calibration(graph, calibration, seed=seed)
-        if not chosen.training.choose_vote or "num_nearest" in set_by_user(chosen):
-            check_num_nearest(graph, chosen)
-        check_model_size(graph, chosen)
+        held = with_calibration(graph, calibration, seed=seed)
+        resolved = asked.resolve(held)
+        check_model_size(held, resolved)
         if not quiet:
-            say(_describe(graph, chosen, seed, str(where), ranks.size))
+            say(_describe(held, resolved, seed, str(where), ranks.size))
         if ranks.several:
-            ranks.check_same({**versions(), **_agreed(graph, chosen, seed)})
+            ranks.check_same({**versions(), **_agreed(held, resolved, seed)})
         trained = _train_and_save(
-            graph, chosen, out, ranks, resume=resume, seed=seed, device=str(where), max_memory=max_memory,
-            progress=shown,
+            graph, asked, out, ranks, resume=resume, seed=seed, device=str(where), max_memory=max_memory,
+            calibration=calibration, progress=shown,
         )  # fmt: skip
     if not quiet:
-        say(_report(trained, chosen.training.epochs, out))
+        say(_report(trained, out))
         typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
         say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_text(graph, _example(graph))]))
 
 
-def _agreed(graph: Graph, config: Config, seed: int) -> dict[str, str]:
-    """What all ranks must have alike: the seed and each setting by its name, then all of it with the data."""
+def _agreed(graph: Graph, settings: Resolved, seed: int) -> dict[str, str]:
+    """What all ranks must have in common: the seed and each setting by its name, then all of it with the data."""
     from se_gnn.training.checkpoint import fingerprint
 
-    settings = {}
-    for name, value in config.to_dict().items():
-        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
-            settings[f"{name}.{key}".rstrip(".")] = json.dumps(one)
-    return {"seed": str(seed), **settings, "data": fingerprint(graph, config, seed)}
+    values = {name: json.dumps(value) for name, value in settings.values().items()}
+    given = ", ".join(settings.asked.given)
+    return {"seed": str(seed), **values, "given": given, "data": fingerprint(graph, settings.values(), seed)}
 
 
 def dataset_name(data: str) -> str | None:
@@ -158,16 +151,8 @@ def dataset_name(data: str) -> str | None:
     raise InputError(unknown_dataset(data, ", or a stored graph's folder"))
 
 
-def _configure(preset: Preset | None, file: Path | None, settings: list[str] | None, *, dataset: str | None) -> Config:
-    """The preset, the file over it, the single settings over both; a file may name its preset itself."""
-    from se_gnn.config import Config, read_toml
-
-    values = None if file is None else read_toml(file)
-    return Config.choose(preset.value if preset else None, values, dataset=dataset).override(settings or [])
-
-
 def _train_and_save(
-    graph: Graph, config: Config, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
+    graph: Graph, settings: Settings, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
 ) -> TrainedModel:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
@@ -179,15 +164,16 @@ def _train_and_save(
 
     try:
         with _work_folder(out, ranks, resume=resume) as work:
-            trained = training.train(graph, config, progress=progress, folder=work, ranks=ranks, **options)
+            trained = training.fit(graph, settings, progress=progress, folder=work, ranks=ranks, **options)
             if ranks.first:
                 with phase("scoring", shown=progress):
-                    trained.metrics["test"] = evaluate_nodes(trained, graph.test)  # looked at once, when all is chosen
+                    test = evaluate_nodes(trained, graph.test)  # looked at once, when everything has been chosen
+                trained = trained.with_facts(test=test)
                 save_model(trained, out, epochs=read_file(work / EPOCHS))
             ranks.barrier("saved")
     except KeyboardInterrupt as interrupt:
         kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
-        hint = "To go on from its last checkpoint" if kept else "Nothing was kept yet. To start again"
+        hint = "To resume from the last checkpoint" if kept else "Nothing was kept yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
     return trained
@@ -212,11 +198,11 @@ def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
         yield work
 
 
-def _describe(graph: Graph, config: Config, seed: int, device: str, ranks: int) -> str:
+def _describe(graph: Graph, settings: Resolved, seed: int, device: str, ranks: int) -> str:
     """What was understood, before the work begins."""
     kind = "dense" if not hasattr(graph.features, "indptr") else "sparse"
     alone = int((graph.degrees == 0).sum())
-    similarity = config.similarity
+    similarity = settings.similarity
     lines = [
         f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, "
         f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
@@ -231,68 +217,67 @@ def _describe(graph: Graph, config: Config, seed: int, device: str, ranks: int) 
     if alone:
         lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
     if ranks > 1:
-        lines += _wrapped("processes", f"{ranks}, {_divided(config)}")
-    lines += _wrapped("preset", _taken(config, graph))
-    if config.training.portfolio:
-        told = "recipe, K, lambda and tau are chosen on the validation nodes, and said with the reason"
+        lines += _wrapped("processes", f"{ranks}, {_divided(settings)}")
+    lines += _wrapped("preset", _taken(settings, graph))
+    if settings.selection.portfolio:
+        told = "Settings are chosen on the validation nodes; the reasons follow."
         if not len(graph.validation):
-            told = "there are no validation nodes to choose by: the first recipe, K, lambda and tau as set"
+            told = "There are no validation nodes to choose by: the first recipe is used, with its own settings."
         return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
     lines += _wrapped(
         "settings",
-        f"{similarity.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
+        f"{settings.vote.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
         f"{similarity.measure} similarity, lambda {similarity.node_weight:g}, {count(similarity.hops, 'hop')}, "
-        f"up to {count(config.training.epochs, 'epoch')}",
+        f"up to {count(settings.training.epochs, 'epoch')}",
     )
     return "\n".join([*lines, f"  run       seed {seed}, on {device}", ""])
 
 
-def _divided(config: Config) -> str:
+def _divided(settings: Resolved) -> str:
     """What several processes do."""
     from se_gnn.training.trainer import is_split
 
-    if config.training.portfolio or config.encoder.members > 1:
+    if settings.selection.portfolio or settings.encoder.members > 1:
         return "each trains whole runs"
-    if is_split(config):
+    if is_split(settings):
         return "which train one run together"
-    return "one of which trains: a single run with references = all is not split"
+    return "one of which trains: a single run with objective = vote is not split"
 
 
-def _taken(config: Config, graph: Graph) -> str:
-    """Which preset was taken, and whether with settings that it has for this data set alone."""
-    from se_gnn.config import PRESETS, settings_of
+def _taken(settings: Resolved, graph: Graph) -> str:
+    """Which preset fills in the settings, whether it has some for this data set, and how many were given."""
+    from se_gnn.settings.presets import PRESETS
 
-    if config.preset_name not in PRESETS:
-        return f"none ({config.preset_name}): all settings are those of the file"
-    own = settings_of(config.preset_name, graph.dataset)
-    return f"{config.preset_name}, " + (f"with the settings it has for {own}" if own else "as for every graph")
+    own = PRESETS[settings.preset].dataset_with_settings(graph.dataset)
+    given = f", {count(len(settings.asked.given), 'setting')} given" if settings.asked.given else ""
+    return f"{settings.preset}, " + (f"with its settings for {own}" if own else "as for every graph") + given
 
 
 def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
 
 
-def _report(trained: TrainedModel, epochs: int, out: Path) -> str:
+def _report(trained: TrainedModel, out: Path) -> str:
     """What was decided in a finished training, and its figures."""
-    metrics = trained.metrics
-    test, validation = metrics["test"], metrics["validation"]
-    runs = len(metrics.get("runs", [metrics]))
-    stopped = f" of {epochs:,}: stopped early," if metrics["stopped_early"] else ","
-    took = f"{stopped} the best was epoch {metrics['best_epoch']}" if runs == 1 else f" in {runs} runs"
-    decided = [line for why in trained.config.why for line in _wrapped("decided", why)]
+    facts, best, most = trained.facts, trained.facts.chosen_run, trained.settings.training.epochs
+    assert best is not None
+    test, validation = facts.test or {}, facts.validation or {}
+    stopped = f" of {most:,}: stopped early," if best.stopped_early else ","
+    runs = f" in {len(facts.runs)} runs" if len(facts.runs) > 1 else f"{stopped} the best was epoch {best.best_epoch}"
+    decided = [line for decision in trained.settings.decisions for line in _wrapped("decided", str(decision))]
     return "\n".join(
         [
             *([*decided, ""] if decided else []),
             f"test accuracy        {percent(test['accuracy'])}",
             f"validation accuracy  {percent(validation['accuracy'])}",
             f"precision@5          {percent(test['precision_at_5'])}",
-            f"epochs               {metrics['epochs']}{took}; {metrics['seconds_per_epoch']:.2g} s each",
+            f"epochs               {facts.epochs}{runs}; {facts.seconds_per_epoch:.2g} s each",
             *unlike_classes(test, out),
         ]
     )
 
 
-def unlike_classes(test: dict[str, Any], out: Path) -> list[str]:
+def unlike_classes(test: Mapping[str, Any], out: Path) -> list[str]:
     """That accuracy says little, where the classes of the test nodes are found in very different shares."""
     accuracy, balanced = test["accuracy"], test["balanced_accuracy"]
     if accuracy is None or accuracy - balanced < UNLIKE:

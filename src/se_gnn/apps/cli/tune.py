@@ -21,40 +21,40 @@ SHOWN = 8  # trials in the table on the screen
 
 def tune(
     data: GraphName,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is tried.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the trials.", show_default=False)],
     budget: Annotated[str, typer.Option(metavar="TIME", help="How long to search, as 90s, 10m or 2h.")] = "10m",
     trials: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="At most so many trials.  [default: as time allows]")
+        int | None, typer.Option(min=1, metavar="N", help="Largest number of trials.  [default: as time allows]")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting that holds in every trial. Repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting to use in every trial. Repeatable."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Seed of everything random.")] = 0,
-    device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed.")] = 0,
+    device: Annotated[Device, typer.Option(help="auto: use CUDA if available.")] = Device.auto,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Search for better settings on the validation nodes; test nodes are not looked at.
 
-    DIR then holds best.toml for `se-gnn train --config`, a line per trial in trials.jsonl and, where matplotlib is
-    installed, trials.png. The same command goes on with a search that was interrupted.
+    DIR then holds best.toml for `se-gnn train --config`, a line per trial in trials.jsonl and, if matplotlib is
+    installed, trials.png. The same command resumes a search that was interrupted.
     """
-    from se_gnn.config import Config
     from se_gnn.datasets import load_dataset
     from se_gnn.device import resolve_device
     from se_gnn.graph.storage import load_graph
+    from se_gnn.settings.reading import asked_settings
     from se_gnn.training.tuning import BEST, Tuning, parse_budget
 
     seconds = parse_budget(budget)
     dataset = dataset_name(data)
-    base = Config.preset("best").override(settings or [])
+    asked = asked_settings(None, None, settings or [])
     where = resolve_device(device.value)
     graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
-    search = Tuning(graph, base, out, seed=seed, device=where)
+    search = Tuning(graph, asked, out, seed=seed, device=where)
     if search.trials and not quiet:
-        typer.echo(f"{len(search.trials)} trials were found in {out}: going on.")
-    by = base.training.best_by.replace("_", " ")
+        typer.echo(f"{len(search.trials)} trials were found in {out}: resuming.")
+    by = search.base.selection.best_by.replace("_", " ")
 
     def show(trial: Trial) -> None:
         if not quiet:
@@ -69,7 +69,7 @@ def tune(
     try:
         ranking = search.run(seconds, max_trials=trials, say=show)
     except KeyboardInterrupt as interrupt:
-        typer.echo("\ninterrupted: what was tried is kept, the same command goes on from here", err=True)
+        typer.echo("\ninterrupted: the trials are kept, and the same command resumes the search", err=True)
         raise typer.Exit(130) from interrupt
     _draw(search.trials, by, out)
     if not quiet:

@@ -79,7 +79,7 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
     graph = snapshot.graph
     return {
         "graph": graph,
-        "config": snapshot.trained.config,
+        "settings": snapshot.trained.settings,
         "styles": STYLES,
         "title": graph.name,
         "digest": snapshot.digest or "",
@@ -88,7 +88,7 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
         "link_edges": True,
         "numbered": graph.captions is None and all(name.isdigit() for name in graph.node_names),
         "images": NodeImages(graph),
-        "measure": measure_named(snapshot.trained.config.similarity.measure),
+        "measure": measure_named(snapshot.trained.settings.similarity.measure),
     }
 
 

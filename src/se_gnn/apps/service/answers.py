@@ -49,13 +49,13 @@ def node_of(snapshot: Snapshot, node: int) -> Node:
 
 def model_card(snapshot: Snapshot) -> models.ModelCard:
     """The model in figures."""
-    graph, config = snapshot.graph, snapshot.trained.config
-    s = config.similarity
+    graph, settings = snapshot.graph, snapshot.trained.settings
+    s, vote = settings.similarity, settings.vote
     return models.ModelCard(
-        name=_text(graph.name), digest=snapshot.digest or "", preset=config.preset_name, nodes=graph.num_nodes,
+        name=_text(graph.name), digest=snapshot.digest or "", preset=settings.preset, nodes=graph.num_nodes,
         edges=graph.num_edges, features=graph.num_features, classes=[_text(name) for name in graph.class_names],
-        num_nearest=s.num_nearest, node_weight=s.node_weight, temperature=s.temperature, hops=s.hops, measure=s.measure,
-        directions=s.directions, scored=snapshot.ready, accuracy=_accuracy(snapshot),
+        num_nearest=vote.num_nearest, node_weight=s.node_weight, temperature=vote.temperature, hops=s.hops,
+        measure=s.measure, directions=s.directions, scored=snapshot.ready, accuracy=_accuracy(snapshot),
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.Ne
 
 def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.LocalGraphPage:
     """The local graph of a node, a page of its edges."""
-    node, settings = node_id(snapshot, node), snapshot.trained.config.similarity
+    node, settings = node_id(snapshot, node), snapshot.trained.settings.similarity
     edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
     ends = snapshot.graph.edges.ends[page]
@@ -147,7 +147,7 @@ def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> model
 def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.SimilarityAnswer:
     """How similar two nodes are, and which edges were matched."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
-    trained, settings = snapshot.trained, snapshot.trained.config.similarity
+    trained, settings = snapshot.trained, snapshot.trained.settings.similarity
     query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
     found, matching, _ = trained.similarity.compare_with_matches(query, case)
     rows = matching.rows(0)
@@ -209,8 +209,8 @@ def node_map(snapshot: Snapshot) -> models.MapAnswer:
 
 def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
     return Outlook(
-        num_nearest=explanation.settings.num_nearest,
-        node_weight=explanation.settings.node_weight,
+        num_nearest=explanation.settings.vote.num_nearest,
+        node_weight=explanation.settings.similarity.node_weight,
         predicted=_class(snapshot, explanation.predicted),
         probabilities=_by_class(snapshot, explanation.probabilities),
         votes=[_vote(snapshot, one.node, one.weight) for one in explanation.neighbors],

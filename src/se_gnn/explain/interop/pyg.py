@@ -56,21 +56,21 @@ class SEGNNModule(nn.Module):
         self.trained = trained
         self.model: SEGNN = trained.model
         # PyG sets its masks on layers of this kind, and counts them to know how far a node sees
-        self.edge_weights = nn.ModuleList(_EdgeWeights() for _ in range(trained.config.similarity.hops + 1))
+        self.edge_weights = nn.ModuleList(_EdgeWeights() for _ in range(trained.settings.similarity.hops + 1))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Class probabilities, Eq. (9)."""
         graph, weights = self._weighted_graph(x, edge_index)
-        config, train = self.trained.config.similarity, torch.tensor(graph.train, device=x.device)
+        settings, train = self.trained.settings, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
-        similarity = Similarity(graph, h, config, terms=self.model.edge_terms(graph))
+        similarity = Similarity(graph, h, settings.similarity, terms=self.model.edge_terms(graph))
         queries, cases = (similarity.items(some) for some in (np.arange(graph.num_nodes), graph.train))
         overall = similarity.compare(queries, cases, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
-        nearest = top(overall, config.num_nearest)
+        nearest = top(overall, settings.vote.num_nearest)
         answers = ClassAnswers(torch.tensor(graph.labels[graph.train], device=x.device), graph.num_classes)
-        probabilities = tally(vote(overall.gather(1, nearest), config.temperature), nearest, answers)
+        probabilities = tally(vote(overall.gather(1, nearest), settings.vote.temperature), nearest, answers)
         return probabilities.clamp(min=LEAST)
 
     def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[Graph, Tensor]:
@@ -93,7 +93,7 @@ class SEGNNModule(nn.Module):
     def _embed(self, x: Tensor, graph: Graph, weights: Tensor) -> Tensor:
         """H, Eq. (1), with weighted edges."""
         u, v = torch.tensor(graph.edges.ends, device=x.device).T
-        settings = self.trained.config.encoder
+        settings = self.trained.settings.encoder
         if (counts := step_weights(graph, settings)) is not None:
             weights = weights * torch.from_numpy(counts).to(x.device)
         if own_edge_columns(graph, settings):

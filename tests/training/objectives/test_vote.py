@@ -8,12 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.config import TrainingConfig
-from se_gnn.training.all_labeled import leave_one_out_loss
-from se_gnn.training.consistency import consistency_loss, ramp
+from se_gnn.settings import VoteObjective
+from se_gnn.training.objectives.vote import consistency_loss, leave_one_out_loss, ramp
 
 
-def plain_loss(logits, classes, voting, config, num_classes):
+def plain_loss(logits, classes, voting, objective, num_classes):
     losses, weights = [], []
     counts = dict.fromkeys(range(num_classes), 0)
     for t, own in enumerate(classes):
@@ -25,12 +24,12 @@ def plain_loss(logits, classes, voting, config, num_classes):
         for share, i in zip(shares, voters):
             votes[classes[i]] += share
         smoothed = votes.clamp_min(1e-8).log().mean()
-        losses.append(-(1 - config.label_smoothing) * votes[own].log() - config.label_smoothing * smoothed)
+        losses.append(-(1 - objective.label_smoothing) * votes[own].log() - objective.label_smoothing * smoothed)
         weights.append(own)
         counts[own] += 1
     if not losses:
         return torch.tensor(0.0)
-    shares = [1 / counts[own] if config.balance_classes else 1 for own in weights]
+    shares = [1 / counts[own] if objective.balance_classes else 1 for own in weights]
     return sum(loss * share for loss, share in zip(losses, shares)) / sum(shares)
 
 
@@ -46,10 +45,10 @@ def test_loss_is_the_log_of_the_vote_of_all_others(seed, size, smoothing, balanc
     logits = torch.from_numpy(generator.normal(size=(size, size)).astype("f4")).requires_grad_()
     classes = generator.integers(0, 3, size)
     voting = torch.from_numpy(generator.random(size) < 0.7)
-    config = TrainingConfig(label_smoothing=smoothing, balance_classes=balance)
+    objective = VoteObjective(label_smoothing=smoothing, balance_classes=balance)
     one_hot = torch.nn.functional.one_hot(torch.from_numpy(classes), 3).float()
-    found = leave_one_out_loss(logits, one_hot, voting, config)
-    expected = plain_loss(logits, classes.tolist(), voting.tolist(), config, 3)
+    found = leave_one_out_loss(logits, one_hot, voting, objective)
+    expected = plain_loss(logits, classes.tolist(), voting.tolist(), objective, 3)
     assert found.item() == pytest.approx(expected.item(), abs=1e-4)
     (gradient,) = torch.autograd.grad(found, logits)
     assert torch.isfinite(gradient).all()
@@ -61,7 +60,7 @@ def test_labeled_node_does_not_vote_for_itself():
     logits = torch.tensor([[100.0, 0.0, 0.0], [0.0, 100.0, 0.0], [0.0, 0.0, 100.0]])
     one_hot = torch.eye(2)[[0, 0, 1]]
     everyone = torch.ones(3, dtype=torch.bool)
-    found = leave_one_out_loss(logits, one_hot, everyone, TrainingConfig())
+    found = leave_one_out_loss(logits, one_hot, everyone, VoteObjective())
     assert found.item() == pytest.approx(np.log(2))  # one of two others; the third node is alone in its class
 
 
@@ -78,5 +77,5 @@ def test_views_are_pulled_to_their_sharpened_mean():
 
 
 def test_consistency_counts_more_from_epoch_to_epoch():
-    config = TrainingConfig(consistency_weight=2.0, consistency_ramp=10)
-    assert [ramp(config, epoch) for epoch in (0, 5, 10, 50)] == [0.0, 1.0, 2.0, 2.0]
+    objective = VoteObjective(consistency_weight=2.0, consistency_ramp=10)
+    assert [ramp(objective, epoch) for epoch in (0, 5, 10, 50)] == [0.0, 1.0, 2.0, 2.0]

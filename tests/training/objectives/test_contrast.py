@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.graph import Graph
-from se_gnn.training.contrast import ContrastDraws, _info_nce, _other_than, contrast_loss
-from strategies import continuous, measures, random_graph, seeds, small_config, untrained
+from se_gnn.training.objectives.paper import ContrastDraws, _info_nce, _other_than, contrast_loss
+from strategies import continuous, measures, random_graph, seeds, small_settings, untrained
 
 
 def sim(a, b, measure):
@@ -19,10 +19,10 @@ def sim(a, b, measure):
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def losses(graph, config, seed=0):
-    model = untrained(graph, config).model
-    inputs = model.inputs(graph)
-    draws = ContrastDraws.draw(inputs, graph.edges.ends, config, generator=np.random.default_rng(seed))
+def losses(graph, given, seed=0):
+    model = untrained(graph, given).model
+    inputs, objective, generator = model.inputs(graph), model.settings.objective, np.random.default_rng(seed)
+    draws = ContrastDraws.draw(inputs, graph.edges.ends, objective, "gcn", generator=generator)
     return contrast_loss(model, inputs, draws), model
 
 
@@ -30,38 +30,36 @@ def losses(graph, config, seed=0):
 def test_info_nce_is_the_log_share_of_the_positive(seed, batch, q, measure, tau):
     query, positive = continuous(seed, batch, 4), continuous(seed + 1, batch, 4)
     negatives = continuous(seed + 2, batch * q, 4).reshape(batch, q, 4)
-    config = small_config(similarity={"measure": measure, "temperature": tau})
+    resolved = small_settings(measure=measure, temperature=tau).resolve()
     expected = []
     for b in range(batch):
         a = query[b].double().numpy()
         good = np.exp(sim(a, positive[b].double().numpy(), measure) / tau)
         bad = sum(np.exp(sim(a, negative.double().numpy(), measure) / tau) for negative in negatives[b])
         expected.append(-np.log(good / (good + bad)))
-    assert float(_info_nce(query, positive, negatives, config, batch)) == pytest.approx(np.mean(expected), abs=1e-5)
+    assert float(_info_nce(query, positive, negatives, resolved, batch)) == pytest.approx(np.mean(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("views", ["both", "second"])
 def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
     """Two nodes and one edge more: each node's only negative is the other, each edge's too."""
-    config = small_config(
-        similarity={"measure": measure},
-        contrast={
-            "mask_rate": 0.0,
-            "edge_noise": 0.0,
-            "node_negatives": 4,
-            "edge_negatives": 3,
-            "negative_views": views,
-        },
+    chosen = small_settings(
+        measure=measure,
+        mask_rate=0.0,
+        edge_noise=0.0,
+        node_negatives=4,
+        edge_negatives=3,
+        negative_views=views,
     )
     pair = Graph.build(features=[[1.0, 0.0], [0.3, 2.0]], edges=[[0, 1]], labels=[0, 1])
-    (node_loss, _), model = losses(pair, config)
+    (node_loss, _), model = losses(pair, chosen)
     h = model.embed(pair).double().numpy()
     cross, itself = (np.exp(value) for value in (sim(h[0], h[1], measure), 1.0 if measure == "cosine" else 0.0))
     assert node_loss.item() == pytest.approx(-np.log(itself / (itself + 4 * cross)), abs=1e-5)
 
     path = Graph.build(features=[[1.0, 0.0], [0.3, 2.0], [1.0, 1.0]], edges=[[0, 1], [1, 2]], labels=[0, 1, 0])
-    (_, edge_loss), model = losses(path, config)
+    (_, edge_loss), model = losses(path, chosen)
     h = model.embed(path).double().numpy()
     edges = (h[:-1] + h[1:]) / 2
     cross = np.exp(sim(edges[0], edges[1], measure))
@@ -71,22 +69,22 @@ def test_without_noise_both_losses_follow_from_the_embeddings(measure, views):
 @pytest.mark.parametrize("num_nodes", [1, 2, 9])
 def test_a_graph_without_edges_has_no_edge_loss(num_nodes):
     graph = Graph.build(features=np.ones((num_nodes, 2)), edges=[], labels=np.zeros(num_nodes, int))
-    (node_loss, edge_loss), _ = losses(graph, small_config())
+    (node_loss, edge_loss), _ = losses(graph, small_settings())
     assert edge_loss.item() == 0
     assert torch.isfinite(node_loss)
 
 
 def test_with_every_edge_replaced_there_is_no_edge_to_recognize():
-    (_, edge_loss), _ = losses(random_graph(0), small_config(contrast={"edge_noise": 1.0}))
+    (_, edge_loss), _ = losses(random_graph(0), small_settings(edge_noise=1.0))
     assert edge_loss.item() == 0
 
 
 @settings(max_examples=30)
 @given(seed=seeds, views=st.sampled_from(["both", "second"]), measure=measures, noise=st.sampled_from([0.0, 0.3]))
 def test_losses_and_gradients_are_finite_and_repeat_with_the_generator(seed, views, measure, noise):
-    config = small_config(similarity={"measure": measure}, contrast={"negative_views": views, "edge_noise": noise})
+    chosen = small_settings(measure=measure, negative_views=views, edge_noise=noise)
     graph = random_graph(seed % 7, isolated=(1, 8))
-    (one, model), (same, _) = losses(graph, config, seed), losses(graph, config, seed)
+    (one, model), (same, _) = losses(graph, chosen, seed), losses(graph, chosen, seed)
     assert [x.item() for x in one] == [x.item() for x in same]
     (one[0] + one[1]).backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())

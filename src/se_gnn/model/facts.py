@@ -1,0 +1,97 @@
+"""Facts about the training of a model: what it ran with, every run, and the figures that the model reached."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+from se_gnn.errors import InputError, shortened
+
+PACKAGES = ("se-gnn", "torch", "numba", "numpy", "scipy")
+Figures = Mapping[str, Any]  # as `evaluate_nodes` returns them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One training run: of a recipe, or of a further member of the ensemble."""
+
+    name: str
+    seed: int
+    epochs: int
+    best_epoch: int
+    stopped_early: bool
+    val_accuracy: float | None  # at the best epoch, compared as in training
+    val_loss: float | None
+    seconds_per_epoch: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """How a model was trained. A model that was not trained has only the defaults."""
+
+    seed: int = 0
+    device: str = "cpu"
+    calibration: float = 0.0  # share of the validation nodes that was held out
+    integer_labels: bool = False  # labels were given as integers, and predictions are returned as such
+    versions: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    chosen: str = ""  # name of the run that validation nodes chose, the first member of the ensemble
+    validation: Figures | None = None
+    test: Figures | None = None  # only if it was asked for, after everything had been chosen
+
+    @property
+    def chosen_run(self) -> Run | None:
+        """The run that validation nodes chose; None: the model was not trained."""
+        return next((run for run in self.runs if run.name == self.chosen), None)
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of all runs."""
+        return sum(run.epochs for run in self.runs)
+
+    @property
+    def seconds_per_epoch(self) -> float:
+        """Mean over all epochs of all runs."""
+        return sum(run.epochs * run.seconds_per_epoch for run in self.runs) / max(1, self.epochs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; `from_dict` reads them back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> RunFacts:
+        """What `to_dict` wrote, its fields and their types checked."""
+        _check_fields(cls, stored)
+        for run in stored["runs"]:
+            if not isinstance(run, Mapping):
+                raise InputError(f"runs must be records, got {shortened(run)}")
+            _check_fields(Run, run)
+        return cls(**{**stored, "runs": tuple(Run(**run) for run in stored["runs"])})
+
+
+def versions() -> dict[str, str]:
+    """What the bits of a result depend on, apart from model, graph and settings."""
+    return {**{name: metadata.version(name) for name in PACKAGES}, "processor": platform.machine()}
+
+
+_NUMBER = (int, float)
+_TYPES: dict[str, Any] = {
+    "name": str, "seed": int, "epochs": int, "best_epoch": int, "stopped_early": bool, "seconds_per_epoch": _NUMBER,
+    "val_accuracy": (*_NUMBER, type(None)), "val_loss": (*_NUMBER, type(None)), "device": str, "calibration": _NUMBER,
+    "integer_labels": bool, "versions": Mapping, "runs": (list, tuple), "chosen": str,
+    "validation": (Mapping, type(None)), "test": (Mapping, type(None)),
+}  # fmt: skip
+
+
+def _check_fields(kind: type[Run | RunFacts], stored: Mapping[str, Any]) -> None:
+    names = [one.name for one in dataclasses.fields(kind)]
+    if stored.keys() != set(names):
+        raise InputError(f"it must have the fields {', '.join(names)}, got {shortened(sorted(stored), 200)}")
+    for name in names:
+        value, allowed = stored[name], _TYPES[name]
+        if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
+            raise InputError(f"{name} has a value of the wrong type: {shortened(value)}")

@@ -1,0 +1,26 @@
+"""What can be set, what the user set, and what presets, recipes and validation nodes fill in."""
+
+from se_gnn.settings.sections import (
+    EncoderSettings,
+    PaperObjective,
+    SelectionSettings,
+    SimilaritySettings,
+    TrainingSettings,
+    VoteObjective,
+    VoteSettings,
+)
+from se_gnn.settings.settings import Decision, Given, Resolved, Settings
+
+__all__ = [
+    "Decision",
+    "EncoderSettings",
+    "Given",
+    "PaperObjective",
+    "Resolved",
+    "SelectionSettings",
+    "Settings",
+    "SimilaritySettings",
+    "TrainingSettings",
+    "VoteObjective",
+    "VoteSettings",
+]

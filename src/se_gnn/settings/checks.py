@@ -1,0 +1,70 @@
+"""Checks of single values. Every error names the setting, the rule and the value."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from se_gnn.errors import InputError, shortened
+
+LARGEST_FLOAT = 1e30  # everything is computed in float32, which ends at 3e38
+LARGEST = 2**31 - 1  # largest whole number: every array index and sample size fits
+
+_hints = cache(get_type_hints)  # explanations create settings, and looking up type hints takes a millisecond
+_TYPE_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    type(None): "none",
+}
+
+
+def check_types(section: Any) -> None:
+    """Check that each value has the type of its annotation. Whole numbers are accepted, and converted, for floats."""
+    for name, hint in _hints(type(section)).items():  # type: ignore[arg-type]  # a class can be hashed
+        value = getattr(section, name)
+        if get_origin(hint) is Literal:
+            if not isinstance(value, str) or value not in get_args(hint):
+                raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {shortened(value)}")
+            continue
+        allowed = get_args(hint) or (hint,)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and not -LARGEST <= value <= LARGEST:
+            raise InputError(f"{name} must be at most {LARGEST}, got {shortened(value)}")
+        if isinstance(value, float) and LARGEST_FLOAT < abs(value) < float("inf"):
+            raise InputError(f"{name} must be at most {LARGEST_FLOAT:g}, got {value!r}")
+        if float in allowed and whole:
+            object.__setattr__(section, name, float(value))
+        elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
+            words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
+            raise InputError(f"{name} must be {words}, got {shortened(value)}")
+
+
+def at_least(section: Any, low: float, *names: str) -> None:
+    """Check that these settings are finite and not below ``low``; None passes."""
+    for name in names:
+        value = getattr(section, name)
+        if value is not None and not low <= value < float("inf"):  # `not <=` also refuses NaN
+            rule = "finite" if value == float("inf") else f"at least {low}"
+            raise InputError(f"{name} must be {rule}, got {value!r}")
+
+
+def above_zero(section: Any, name: str) -> None:
+    """Check that a setting is finite and above 0."""
+    if not 0 < getattr(section, name) < float("inf"):
+        raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
+
+
+def share_below_one(section: Any, *names: str) -> None:
+    """Check that these settings are shares of at least 0 and below 1."""
+    for name in names:
+        if not 0 <= getattr(section, name) < 1:
+            raise InputError(f"{name} must be at least 0 and below 1, got {getattr(section, name)!r}")
+
+
+def between(section: Any, low: float, high: float, *names: str) -> None:
+    """Check that these settings lie within the bounds, which are allowed themselves."""
+    for name in names:
+        if not low <= getattr(section, name) <= high:
+            raise InputError(f"{name} must be between {low} and {high}, got {getattr(section, name)!r}")

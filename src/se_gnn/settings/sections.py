@@ -1,0 +1,198 @@
+"""Every setting, in words with the paper's symbol beside it, grouped by what reads it.
+
+Names are unique across sections: people set `num_nearest`, never `vote.num_nearest`. Of the two objectives a model has
+one, and each owns its settings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from se_gnn.settings.checks import above_zero, at_least, between, check_types, share_below_one
+
+MOST_STEPS = 1000  # of a propagation: nothing in a model's file bounds the time that it takes
+SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for float32
+
+MeasureName = Literal["cosine", "distance"]
+Directions = Literal["one", "both"]
+Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
+Scaling = Literal["raw", "unit", "pieces"]
+MatchTypes = Literal["any", "own", "learned"]
+BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
+ObjectiveName = Literal["paper", "vote"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSettings:
+    """Encoder, Eq. (1)."""
+
+    hidden_size: int = 64  # width of the hidden layers
+    output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
+    num_layers: int = 2  # layers of the MLP
+    aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Encoder
+    steps: int = 8  # propagation steps of `pagerank` and `steps`
+    teleport: float = 0.2  # of `pagerank`, and the initial weights of `steps`
+    weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
+    scale_init: Literal["small", "uniform"] = "small"  # initial vector of `mean`: 0.01, or uniform in [0.01, 1)
+    attribute_scaling: Scaling = "raw"  # unchanged, each node's attributes of length 1, or each column in pieces
+    members: int = 1  # encoders trained from different seeds, their embeddings side by side
+    attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
+    read_edges: bool = False  # a node also reads the data of its own edges, if they have any: see encoder.own_edges
+    weighted_steps: bool = False  # neighbors are aggregated by edge weights, if the edges have any
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        at_least(self, 1, "hidden_size", "output_size", "num_layers", "members")
+        between(self, 1, MOST_STEPS, "steps")
+        between(self, 0, 1, "teleport")
+        share_below_one(self, "attribute_share")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilaritySettings:
+    """Similarity, Eq. (2)-(7)."""
+
+    node_weight: float = 0.5  # lambda: share of node similarity, the rest is structure similarity
+    hops: int = 2  # n, radius of a local graph
+    max_edges: int | None = None  # M, most edges of a local graph, among the nodes nearest by walks; None: all
+    measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
+    directions: Directions = "one"  # match the target's edges only (paper), or average both directions (authors)
+    match_direction: bool = False  # edges that lead to the center match only such edges, if edges are directed
+    match_types: MatchTypes = "any"  # edge types: match any, only the same type, or by learned vectors
+    match_attributes: bool = False  # edge attributes are part of an edge's representation, if there are any
+    weighted_mean: bool = False  # an edge counts with its weight in the mean of Eq. (6), if edges have weights
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        between(self, 0, 1, "node_weight")
+        between(self, 1, 3, "hops")
+        at_least(self, 1, "max_edges")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteSettings:
+    """The vote, Eq. (8)-(9)."""
+
+    num_nearest: int = 20  # K
+    temperature: float = 1.0  # tau
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        at_least(self, 1, "num_nearest")
+        above_zero(self, "temperature")
+        at_least(self, SMALLEST_TEMPERATURE, "temperature")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperObjective:
+    """The paper's loss, Eq. (11)-(14): sampled references, and self-supervision by contrast."""
+
+    references: Literal["support", "nearest"] = "support"  # which cases a labeled node is compared with in Eq. (11)
+    num_negatives: int = 20  # Q
+    support_size: int = 60  # N, same-class cases among which the K nearest are the positives
+    max_local_edges: int | None = None  # edges of a local graph that a training step looks at; None: all
+    probability_floor: float = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
+    node_loss_weight: float = 0.01  # alpha
+    edge_loss_weight: float = 0.01  # beta
+    mask_rate: float = 0.2  # share of the attributes set to zero in a view
+    edge_noise: float = 0.1  # share of the edges replaced by random ones in the second view
+    node_batch: int = 32  # |V_B|
+    edge_batch: int = 128  # |E_B|
+    node_negatives: int = 100  # Q_N
+    edge_negatives: int = 100  # Q_E
+    negative_views: Literal["both", "second"] = "both"  # where negatives are taken from
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        at_least(self, 1, "num_negatives", "support_size", "max_local_edges")
+        at_least(self, 1, "node_batch", "edge_batch", "node_negatives", "edge_negatives")
+        at_least(self, 0, "node_loss_weight", "edge_loss_weight")
+        between(self, 0, 1, "probability_floor", "mask_rate", "edge_noise")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteObjective:
+    """The vote itself is learned: each labeled node is predicted from all others, and two views should agree."""
+
+    compare: Literal["overall", "node"] = "overall"  # what training compares by; the vote is always overall
+    attribute_dropout: float = 0.0  # share of the attributes that a training step leaves out
+    hidden_dropout: float = 0.0  # share of the hidden units
+    node_dropout: float = 0.0  # share of the nodes that lose all their attributes
+    memory_dropout: float = 0.0  # share of the labeled nodes that do not vote in a training step
+    label_smoothing: float = 0.0  # share of each label that is spread over all classes
+    balance_classes: bool = False  # every class has the same share of the loss, whatever its number of labeled nodes
+    consistency_weight: float = 0.0  # weight of the agreement of two views on unlabeled nodes
+    consistency_power: float = 2.0  # how much the mean of the two votes is sharpened
+    consistency_ramp: int = 50  # epochs until the weight is reached
+    consistency_batch: int = 4096  # most unlabeled nodes of a training step
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        share_below_one(self, "attribute_dropout", "hidden_dropout", "node_dropout", "memory_dropout")
+        between(self, 0, 1, "label_smoothing")
+        at_least(self, 0, "consistency_weight", "consistency_ramp")
+        at_least(self, 1, "consistency_power", "consistency_batch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """Optimization, Algorithm 1."""
+
+    objective: ObjectiveName = "paper"  # what is minimized: the paper's loss, or the loss of the vote itself
+    epochs: int = 200
+    patience: int | None = 50  # epochs after the best one before training stops; None: never
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        at_least(self, 1, "epochs", "patience")
+        above_zero(self, "learning_rate")
+        at_least(self, 0, "weight_decay")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionSettings:
+    """What validation nodes choose."""
+
+    best_by: BestBy = "accuracy"  # figure by which the best epoch and the best recipe are chosen
+    choose_vote: bool = False  # choose K, lambda and tau when training has ended
+    portfolio: bool = False  # choose between recipes: see se_gnn.settings.presets
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+
+Objective = PaperObjective | VoteObjective
+Section = EncoderSettings | SimilaritySettings | VoteSettings | Objective | TrainingSettings | SelectionSettings
+
+SECTIONS: dict[str, type[Section]] = {
+    "encoder": EncoderSettings,
+    "similarity": SimilaritySettings,
+    "vote": VoteSettings,
+    "training": TrainingSettings,
+    "selection": SelectionSettings,
+}
+OBJECTIVES: dict[str, type[Objective]] = {"paper": PaperObjective, "vote": VoteObjective}
+
+
+def _defaults(section: type[Section]) -> dict[str, Any]:
+    return {field.name: field.default for field in dataclasses.fields(section)}
+
+
+OWNER: dict[str, type[Section]] = {
+    name: section for section in (*SECTIONS.values(), *OBJECTIVES.values()) for name in _defaults(section)
+}  # the section of each setting
+DEFAULTS: dict[str, Any] = {name: _defaults(section)[name] for name, section in OWNER.items()}
+
+
+def names_read(objective: str) -> list[str]:
+    """Names of all settings that a model with this objective has, in the order of the sections."""
+    return [name for name, section in OWNER.items() if section in (*SECTIONS.values(), OBJECTIVES[objective])]
+
+
+def check_value(name: str, value: Any) -> None:
+    """Check one value by the rules of its section."""
+    OWNER[name](**{name: value})

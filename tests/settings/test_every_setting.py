@@ -1,0 +1,124 @@
+"""No setting is ignored: whatever is given is refused with a reason, or it holds and has an effect.
+
+Every setting is given at its default, at the value that the preset has, and at another value, under every preset.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+import pytest
+
+from se_gnn.errors import InputError
+from se_gnn.settings import Settings
+from se_gnn.settings.presets import PRESETS
+from se_gnn.settings.sections import DEFAULTS, OWNER
+from se_gnn.training import fit
+from strategies import random_graph, rich_graph
+
+PLAIN = random_graph(4, num_nodes=90, num_labeled=45)
+RICH = rich_graph(4, num_nodes=90, num_edges=150, num_labeled=44, num_classes=3)
+
+# a value that no preset has
+OTHER = {
+    "hidden_size": 7, "output_size": 5, "num_layers": 3, "aggregation": "steps", "steps": 3, "teleport": 0.35,
+    "weight_init": None, "scale_init": "uniform", "attribute_scaling": None, "members": 2, "attribute_share": 0.35,
+    "read_edges": None, "weighted_steps": None, "node_weight": 0.25, "hops": 1, "max_edges": 3, "measure": None,
+    "directions": None, "match_direction": None, "match_types": "learned", "match_attributes": None,
+    "weighted_mean": None, "num_nearest": 4, "temperature": 0.45, "references": None, "num_negatives": 2,
+    "support_size": 2, "max_local_edges": 2, "probability_floor": 0.6, "node_loss_weight": 0.4,
+    "edge_loss_weight": 0.4, "mask_rate": 0.7, "edge_noise": 0.6, "node_batch": 3, "edge_batch": 3,
+    "node_negatives": 2, "edge_negatives": 2, "negative_views": None, "compare": None, "attribute_dropout": 0.35,
+    "hidden_dropout": 0.35, "node_dropout": 0.35, "memory_dropout": 0.35, "label_smoothing": 0.3,
+    "balance_classes": True, "consistency_weight": 9.0, "consistency_power": 4.0, "consistency_ramp": 1,
+    "consistency_batch": 5, "objective": None, "epochs": 2, "patience": 1, "learning_rate": 0.07,
+    "weight_decay": 0.3, "best_by": "loss", "choose_vote": None, "portfolio": None,
+}  # fmt: skip
+SWITCHES = {
+    "weight_init": ("xavier", "fan_in"), "attribute_scaling": ("raw", "unit"), "measure": ("cosine", "distance"),
+    "directions": ("one", "both"), "references": ("support", "nearest"), "negative_views": ("both", "second"),
+    "compare": ("overall", "node"), "objective": ("paper", "vote"),
+}  # fmt: skip
+
+
+def other_value(name, preset, **given):
+    """A value that the preset with these settings does not have."""
+    if OTHER[name] is not None:
+        return OTHER[name]
+    now = given.get(name, Settings(preset).resolve().values().get(name, DEFAULTS[name]))
+    return next(value for value in SWITCHES.get(name, (True, False)) if value != now)
+
+
+def values_of(name, preset):
+    own = Settings(preset).resolve().values().get(name, DEFAULTS[name])
+    found = [DEFAULTS[name], own, other_value(name, preset)]
+    return ["none" if value is None else value for value in found]
+
+
+def resolved(preset, graph, **given):
+    """What holds then; None: it is refused by name."""
+    try:
+        return Settings.of(preset, **given).resolve(graph)
+    except InputError as error:
+        if not any(name in str(error) for name in given):
+            raise
+        return None
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", OWNER)
+def test_a_given_setting_holds_as_it_is_or_is_refused(name, preset):
+    for graph in (None, PLAIN, RICH):
+        for value in values_of(name, preset):
+            found = resolved(preset, graph, **{name: value})
+            if found is not None:
+                kept = None if value == "none" else value
+                assert (found.values()[name], found.origin[name]) == (kept, "given")
+                assert found.to_dict()["given"][name] == {"value": kept, "source": "python"}
+
+
+# --- a training run that reads it
+
+QUICK = {
+    "epochs": 3, "hidden_size": 6, "num_nearest": 6, "node_weight": 0.4, "learning_rate": 0.05, "members": 1,
+    "portfolio": False,
+}  # fmt: skip
+# what shows only if the best epoch is a later one, which it is in some runs
+BY_LUCK = [name for name in OWNER if name in ("epochs", "patience", "best_by") or name.startswith("consistency")]
+
+
+@cache
+def bits(preset, given, seed):
+    """A digest of the runs, parameters and predictions of a model that was trained for some epochs."""
+    trained = fit(RICH, Settings.of(preset, **dict(given)), seed=seed)
+    digest = hashlib.sha256(repr([run.name for run in trained.facts.runs]).encode())
+    for name, tensor in sorted(trained.model.state_dict().items()):
+        digest.update(name.encode() + tensor.numpy().tobytes())
+    prediction = trained.predict()
+    for array in (prediction.probabilities, prediction.neighbors, prediction.overall, prediction.weights):
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", OWNER)
+def test_another_value_gives_another_model_or_an_error(name, preset):
+    usual = QUICK | ({"epochs": 8} if name in BY_LUCK else {})
+    changed = usual | {name: other_value(name, preset, **usual)}
+    if resolved(preset, RICH, **changed) is not None:
+        seeds = range(5) if name in BY_LUCK else (1,)
+        assert any(
+            bits(preset, tuple(changed.items()), seed) != bits(preset, tuple(usual.items()), seed) for seed in seeds
+        )
+
+
+@pytest.mark.parametrize("name", OWNER)
+def test_every_setting_can_be_given_with_some_preset(name):
+    for preset in PRESETS:
+        try:
+            Settings.of(preset, **{name: other_value(name, preset)}).resolve(RICH)
+        except InputError:
+            continue
+        return
+    pytest.fail(f"{name} is refused under every preset")
