@@ -177,7 +177,7 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
     local = items_of(graph, np.arange(graph.num_nodes), SimilaritySettings(hops=hops)).local
-    roles, edges = edge_roles(graph, local, hops), graph.edges.tolist()
+    roles, edges = edge_roles(graph, local, hops), graph.edges.ends.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = local.edge_ids[place]
