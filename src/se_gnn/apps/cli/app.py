@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
+import os
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -230,6 +231,9 @@ def main() -> None:
 
 def run(commands: typer.Typer, name: str) -> None:
     """Run the command that this process was started with."""
+    # Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they
+    # keep the threads they wait for from running. Read when PyTorch is first loaded; the user's own setting stays.
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     open_standard_streams()
     gc.set_threshold(NEW_OBJECTS)
     try:

@@ -11,7 +11,7 @@ from se_gnn.labels.sets import PredictionSets
 from se_gnn.model import Prediction
 from se_gnn.ranking import NO_CASE
 
-FAR = "closest known case, but far"
+FAR = "closest known case, though not close"
 
 
 class Extra(Protocol):
