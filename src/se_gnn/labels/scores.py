@@ -13,11 +13,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-import torch
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.ranking import vote
 
 Scores = npt.NDArray[np.float64]
 SHARED = 0.1  # epsilon
@@ -26,9 +24,13 @@ DIFFUSED = 0.5  # share of a DAPS score that the neighbors in the graph give
 
 def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> Scores:
     """pi, [T, C], from the vote [T, C] and the similarity of the nearest case of each class [T, C]."""
-    weights = vote(torch.from_numpy(case_similarity.astype(np.float64)), temperature).numpy()
-    weights = np.where(np.isnan(weights), 1 / weights.shape[1], weights)  # if no class has a case
-    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * weights
+    scaled = case_similarity.astype(np.float64) / temperature
+    highest = scaled.max(axis=1, keepdims=True)
+    weights = np.exp(scaled - np.where(np.isfinite(highest), highest, 0))  # a class without a case: exp(-inf) = 0
+    total = weights.sum(axis=1, keepdims=True)
+    uniform = np.full_like(weights, 1 / weights.shape[1])
+    softmax = np.divide(weights, total, out=uniform, where=total > 0)
+    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
     return pi
 
 

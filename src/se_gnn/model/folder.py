@@ -32,7 +32,7 @@ from se_gnn.files import (
 )
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
-from se_gnn.graph import Graph, store
+from se_gnn.graph import Graph, storage
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.trained import TrainedModel
@@ -48,12 +48,11 @@ FORMAT = "se-gnn-model"
 VERSION = 1
 
 Stored = TypeVar("Stored", Resolved, RunFacts)
-_NEEDED = (PARAMETERS, SETTINGS, FACTS, store.ARRAYS, store.NAMES)
-MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY)
+_NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
+MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
 _LIMITS = {
     PARAMETERS: LARGE,
-    store.ARRAYS: LARGE,
-    store.NAMES: store.MOST_NAMES,
+    storage.HEADER: storage.MOST_HEADER,
     EPOCHS: LARGE,
     HISTORY: LARGE,
 }  # others are small; fmt: skip
@@ -68,11 +67,14 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
         folder: made where it is missing.
         epochs: content of `metrics.jsonl`, the log of the run that trained it; None: there is none.
     """
+    graph = storage.graph_files(trained.graph)  # its header holds the digests of its arrays
+    header = graph.pop(storage.HEADER)
+    assert isinstance(header, bytes)
     files = {
         PARAMETERS: parameter_bytes(trained.model),
         SETTINGS: json_bytes(trained.settings.to_dict()),
         FACTS: json_bytes(trained.facts.to_dict()),
-        **store.graph_files(trained.graph),
+        storage.HEADER: header,
     }
     if epochs is not None:
         files[EPOCHS] = epochs
@@ -81,7 +83,7 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
     digests = {name: sha256(content) for name, content in files.items()}
     files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
     with writing_to(folder) as path:
-        commit_files(path, files, remove=MODEL_FILES)
+        commit_files(path, {**graph, **files}, remove=MODEL_FILES)
 
 
 def parameter_bytes(model: SEGNN) -> bytes:
@@ -106,7 +108,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     files = _verified_files(path)
     settings = _read(Resolved, files, path / SETTINGS)
     facts = _read(RunFacts, files, path / FACTS)
-    graph = store.graph_from_files(files, where=path)
+    graph = storage.read_graph(path, files[storage.HEADER])
     _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, settings, path)
     parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
     model = SEGNN.for_graph(graph, settings)
@@ -132,7 +134,7 @@ def load_model_on(
         max_memory: what a comparison may take at a time; None: a quarter of what is free.
     """
     trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
-    return trained if graph is None else trained.with_graph(store.load_graph(graph))
+    return trained if graph is None else trained.with_graph(storage.load_graph(graph))
 
 
 def model_digest(folder: str | Path) -> str:
