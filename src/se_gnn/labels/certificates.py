@@ -52,9 +52,9 @@ def certify(trained: TrainedModel, nodes: IntArray | None = None) -> Certificate
 
     Args:
         trained: the model; its labeled nodes are the ones that are removed and relabeled.
-        nodes: ids; None: all.
+        nodes: ids; None: all nodes of the type that is predicted.
     """
-    queries = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+    queries = trained.graph.candidates if nodes is None else np.asarray(nodes, dtype=np.int64)
     kept = trained.ranker.kept(queries)
     predicted, removals, relabelings = [], [], []
     for ranking in trained.rank(queries) if kept is None else [kept]:

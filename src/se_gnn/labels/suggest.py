@@ -66,7 +66,7 @@ def suggest(
     _check(count, pool, graph)
     generator = np.random.default_rng(seed)
     chosen_from = _drawn(pool, max(MOST, count), generator)
-    represented = _drawn(np.setdiff1d(np.arange(graph.num_nodes), graph.train), MOST, generator)
+    represented = _drawn(np.setdiff1d(graph.candidates, graph.train), MOST, generator)
     probabilities = trained.predict(np.union1d(chosen_from, represented))
     certain = np.ones(graph.num_nodes, np.float32)
     certain[probabilities.nodes] = np.minimum(probabilities.probabilities.max(axis=1), 1)
@@ -118,7 +118,7 @@ def _greedy(
 
 
 def _candidates(graph: Graph) -> IntArray:
-    free = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([getattr(graph, part) for part in PARTS]))
+    free = np.setdiff1d(graph.candidates, np.concatenate([getattr(graph, part) for part in PARTS]))
     unknown = free[graph.labels[free] == UNKNOWN]
     return unknown if len(unknown) else free
 
@@ -126,6 +126,12 @@ def _candidates(graph: Graph) -> IntArray:
 def _check(count: int, pool: IntArray, graph: Graph) -> None:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InputError(f"count must be a whole number above 0, got {shortened(count)}")
+    foreign = np.setdiff1d(pool, graph.candidates)
+    if len(foreign):
+        raise InputError(
+            f"candidates must be nodes of type {graph.target.node_type!r}, the one that is predicted; "
+            f"{graph.node_names[foreign[0]]!r} is not"
+        )
     labeled = np.intersect1d(pool, graph.train)
     if len(labeled):
         raise InputError(f"candidates must be nodes without a label, {graph.node_names[labeled[0]]!r} is labeled")

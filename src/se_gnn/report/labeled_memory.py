@@ -105,6 +105,7 @@ def _strangers(trained: TrainedModel, prediction: Prediction) -> Strangers | Non
 def _looked_at(graph: Graph) -> IntArray:
     """All nodes, or of a large graph as many as there is time for, evenly spread."""
     most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
-    if graph.num_nodes <= most:
-        return np.arange(graph.num_nodes)
-    return np.linspace(0, graph.num_nodes - 1, most).astype(np.int64)
+    candidates = graph.candidates
+    if len(candidates) <= most:
+        return candidates
+    return candidates[np.linspace(0, len(candidates) - 1, most).astype(np.int64)]

@@ -170,7 +170,10 @@ def predict(
         trained = extension.trained
     wanted, shown = node_ids(trained.graph, nodes), shows_progress(progress, quiet)
     with announce_compilation(shown=shown), phase("scoring", shown=shown):
-        prediction = extension.prediction if extension is not None and wanted is None else trained.predict(wanted)
+        if extension is not None and wanted is None:
+            prediction = extension.prediction
+        else:
+            prediction = trained.predict(trained.graph.candidates if wanted is None else wanted)
         extras: list[Extra] = []
         said: list[str] = [] if arriving is None or extension is None else arriving.about(extension)
         if coverage is not None:

@@ -30,7 +30,8 @@ class Row(NamedTuple):
     """What is written of one node."""
 
     node: str
-    caption: str | None  # None where the graph has no captions
+    type: str | None  # None if all nodes are of one type
+    caption: str | None  # None if the graph has no captions
     predicted: str
     probabilities: list[float]  # [C]
     nearest: list[Vote]  # [K], nearest first; fewer where fewer can vote
@@ -39,11 +40,11 @@ class Row(NamedTuple):
 def as_csv(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = ()) -> bytes:
     """Columns `node`, `class`, `probability_<class>`, then `nearest_1`, `label_1`, `weight_1`, and so on; then extras.
 
-    `caption` comes after `node` where nodes have captions. A text that a spreadsheet would run as a formula is written
-    with an apostrophe in front (`se_gnn.display.cells`).
+    `type` and `caption` come after `node` if nodes have several types, or captions. A text that a spreadsheet would run
+    as a formula is written with an apostrophe in front (`se_gnn.display.cells`).
     """
     most = prediction.neighbors.shape[1]
-    header = ["node", *(["caption"] if graph.captions else []), "class", *_probability_columns(graph)]
+    header = ["node", *_more_names(graph), "class", *_probability_columns(graph)]
     for rank in range(1, most + 1):
         header += [f"nearest_{rank}", f"label_{rank}", f"weight_{rank}"]
     header += [name for extra in extras for name in extra.header]
@@ -53,7 +54,7 @@ def as_csv(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = ()) -
     for i, row in enumerate(_rows(prediction, graph)):
         votes = [value for vote in row.nearest for value in vote]
         empty = [""] * (3 * (most - len(row.nearest)))
-        named = [row.node, *([] if row.caption is None else [row.caption]), row.predicted]
+        named = [row.node, *(text for text in (row.type, row.caption) if text is not None), row.predicted]
         more = [value for extra in extras for value in extra.row(i)]
         writer.writerow([_cell(value) for value in (*named, *row.probabilities, *votes, *empty, *more)])
     return text.getvalue().encode()
@@ -65,7 +66,7 @@ def as_json_lines(prediction: Prediction, graph: Graph, extras: Sequence[Extra] 
         json.dumps(
             {
                 "node": row.node,
-                **({} if row.caption is None else {"caption": row.caption}),
+                **{name: getattr(row, name) for name in _more_names(graph)},
                 "class": row.predicted,
                 "probabilities": dict(zip(graph.class_names, row.probabilities)),
                 "nearest": [vote._asdict() for vote in row.nearest],
@@ -90,6 +91,11 @@ def as_parquet(prediction: Prediction, graph: Graph, extras: Sequence[Extra] = (
     return parquet_bytes(pa, columns)
 
 
+def _more_names(graph: Graph) -> list[str]:
+    """Columns that follow the name of a node."""
+    return [*(["type"] if graph.node_types is not None else []), *(["caption"] if graph.captions else [])]
+
+
 def parquet_bytes(pa: Any, columns: dict[str, Any]) -> bytes:
     """Columns of Arrow as a Parquet file; the same columns give the same bytes."""
     parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
@@ -101,6 +107,9 @@ def parquet_bytes(pa: Any, columns: dict[str, Any]) -> bytes:
 def prediction_columns(pa: Any, prediction: Prediction, graph: Graph) -> dict[str, Any]:
     """`node`, `caption` where there is one, `class` and `probability_<class>` of each node, as columns of Arrow."""
     columns = {"node": pa.array([graph.node_names[node] for node in prediction.nodes], pa.string())}
+    if graph.node_types is not None:
+        types = [graph.node_type_names[graph.node_types[node]] for node in prediction.nodes]
+        columns["type"] = pa.array(types, pa.string())
     if graph.captions:
         columns["caption"] = pa.array([graph.captions[node] for node in prediction.nodes], pa.string())
     columns["class"] = pa.array(graph.class_names, pa.string()).take(pa.array(prediction.classes))
@@ -164,7 +173,9 @@ def _rows(prediction: Prediction, graph: Graph) -> Iterator[Row]:
             if votes[i, k]
         ]
         caption = None if graph.captions is None else graph.captions[node]
-        yield Row(graph.node_names[node], caption, graph.class_names[prediction.classes[i]], probabilities[i], nearest)
+        type_ = None if graph.node_types is None else graph.node_type_names[graph.node_types[node]]
+        predicted = graph.class_names[prediction.classes[i]]
+        yield Row(graph.node_names[node], type_, caption, predicted, probabilities[i], nearest)
 
 
 def _at_most_one(prediction: Prediction) -> FloatArray:

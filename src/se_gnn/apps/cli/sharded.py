@@ -87,7 +87,6 @@ def _write(
     make: Make,
     **settings: str,
 ) -> None:
-    import numpy as np
     import typer
 
     from se_gnn.files import sha256
@@ -106,7 +105,7 @@ def _write(
         device = rank_device(options.device.value)
         trained = load_model_on(folder, graph, device=device, max_memory=budget)
         wanted = choose(trained.graph)
-        ids = np.arange(trained.graph.num_nodes) if wanted is None else wanted
+        ids = trained.graph.candidates if wanted is None else wanted
         run = ShardRun(
             kind=kind,
             num_nodes=len(ids),
