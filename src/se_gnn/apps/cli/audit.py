@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, shows_progress
+from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count, percent, table
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from se_gnn.graph import Graph
     from se_gnn.labels import Audit, AuditRow
 
+WRITES = beside("--out")
+
 
 def audit(
     folder: ModelFolder,
@@ -24,14 +27,18 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Write all labeled nodes to this file; it must end in .csv or .jsonl."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="How many labeled nodes to print.")] = 15,
+    top: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="How many labeled nodes to print."),
+        Only("without --quiet", lambda values: not values["quiet"]),
+    ] = 15,
     orders: Annotated[
         int, typer.Option(min=2, metavar="N", help="Random orders for the Shapley values of the weighted vote.")
     ] = 100,
     graph: OtherGraph = None,
-    overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    overwrite: Annotated[OverwriteFile, WRITES] = False,
+    quiet: Annotated[bool, WRITES] = False,
+    progress: bool = False,
 ) -> None:
     """Judge the labeled nodes: which are probably labeled wrong, mislead others, are never used, carry a region.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_text, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, node_text, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
@@ -71,8 +71,8 @@ def train(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR.")] = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Train a model on a graph and save it.
 
@@ -285,7 +285,7 @@ def unlike_classes(test: Mapping[str, Any], out: Path) -> list[str]:
     told = (
         f"Accuracy says little here: the mean recall of the classes is {percent(balanced)}, some are seldom found. "
         f"{shlex.join(['se-gnn', 'evaluate', str(out)])} shows each class. Rank nodes by the probability of a rare "
-        "class, or let fewer nodes of the common ones vote (--max-train of se-gnn import)."
+        "class, or let fewer nodes of the common ones vote (se-gnn import --set max_train=N)."
     )
     return ["", *textwrap.wrap(told, WIDTH, break_on_hyphens=False)]
 

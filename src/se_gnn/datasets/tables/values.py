@@ -200,7 +200,7 @@ class _Text:
         few = num_distinct <= max(FEW, num_rows // 10)
         is_text = words >= 2 and (seldom_shared or not few)
         other = "," if self.reading.decimal == "." else "."
-        note = f"looks like numbers with a decimal {other!r}: --decimal {other!r} reads them so"
+        note = f"looks like numbers with a decimal {other!r}: --set decimal={other} reads them so"
         return Parsed(
             kind="text" if is_text else "category",
             texts=self.texts,
