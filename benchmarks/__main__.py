@@ -35,7 +35,7 @@ def _measure(given: list[str]) -> int:
         description="Measure speed and memory. `python -m benchmarks render FILE ...` turns results into a page.",
     )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run; all where none is named")
-    parser.add_argument("--list", action="store_true", help="list the cases and what each must show")
+    parser.add_argument("--list", action="store_true", help="list the cases and their targets")
     parser.add_argument("--quick", action="store_true", help="only try that every case runs; measures nothing")
     parser.add_argument("--seed", type=int, default=0, help="of graphs, splits, weights and samples (default: 0)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write (default: benchmarks/results/)")

@@ -12,25 +12,27 @@ from benchmarks.table import number, seconds, target_text, verdict
 _INTRODUCTION = """\
 # Performance
 
-Every figure compares two things timed in one run, in turn, in the same process: whatever slows the machine slows both.
-It is the median over some rounds; the lowest and the highest round are beside it. Larger runs have a process of their
-own, so that their peak memory is theirs alone. The baselines are in `benchmarks/baselines/`, written to be read; where
-they compute the same as se-gnn, the results are compared before anything is timed.
+Every ratio compares two things that are timed alternately in one run and in the same process, so that whatever slows
+the machine down slows both. We report the median over several rounds, with the lowest and the highest round beside it.
+Larger runs have their own process, so that their peak memory can be measured. The baselines are in
+`benchmarks/baselines/`, in readable code; if they compute the same as se-gnn, the results are compared before anything
+is timed.
 
     make bench                                                           # measure everything
-    python -m benchmarks --list                                          # the cases and what each must show
+    python -m benchmarks --list                                          # the cases and their targets
     python -m benchmarks cora-epoch --json benchmarks/results/one.json   # some of them
     python -m benchmarks render benchmarks/results/one.json --readme README.md > docs/performance.md
 
-The last command wrote this page from the results of the runs named below; no number on it is typed by hand.
+The last command wrote this page from the results of the runs listed below; no number is typed by hand.
 """
 _NEXT = """\
-## What bounds it next
+## Current bottlenecks
 
-Scoring on the CPU is three things of like size: the product of the nodes, the maxima over local graphs, and turning the
-scores of the winners into similarities. The product runs near the peak of the processor. With many labeled nodes it is
-comparing the K nearest themselves, and bounding those that might be among them. On dense graphs, where most edges of a
-local graph lie on its rim, little is shared between local graphs, and each of their edges is looked at.
+Scoring on the CPU has three parts that take about the same time: the product of the nodes, the maxima over local
+graphs, and turning the scores of the winners into similarities. The product runs near the peak of the processor. With
+many labeled nodes, most of the time goes into comparing the K nearest cases and bounding those that might be among
+them. On dense graphs, most edges of a local graph lie on its rim, so local graphs share little, and each of their
+edges has to be examined.
 """
 _PHASES = "seconds of each phase"
 _SHARES = "where the time of our epoch goes"
@@ -61,7 +63,7 @@ def _results(measured: dict[str, tuple[int, dict[str, Any]]], cases: Sequence[Ca
     lines = [
         "## Results",
         "",
-        "| case | must show | measured | lowest to highest | |",
+        "| case | target | measured | lowest to highest | |",
         "| --- | --- | --- | --- | --- |",
     ]
     for case in cases:
@@ -92,7 +94,7 @@ def _falls_short(records: Sequence[dict[str, Any]]) -> str:
                 lines.append(
                     f"- `{record['name']}`: {figure['name']} {number(figure['median'])} meets its target; {aim}."
                 )
-    return "\n".join(["## What falls short", "", *(lines or ["Nothing that was measured."])]) + "\n"
+    return "\n".join(["## What falls short", "", *(lines or ["Everything that was measured meets its target."])]) + "\n"
 
 
 def _where_time_goes(records: Sequence[dict[str, Any]]) -> str:

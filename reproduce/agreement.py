@@ -10,7 +10,7 @@ from reproduce.markdown import NOT_APPLICABLE, paragraphs, table
 from reproduce.methods import NAMES, baseline_settings, explainer_settings, se_gnn_settings
 from reproduce.store import Store
 
-TITLE = "Evidence of five training seeds, and fidelity"
+TITLE = "Agreement between training seeds, and fidelity"
 ELSEWHERE = True  # on docs/truth.md
 DATASETS = ("cora",)
 METHODS = {"best": "se-gnn", "authors": "se-gnn", "gnn-explainer": "gnn-explainer", "pg-explainer": "pg-explainer"}
@@ -24,13 +24,13 @@ MEASURES = {
     "changed_by_nearest_labeled_alone": "changed by the ten nearest labeled nodes alone",
 }
 ABOUT = f"""\
-{NODES} test nodes, evenly spaced among those with at least {2 * TOP} edges in their 2-hop local graph, where there is
-a choice to make; models trained with {SEEDS} seeds, each explained. The first two columns are the mean Jaccard index
-of the evidence of two seeds: 1 where both name the same, 0 where they have nothing in common. GNNExplainer and
-PGExplainer explain a GCN with the settings that validation nodes chose. Fidelity is PyG's, of the ten most important
-edges of the first seed: how often the prediction changes without them (fidelity+, high is good) and with them alone
-(fidelity-, low is good). The last two columns are another measure, of labeled nodes: how often the prediction changes
-when the ten nearest lose their labels, and when they alone vote; the graph stays as it is."""
+We explain {NODES} test nodes with models trained from {SEEDS} seeds. The nodes are evenly spaced among those with at
+least {2 * TOP} edges in their 2-hop local graph, where there is a choice to make. The first two columns are the mean
+Jaccard index of the evidence of two seeds: 1 if both name the same evidence, 0 if they have nothing in common.
+GNNExplainer and PGExplainer explain a GCN with settings chosen on validation nodes. Fidelity is PyG's, for the ten
+most important edges of the first seed: how often the prediction changes without them (fidelity+, higher is better)
+and with them alone (fidelity-, lower is better). The last two columns are a different measure, for cases: how often
+the prediction changes if the ten nearest cases lose their labels, and if they alone vote; the graph stays as it is."""
 
 
 def on_graph(dataset: str, name: str) -> Series:

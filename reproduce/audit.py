@@ -9,22 +9,23 @@ from reproduce.markdown import MISSING, measured, paragraphs, spread, table
 from reproduce.methods import DATASET_NAMES, ONE_RUN, baseline_settings, se_gnn_settings
 from reproduce.store import Result, Store
 
-TITLE = "Labels that are wrong, and who finds them"
+TITLE = "Finding wrong labels"
 ELSEWHERE = True  # on docs/memory.md
 DATASETS = ("cora", "citeseer", "pubmed")
 NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
 USUAL = 10
 NOT_RUN = "> Not run yet: `make reproduce-audit SEEDS=10`."
 ABOUT = """\
-A share of the labels of labeled and validation nodes is flipped: to any other class (uniform), or to the class that a
-GCN most often takes it for (confused). AUROC of telling the flipped labeled nodes from the others, in percent. cleanlab
-has the probabilities of a GCN: out of sample, by cross-validation over the labeled nodes in five folds, and in sample,
-as the trained GCN gives them. The audit uses the labels of validation nodes, flipped as they are, as witnesses; the GCN
-chooses its epoch by them."""
+We flip a share of the labels of labeled and validation nodes: to any other class (uniform), or to the class that a
+GCN most often confuses it with (confused). The table shows how well each method separates the flipped labeled nodes
+from the others, as AUROC in percent. cleanlab gets the probabilities of a GCN, either out of sample (cross-validation
+over the labeled nodes in five folds) or in sample (from the trained GCN). The audit also uses the labels of the
+validation nodes, flipped ones included; the GCN uses them to choose its epoch. These figures are of the
+attributes alone, without the vote, and of flags by margin; they were measured before the two were combined."""
 ACCURACY_NOTE = """\
-Test accuracy in percent at 20% flips, SE-GNN with one recipe and one encoder: as trained on the flipped labels; with
-what is named removed from its memory, without training again; and trained again without it. cleanlab names by the
-probabilities out of sample."""
+The next table shows the test accuracy in percent with 20% of the labels flipped, for SE-GNN with one recipe and one
+encoder: as trained on the flipped labels; after removing the flagged labels without retraining; and retrained without
+them. cleanlab uses the out-of-sample probabilities."""
 FOUND = {
     "audit": "auroc",
     "cleanlab, out of sample": "auroc_cleanlab",
@@ -32,10 +33,10 @@ FOUND = {
 }
 ACCURACIES = {
     "as trained": "accuracy_before",
-    "audit, memory edited": "accuracy_audit_edited",
-    "cleanlab, memory edited": "accuracy_cleanlab_edited",
-    "audit, trained again": "accuracy_audit_trained",
-    "cleanlab, trained again": "accuracy_cleanlab_trained",
+    "audit, removed": "accuracy_audit_edited",
+    "cleanlab, removed": "accuracy_cleanlab_edited",
+    "audit, retrained": "accuracy_audit_trained",
+    "cleanlab, retrained": "accuracy_cleanlab_trained",
 }
 
 

@@ -15,9 +15,9 @@ from reproduce.table_2 import DATASETS, beside_the_print
 
 TITLE = "Baselines with the settings of the authors' scripts, accuracy in percent"
 ABOUT = """\
-In Table 2 the settings of each baseline were chosen on validation nodes. The authors' scripts give the networks raw
-attributes, 16 hidden units, no dropout of attributes and, for their GIN, the weights of a GCN's layer. With these
-settings, which validation nodes do not choose, the same code gives:"""
+In Table 2, the settings of each baseline were chosen on validation nodes. The authors' scripts instead use raw
+attributes, 16 hidden units, no dropout of attributes and, for their GIN, the weights of a GCN layer. With these fixed
+settings, the same code gives:"""
 _NETWORK: dict[str, Any] = {"features": "raw", "hidden_size": 16, "input_dropout": 0.0, "dropout": 0.5}
 _NEAREST: dict[str, Any] = {**_NETWORK, "dropout": 0.15, "num_nearest": 40}
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -167,10 +167,10 @@ def render() -> str:
     row = rows[-1]
     machine = row["machine"]
     return (
-        f"{row['runs']} trainings of {row['cases']} cases (the embedded data sets, every preset, several seeds; "
-        f"{row['epochs']} epochs), each on {', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} threads, interrupted "
-        f"by a kill and resumed or not, in processes of their own: **{row['differing_bits']} differing bits** in "
-        f"parameters, probabilities, neighbors, similarities and weights.\n\n"
+        f"{row['runs']} training runs of {row['cases']} configurations (the embedded data sets, every preset, "
+        f"several seeds; {row['epochs']} epochs), on {', '.join(map(str, THREADS[:-1]))} and {THREADS[-1]} threads, "
+        f"each in its own process, some killed and resumed: **{row['differing_bits']} differing bits** in parameters, "
+        f"probabilities, neighbors, similarities and weights.\n\n"
         f"`{row['command']}`, commit {row['commit']}, {machine['cpu']} with {machine['cores']} cores."
     )
 

@@ -1,4 +1,4 @@
-"""Sets with a guarantee: coverage at 90% and the size of the sets, beside the softmax of a tuned GCN."""
+"""Prediction sets: coverage at 90% and the size of the sets, beside the softmax of a tuned GCN."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from reproduce.markdown import measured, paragraphs, spread, table
 from reproduce.methods import DATASET_NAMES, NAMES, baseline_settings, se_gnn_settings
 from reproduce.store import Result, Store
 
-TITLE = "Sets with a guarantee: coverage at 90%, and classes per set"
+TITLE = "Prediction sets: coverage at 90%, and classes per set"
 ELSEWHERE = True  # on docs/guarantees.md
 DATASETS = ("cora", "citeseer", "pubmed")
 METHODS = ("se-gnn", "gcn")
 SCORES = ("lac", "aps", "daps")
 COVERAGE, SHARE, DRAWS = 0.9, 0.3, 100
 ABOUT = f"""\
-Coverage of the test nodes in percent, and classes per set, at a coverage of 90%: mean and standard deviation over the
-seeds, which also draw the calibration nodes. Both methods have the same calibration nodes, and neither looked at them.
-Here as many as 30% of the validation nodes are drawn {DRAWS} times for every trained model from the held-out
-and the test nodes together, and the others are asked: exchangeable, as the guarantee wants it."""
+The tables show the coverage of the test nodes in percent, and the mean number of classes per set, with a target
+coverage of 90%: mean and standard deviation over the seeds, which also draw the calibration nodes. Both methods use
+the same calibration nodes, and neither was trained on them.
+
+In the first table, calibration nodes and test nodes are exchangeable, as the guarantee requires: for every trained
+model, the held-out nodes and the test nodes are pooled, and calibration nodes (as many as 30% of the validation
+nodes) are drawn from the pool {DRAWS} times. The rest of the pool is tested."""
 PUBLIC = """\
-The same models with the calibration nodes that a user of the public split has: 30% of its validation nodes, held out
-before training. Where the validation nodes of a split are not like its test nodes, no calibration on them can know it:
-those of Citeseer are easier."""
+The second table uses the calibration nodes that a user of the public split has: 30% of its validation nodes, held out
+before training. If the validation nodes of a split differ from its test nodes, calibration on them cannot detect it:
+the validation nodes of Citeseer are easier than its test nodes."""
 
 
 def on_graph(dataset: str, method: str) -> Series:

@@ -16,7 +16,7 @@ from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
 from se_gnn.settings.presets import RECIPES
 
-TITLE = "The default preset, beside tuned networks"
+TITLE = "The default preset compared with tuned networks"
 DATASETS = {
     "cora": "Cora, public split",
     "citeseer": "Citeseer, largest component",
@@ -34,16 +34,16 @@ METHODS = ("se-gnn", "tune", "gcn", "super-gat")
 TUNED = ("cora", "citeseer", "digits", "ba-shapes")  # where a search takes minutes
 TRIALS = 24  # of a search with `se-gnn tune`
 ABOUT = f"""\
-One preset, `best`, for all graphs; no setting depends on the name of a graph. The networks beside it have the settings
-that validation nodes chose: in the searches of `reproduce/searches/` where there is one for that graph, else, seed by
-seed, among the small grids of `reproduce/baseline_grids.toml`. `tune` has the settings of the best of {TRIALS} trials
-of `se-gnn tune` on the validation nodes, seed by seed; the first trials are the recipes of `best` as they are. The
-test nodes are looked at once."""
+SE-GNN uses one preset, `best`, for all graphs; no setting depends on the name of a graph. The settings of the
+networks beside it were chosen on validation nodes: by the searches in `reproduce/searches/` if there is one for the
+graph, otherwise for each seed among the small grids of `reproduce/baseline_grids.toml`. `tune` uses, for each seed,
+the settings of the best of {TRIALS} trials of `se-gnn tune` on the validation nodes; the first trials are the
+unchanged recipes of `best`. The test nodes are evaluated once."""
 COST_NOTE = """\
-Structure share: how much of the similarity of a labeled neighbor is structure, weighted by the votes. Calibration
-error: the mean gap between the probability of a prediction and how often such predictions are right, in ten bins.
-Lambda: share of node similarity. Seconds are those of training, in a process beside others; memory is the peak of the
-process, or of the GPU where one was used."""
+*Structure share* is the part of a case's similarity that comes from structure, weighted by the votes. *Calibration
+error* is the mean gap between the probability of a prediction and how often such predictions are correct, in ten
+bins. *Lambda* is the weight of the node similarity. *Seconds* is the training time, in a process that ran beside
+others; *memory* is the peak of the process, or of the GPU if one was used."""
 
 
 def on_graph(dataset: str, method: str) -> Series:

@@ -15,9 +15,9 @@ TITLE = "Figure 3: precision@k of the nearest labeled nodes"
 DATASETS = ("cora", "citeseer", "pubmed", "syn-cora-authors")
 RANKS = range(1, 9)
 NOTE = """\
-A labeled node counts as right where it has the class of the target; on Syn-Cora where it has the role of the target:
-it is the same node in another copy of the same motif. Of each role there are three labeled nodes, so precision@k is
-at most 3 / k there."""
+A labeled node counts as correct if it has the class of the target. On Syn-Cora, it must have the role of the target:
+it is the same node in another copy of the same motif. Each role has three labeled nodes, so precision@k is at most 3
+/ k there."""
 
 
 def series() -> list[Series]:

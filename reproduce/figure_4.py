@@ -25,10 +25,10 @@ METHODS = ("se-gnn", "gcn-k", "gin-k", "mlp-k")
 NUM_EDGES = 5
 MOST_EDGES = 14
 NOTE = f"""\
-The first test node with {NUM_EDGES} edges in its 2-hop local graph that all four methods classify right, and the
-nearest labeled node of each method, with at most {MOST_EDGES} edges of its local graph. Nodes are placed by t-SNE of
-their features, each picture enlarged; the color is the class. An edge has the numbers of the edges of the target that
-are matched with it. MLP-K matches no edges."""
+The picture shows the first test node with {NUM_EDGES} edges in its 2-hop local graph that all four methods classify
+correctly, and the nearest labeled node of each method, with at most {MOST_EDGES} edges of its local graph. Nodes are
+placed by t-SNE of their features, and each picture is enlarged; colors are classes. The numbers at an edge are those
+of the target's edges that are matched with it. MLP-K does not match edges."""
 
 
 def series() -> list[Series]:

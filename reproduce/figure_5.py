@@ -16,8 +16,8 @@ METHODS = ("gcn", "pro-gnn", "se-gnn")
 NOISES = {"metattack": "Metattack", "random": "random noise"}
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
 NOTE = """\
-Metattack: the poisoned graphs that the authors of Pro-GNN published, one for each rate. Random noise: that share of
-new random edges, drawn by the seed."""
+*Metattack* uses the poisoned graphs that the authors of Pro-GNN published, one for each rate. *Random noise* adds
+that share of random edges, drawn by the seed."""
 
 
 def at_rate(method: str, noise: str, rate: float) -> Series:

@@ -11,7 +11,7 @@ from reproduce.methods import CLASSIFIERS, DATASET_NAMES, NAMES, classify
 from reproduce.paper import printed
 from reproduce.store import Store
 
-TITLE = "What it should show"
+TITLE = "Goals"
 NEAR = 1.5  # points that a baseline may be away from the print
 
 

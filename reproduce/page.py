@@ -15,24 +15,25 @@ from reproduce.store import Result, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = """\
-# The paper's tables and figures
+# Results: the paper's tables and figures
 
-Each table and figure of *Towards Self-Explainable Graph Neural Network* (Dai and Wang, CIKM 2021), measured again,
-beside the printed numbers. Mean ± standard deviation (of the seeds run, not of a larger population) over 5 seeds
-where nothing else is said. SE-GNN has the preset `authors`, Pro-GNN the settings of its authors' scripts (on PubMed
-half of the epochs); those of the other methods were chosen on validation nodes ([how](baselines.md#settings)).
+This page repeats every table and figure of *Towards Self-Explainable Graph Neural Network* (Dai and Wang, CIKM 2021)
+and shows our numbers beside the printed ones. Unless noted otherwise, numbers are the mean ± standard deviation over
+5 seeds (the deviation of the seeds run, not an estimate for a larger population). SE-GNN uses the preset `authors`.
+Pro-GNN uses the settings of its authors' scripts (on PubMed, half of the epochs). The settings of all other methods
+were chosen on validation nodes ([details](baselines.md#settings)).
 
     make reproduce-table-2            # one table or figure; SEEDS=10 runs more seeds, QUICK=1 one
     make reproduce-all                # all of them
     make reproduce-all REPRODUCE_ARGS="--device cuda"    # on a GPU, and Pro-GNN with the rest
     python -m reproduce render        # this page, from the files in reproduce/results/
 
-A run that was interrupted goes on where it stopped, and what was run before with the same settings is not run again.
-This page is written by the last of these commands; no number in it was typed.
+An interrupted run resumes where it stopped, and results that exist for the same settings are not computed again. The
+last command writes this page, so every number comes from a result file.
 """
 TIME_NOTE = """\
-Tables and figures share jobs, and each job runs once. A job has one process; `--jobs N` runs N of them beside each
-other, which makes each of them slower."""
+Tables and figures share jobs, and each job runs once, in one process. `--jobs N` runs N jobs at the same time, which
+makes each of them slower."""
 README_START, README_END = "<!-- accuracy: python -m reproduce render -->", "<!-- end of accuracy -->"
 
 

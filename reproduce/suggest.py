@@ -9,17 +9,18 @@ from reproduce.markdown import NOT_APPLICABLE, paragraphs, spread, table
 from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
 
-TITLE = "What to label next: accuracy by the number of labels, suggested or drawn"
+TITLE = "What to label next: accuracy by the number of labels"
 ELSEWHERE = True  # on docs/suggest.md
 DATASET = "cora"
 CHOICES = {"suggested": "suggested", "random": "drawn at random"}
 LABELS = (7, 14, 28, 42, 56, 70, 105, 140)  # one per class at first, 140 as in the public split
 MORE = (210, 280)  # that drawn ones may need
 ABOUT = """\
-Cora, default preset with one recipe and one encoder, mean and standard deviation of the test accuracy over the seeds.
-At first one node of each class is labeled, drawn by the seed, the same for both. Then nodes are chosen from all that
-neither validate nor test, get their labels, and the model is trained again, up to the 140 labels of the public split,
-and beyond where they are drawn. Full split: the 20 labeled nodes per class that it has."""
+The table shows the mean and standard deviation of the test accuracy over the seeds on Cora, with the default preset
+limited to one recipe and one encoder. Both methods start with the same labels: one node of each class, drawn by the
+seed. Then nodes are chosen among all nodes outside the validation and test sets, get their labels, and the model is
+retrained, up to the 140 labels of the public split. Random choice goes on to 280. *Full split* uses the 20 labeled
+nodes per class of the public split."""
 
 
 def chosen_by(choice: str) -> Series:

@@ -14,16 +14,15 @@ TITLE = "Table 1: statistics of the data sets"
 COLUMNS = ("nodes", "edges", "features", "classes")
 IN_PRINT_AS = {"syn-cora-authors": "syn-cora", "ba-shapes-pgexplainer": "ba-shapes"}
 NOTE = """\
-An undirected edge counts once. Where the numbers differ from the printed ones:
+An undirected edge counts once. The differences from the printed numbers:
 
 - Cora and PubMed: the paper prints the number of citations as collected; some pairs of papers cite each other, and
-  some papers themselves. The nodes of PubMed are as many as in the public files; the printed number has two digits in
-  another order.
-- Syn-Cora is drawn at random from Cora. `syn-cora` is a draw of our generator, `syn-cora-authors` of the authors'
-  own.
-- BA-Shapes: the paper's number of edges is about twice ours; it seems to count both directions. `ba-shapes` is a draw
-  of our generator, `ba-shapes-pgexplainer` the draw published with PGExplainer. Degree and number of triangles stand
-  in for features, as in the paper.
+  some papers cite themselves. Our number of nodes of PubMed is that of the public files; the printed number has two
+  digits swapped.
+- Syn-Cora is drawn at random from Cora. `syn-cora` comes from our generator, `syn-cora-authors` from the authors'.
+- BA-Shapes: the paper's number of edges is about twice ours; it seems to count both directions. `ba-shapes` comes from
+  our generator; `ba-shapes-pgexplainer` is the graph published with PGExplainer. Degree and number of triangles serve
+  as features, as in the paper.
 """
 
 

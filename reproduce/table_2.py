@@ -15,8 +15,8 @@ from reproduce.store import Store
 TITLE = "Table 2: accuracy on the citation graphs, in percent"
 DATASETS = ("cora", "citeseer", "pubmed")
 NOTE = """\
-The last row is the default preset, whose settings were chosen on validation nodes as those of the baselines were; all
-that was tried is in `reproduce/searches/se-gnn.jsonl`."""
+The last row is the default preset. Its settings were chosen on validation nodes, like those of the baselines;
+everything that was tried is in `reproduce/searches/se-gnn.jsonl`."""
 
 
 def series() -> list[Series]:

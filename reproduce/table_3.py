@@ -17,9 +17,10 @@ TITLE = "Table 3: mean ratings by people"
 FILE = "table-3.csv"  # beside the results: every answer, as `python -m lab ratings --out` writes them
 EMPTY = "no ratings yet"
 NOTE = f"""\
-The share of pairs that raters call similar: a target, and the labeled node that a method finds nearest. The paper asked
-30 people for at least 15 instances each; it says that 0 is similar and 1 is not, but reads high ratings as good, so
-that 1 must be similar. Ours come from people as well. [Rating explanations](rating.md) says how to ask them:
+The numbers are the share of pairs that raters call similar; a pair is a target and the labeled node that a method
+finds nearest. The paper asked 30 people to rate at least 15 pairs each. It says that 0 means similar and 1 does not,
+but reads high ratings as good, so 1 must mean similar. Our column is filled by people as well. [Rating
+explanations](rating.md) describes how to ask them:
 
     python -m lab rate cora citeseer pubmed --out ratings.sqlite              # model folders; raters open the page
     python -m lab ratings ratings.sqlite --out reproduce/results/{FILE}   # when they are done

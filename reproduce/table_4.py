@@ -14,9 +14,10 @@ TITLE = "Table 4: Syn-Cora, in percent"
 DATASETS = ("syn-cora-authors", "syn-cora")
 MEASURES = {"accuracy": "accuracy", "node_accuracy": "node accuracy", "edge_accuracy": "edge accuracy"}
 NOTE = """\
-Node accuracy: share of the nearest labeled nodes that have the role of the target. Edge accuracy: share of the edges
-of the target's local graph that are matched with an edge of the same role. MLP-K matches no edges. The paper prints
-no node accuracy. `syn-cora-authors` is one graph, `syn-cora` another one for each seed."""
+*Node accuracy* is the share of targets whose nearest labeled node has the role of the target. *Edge accuracy* is the
+share of the edges of the target's local graph that are matched with an edge of the same role. MLP-K does not match
+edges. The paper does not print a node accuracy. `syn-cora-authors` is one graph; `syn-cora` is a different graph for
+each seed."""
 
 
 def series() -> list[Series]:

@@ -26,16 +26,17 @@ NETWORK = {
 }  # of the GCN that the other two explain; chosen on validation nodes
 NOTE = """\
 The paper prints one number for each method and does not name the protocol; its script follows the first one. That
-protocol is easy for SE-GNN and says little: almost all edges of a 1-hop local graph in a house are edges of the house,
-so that a handful of others decides. SE-GNN is trained with 1-hop local graphs, and the importance of an edge comes
-from the three nearest labeled nodes, both as in the authors' script; for the protocols of 3 hops the same encoder
-compares 3-hop local graphs. GNNExplainer and PGExplainer explain a GCN of three layers. `ba-shapes-pgexplainer` is one
-graph, `ba-shapes` another one for each seed. All explain the same 60 nodes, the first one of houses 20 to 79."""
+protocol is easy for SE-GNN and says little: in a house, almost all edges of a 1-hop local graph belong to the house,
+so a handful of other edges decides. SE-GNN is trained with 1-hop local graphs, and the importance of an edge comes
+from the three nearest cases, both as in the authors' script. For the 3-hop protocols, the same encoder compares 3-hop
+local graphs. GNNExplainer and PGExplainer explain a GCN with three layers. `ba-shapes-pgexplainer` is one graph;
+`ba-shapes` is a different graph for each seed. All methods explain the same 60 nodes, the first one of houses 20 to
+79."""
 FIDELITY_NOTE = """\
-Of the same explanations, the six most important edges as the crucial subgraph: how often the prediction changes
-without them (fidelity+, high is good) and with them alone (fidelity-, low is good), both in one number
-(characterization, high is good), and how far the probabilities move (unfaithfulness, low is good); and the accuracy of
-the model that is explained."""
+The second table takes the six most important edges of the same explanations as the crucial subgraph. It shows how
+often the prediction changes without them (fidelity+, higher is better) and with them alone (fidelity-, lower is
+better), both in one number (characterization, higher is better), how far the probabilities move (unfaithfulness,
+lower is better), and the accuracy of the explained model."""
 
 
 def edges_of(dataset: str, method: str) -> Series:

@@ -10,7 +10,11 @@ from reproduce.store import Store
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "truth.md"
 INTRODUCTION = """\
-# Are explanations true?
+# Are the explanations true?
+
+An explanation has two parts. The vote, everything computed from the embeddings, is exact; this page checks every
+number of it. The embeddings come from a learned encoder, so whether two nodes *should* be similar cannot be proved.
+We can only measure how much the evidence varies between training seeds and how it affects the predictions.
 
     make reproduce-truth              # computes every explanation again; takes a while
     make reproduce-agreement          # evidence of five training seeds, beside other explainers
@@ -18,7 +22,7 @@ INTRODUCTION = """\
     python -m reproduce.truth cora --preset authors --nodes 50    # a quick look
     python -m reproduce render        # this page, from the rows in reproduce/results/
 
-No number on this page was typed."""
+The last command writes this page, so every number comes from a result file."""
 
 
 def write_truth(store: Store, page: Path = PAGE) -> None:

@@ -170,20 +170,20 @@ class Sides:
     """Nodes of a graph that are compared with others, under any embeddings."""
 
     graph: Graph
-    config: SimilaritySettings
+    settings: SimilaritySettings
     queries: Items
     cases: Items
     terms: Terms | None = None
 
     @classmethod
-    def of(cls, graph: Graph, config: SimilaritySettings, nodes: Any = None, terms: Terms | None = None) -> Sides:
+    def of(cls, graph: Graph, settings: SimilaritySettings, nodes: Any = None, terms: Terms | None = None) -> Sides:
         """Some nodes, or all, with the labeled ones."""
         asked = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, np.int64)
-        return cls(graph, config, *(items_of(graph, some, config) for some in (asked, graph.train)), terms)
+        return cls(graph, settings, *(items_of(graph, some, settings) for some in (asked, graph.train)), terms)
 
     def at(self, h: torch.Tensor) -> Similarity:
         """What compares nodes under some embeddings."""
-        return Similarity(self.graph, h, self.config, terms=self.terms)
+        return Similarity(self.graph, h, self.settings, terms=self.terms)
 
     def compare(self, h: torch.Tensor) -> Similarities:
         """All pairs."""

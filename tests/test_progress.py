@@ -80,7 +80,7 @@ def test_compilation_is_said_once_and_only_where_it_happens(capsys):
 
 
 def test_a_long_training_is_told_what_to_change_and_a_short_one_is_not():
-    short, long = (Estimate(200, *each, less="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
+    short, long = (Estimate(200, *each, faster="fewer epochs") for each in ((0.05, 1 << 20), (36.0, 3 << 30)))
     assert str(short) == "about 10 s for up to 200 epochs (0.05 s each), 1 MB of memory"
     assert "about 2.0 h for up to 200 epochs (36 s each)" in str(long)
     assert str(long).endswith(".\n            Faster: fewer epochs")

@@ -25,8 +25,19 @@ Edges with attributes are compared by products of edges instead of nodes, which 
 time of the comparison with random values on the edges, as a multiple of the plain graph's, local graphs of at most 64
 edges (`{command}`):"""
 MADE_UP = """\
-`lab.datasets.edge_signal.edge_signal_graph` makes graphs of two classes whose ends and node attributes are drawn
-alike: only the direction, the type, the weight or an attribute of the edges differs."""
+`edge_signal_graph` of [the lab](lab.md) makes graphs of two classes whose ends and node attributes are drawn
+alike: only the direction, the type, the weight or an attribute of the edges differs.
+
+```python
+from lab.datasets.edge_signal import edge_signal_graph
+from se_gnn import SEGNNClassifier
+
+graph = edge_signal_graph("direction")
+classifier = SEGNNClassifier(members=1, epochs=20, settings={"portfolio": False}).fit(graph)
+explanation = classifier.explain(graph.test[0])
+print(explanation.sentence())
+print(explanation.roles[:3])
+```"""
 
 
 def write_guides() -> None:

@@ -69,13 +69,13 @@ def whole() -> str:
 
 
 def _width() -> int:
-    encoder = Settings.of("best").encoder
+    encoder = Settings.of("best").resolve().encoder
     return encoder.members * (encoder.output_size or encoder.hidden_size) + min(FEATURES, WIDTH)
 
 
 def _embedding_bytes(width: int) -> float:
     """Read and written by all steps: the row of each neighbor, its number, and the row of the node itself, twice."""
-    return Settings.of("best").encoder.steps * 4 * ((2 * EDGES + NODES) * (width + 1) + 2 * NODES * width)
+    return Settings.of("best").resolve().encoder.steps * 4 * ((2 * EDGES + NODES) * (width + 1) + 2 * NODES * width)
 
 
 def _comparison_seconds() -> float:

@@ -40,7 +40,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     outside, inside = gcn_probabilities(noisy, settings["gcn"], seed=job.seed, generator=generator, device=device)
     theirs, found_in = (cleanlab_suspects(noisy, probabilities) for probabilities in (outside, inside))
     order = np.argsort(-ours.score, kind="stable")
-    named = noisy.train[order[ours.score[order] > ours.threshold]]
+    named = noisy.train[order[ours.wrong[order]]]
     measures: dict[str, Any] = {
         "auroc": float(roc_auc_score(wrong, ours.score)),
         "auroc_cleanlab": float(roc_auc_score(wrong, theirs.score)),

@@ -11,15 +11,15 @@ from reproduce.store import Result, Store
 from reproduce.truth.statements import ROUNDING
 from se_gnn.settings.presets import PRESETS
 
-TITLE = "Every number and statement, computed again"
+TITLE = "Every number, recomputed"
 ELSEWHERE = True  # on docs/truth.md
 DATASETS = ("cora", "citeseer", "pubmed", "ba-shapes")
 ABOUT = f"""\
-Everything an explanation says of a test node is computed again from the embeddings by the equations, in float64
-NumPy, without the library's similarity code: local graphs, similarities, matches, importance, votes, and what would
-be predicted without each labeled neighbor. A statement counts as false where float64 contradicts it by more than
-{ROUNDING:g}, below which float32 cannot decide. For removals of up to three labeled nodes every smaller removal is
-tried, for larger ones that of the nearest labeled nodes of the predicted class."""
+Everything that an explanation states about a test node is recomputed from the embeddings by the equations, in float64
+NumPy, without the library's similarity code: local graphs, similarities, matches, importance, votes, and the
+prediction without each case. A statement counts as false if float64 contradicts it by more than {ROUNDING:g}; float32
+cannot decide smaller differences. For stated removals of up to three cases, every smaller removal is tried; for
+larger ones, the removal of the nearest cases of the predicted class is tried."""
 ADDED = "contributions added up, against the stated probability"
 
 

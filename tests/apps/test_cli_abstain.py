@@ -14,11 +14,13 @@ def test_a_node_unlike_anything_known_has_no_answer_and_its_closest_case(run, mo
         assert result.exit_code == 0, result.output
         assert "unlike anything known" in result.stdout
     trained = load_model(model)
-    none = novelty(trained, false_alarms=0.4).abstains
+    scored = novelty(trained, false_alarms=0.4)
+    none = scored.abstains
     assert none.any()
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     with (tmp_path / "p.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert [line["novelty"] for line in lines] == scored.score.tolist()
     for line, row, other, without in zip(lines, rows, pq.read_table(tmp_path / "p.parquet").to_pylist(), none):
         assert line["answer"] == (None if without else line["class"])
         assert line["note"] == ("closest known case, but far" if without else None)

@@ -43,13 +43,13 @@ def test_the_sentence_is_the_prediction_the_vote_the_closest_and_what_would_chan
             dataclasses.replace(explanation.neighbors[2], label=1 - explanation.predicted),
         ),
     )
-    text = edited.sentence().split("; removing")[0].removesuffix(".")
+    text = edited.sentence().split("; so would removing")[0].removesuffix(".")
     names = [f"'{name}'" for name in explanation.class_names]
     predicted, other = names[explanation.predicted], names[1 - explanation.predicted]
     assert text == (
-        f"Node 12 is predicted {predicted} (81%): 2 of its 3 nearest labeled nodes have that class. "
-        f"The closest is {closest.name}; 9 of the node's {len(well)} edges have a match there that is at least as "
-        f"close as average. Removing {closest.name} would change the prediction to {other} (64%)"
+        f"Node 12 is predicted {predicted} (81%): 2 of the 3 most similar cases have that class, and they hold 81% of "
+        f"the vote. The most similar case is {closest.name}; 9 of the {len(well)} edges of the local graph have a good "
+        f"match there. Removing {closest.name} would change the prediction to {other} (64%)"
     )
 
 
@@ -57,13 +57,13 @@ def test_a_closest_node_of_another_class_is_said_to_have_it(explanation):
     closest = dataclasses.replace(explanation.neighbors[0], label=1 - explanation.predicted)
     edited = dataclasses.replace(explanation, neighbors=(closest, *explanation.neighbors[1:]))
     other = explanation.class_names[1 - explanation.predicted]
-    assert f"The closest is {closest.name}, which has class '{other}';" in edited.sentence()
+    assert f"The most similar case is {closest.name}, which has class '{other}';" in edited.sentence()
 
 
 def test_the_sentence_of_one_neighbor_says_nearest_and_not_all_of_one():
     text = explain(12, random_graph(1), num_nearest=1).sentence()
-    assert "): its nearest labeled node has that class." in text
-    assert "1 nearest" not in text
+    assert "): the most similar case has that class." in text
+    assert "1 most similar" not in text
 
 
 @settings(max_examples=40)
@@ -115,9 +115,7 @@ def test_the_sentence_says_how_many_removals_it_takes_where_no_single_one_suffic
     graph = Graph.build(features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3])
     explanation = explain(0, graph, num_nearest=2, measure="distance", temperature=0.05)
     assert len(explanation.smallest_removal) == 2
-    assert explanation.sentence().endswith(
-        "Removing any one labeled node would not change the prediction; it takes at least 2."
-    )
+    assert explanation.sentence().endswith("No single case decides this: at least 2 would have to be removed.")
 
 
 def test_the_sentence_says_where_nobody_of_another_class_can_vote():
@@ -126,7 +124,7 @@ def test_the_sentence_says_where_nobody_of_another_class_can_vote():
     )
     explanation = explain(0, graph, num_nearest=2, measure="distance")
     assert explanation.smallest_removal is None
-    assert "Removing labeled nodes would not change the prediction" in explanation.sentence()
+    assert "No removal would change the prediction" in explanation.sentence()
 
 
 def test_a_node_whose_only_voter_goes_has_nobody_left_and_the_sentence_does_not_make_up_a_class():
@@ -136,7 +134,7 @@ def test_a_node_whose_only_voter_goes_has_nobody_left_and_the_sentence_does_not_
     assert explanation.neighbors[0].without == (0.0, 0.0)
     text = explanation.sentence()
     assert "(0%)" not in text
-    assert "Without 1 no labeled node would be left to compare with." in text
+    assert "Without 1, no case would be left to compare with." in text
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,7 @@ def _explanation(explanation: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _audit(audit: Any) -> Iterator[tuple[str, Any]]:
     rows = sorted(audit.rows(), key=lambda row: row.node)
     yield "audit: nodes", [row.node for row in rows]
-    yield "audit: findings", [", ".join(sorted(one.name.lower() for one in row.findings)) for row in rows]
     for key, name in {
-        "suspicion (rounded)": "suspicion",
-        "suggested class": "suggested",
         "vote of the others": "vote",
         "probability of that vote": "vote_probability",
         "probability of the label": "label_probability",

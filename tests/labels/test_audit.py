@@ -37,7 +37,7 @@ def test_the_vote_on_a_labeled_node_leaves_it_out(model, found):
 def test_findings_follow_from_the_figures(found):
     average = np.mean([row.weight for row in found])
     for row in found:
-        assert (Finding.WRONG in row.findings) == (row.suspicion > found.suspicion.threshold)
+        assert (Finding.WRONG in row.findings) == (row.suspicion > 0.5)
         assert (Finding.UNUSED in row.findings) == (row.used == 0)
         assert (Finding.CARRIES in row.findings) == (row.weight >= 3 * average)
         if Finding.MISLEADS in row.findings:

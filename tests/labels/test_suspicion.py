@@ -1,4 +1,4 @@
-"""Suspicion is what the other labels say: exact without the label in question, and highest on flipped labels."""
+"""Suspicion is what everything but the label says: exact without it, highest on flipped labels, honest about itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_flipped_labels_are_found_and_their_classes_are_named(seed):
     graph, wrong, truth = communities(seed)
     found = suspicion(graph, generator=np.random.default_rng(0))
     assert roc_auc_score(np.isin(graph.train, wrong), found.score) > 0.95
-    named = graph.train[found.score > found.threshold]
+    named = graph.train[found.wrong]
     assert np.isin(wrong, named).mean() > 0.8
     assert (found.says[np.isin(graph.train, wrong)] == truth[wrong]).mean() > 0.8
 
@@ -98,3 +98,58 @@ def test_nodes_without_attributes_edges_or_validation_do_not_break_it():
     features[3] = 0
     bare = dataclasses.replace(graph, features=features).with_split(train=graph.train).with_edges(np.empty((0, 2), int))
     assert np.isfinite(suspicion(bare, generator=np.random.default_rng(0)).score).all()
+
+
+def votes_of(graph, truth, *, right, seed=0):
+    """Probabilities that name the true class of a share of the labeled and validation nodes, and are unsure of it."""
+    generator = np.random.default_rng(seed)
+    known = np.concatenate([graph.train, graph.validation])
+    named = np.where(generator.random(len(known)) < right, truth[known], generator.integers(0, 3, len(known)))
+    return 0.1 + 0.7 * np.eye(3, dtype=np.float32)[named]
+
+
+def test_a_vote_that_generalizes_is_believed_where_attributes_say_nothing():
+    graph, wrong, truth = communities()
+    blind = dataclasses.replace(graph, features=np.random.default_rng(1).normal(size=(120, 3)).astype(np.float32))
+    blind = blind.with_edges(np.empty((0, 2), int))
+    alone, helped = (
+        suspicion(blind, votes, generator=np.random.default_rng(0))
+        for votes in (None, votes_of(graph, truth, right=0.97))
+    )
+    assert helped.vote_share > 0.8
+    assert alone.vote_share == 0
+    marks = np.isin(graph.train, wrong)
+    assert roc_auc_score(marks, helped.score) > 0.95 > roc_auc_score(marks, alone.score)
+
+
+def test_a_vote_that_defends_the_labels_it_was_trained_on_hardly_counts():
+    graph, wrong, truth = communities()
+    votes = votes_of(graph, truth, right=0.8)
+    votes[: len(graph.train)] = 0.001 + 0.997 * np.eye(3, dtype=np.float32)[graph.labels[graph.train]]
+    found = suspicion(graph, votes, generator=np.random.default_rng(0))
+    assert found.vote_share < 0.2
+    assert roc_auc_score(np.isin(graph.train, wrong), found.score) > 0.9
+
+
+def test_clean_labels_are_hardly_ever_named_and_the_rehearsal_says_how_well_it_works():
+    graph, _, truth = communities(flipped=0)
+    found = suspicion(graph, votes_of(graph, truth, right=1.0), generator=np.random.default_rng(0))
+    assert found.wrong.sum() <= 1
+    assert found.rate < 0.1
+    assert found.rehearsal is None  # 30 validation labels are too few to flip five of them
+
+
+def test_planted_errors_are_found_where_classes_are_clear():
+    generator = np.random.default_rng(0)
+    truth = np.arange(400) % 2
+    graph = Graph.build(
+        features=(4 * np.eye(2)[truth] + generator.normal(size=(400, 2))).astype(np.float32),
+        edges=np.empty((0, 2), int),
+        labels=truth,
+        train=np.arange(100),
+        validation=np.arange(100, 300),
+        test=np.arange(300, 400),
+    )
+    rehearsal = suspicion(graph, generator=np.random.default_rng(0)).rehearsal
+    assert (rehearsal.planted, rehearsal.among) == (16, 20)
+    assert rehearsal.found >= 14

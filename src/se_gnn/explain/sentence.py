@@ -61,11 +61,14 @@ def _prediction(explanation: Explanation) -> list[Piece]:
     total, share = len(explanation.neighbors), explanation.probabilities[explanation.predicted]
     agreeing = sum(neighbor.label == explanation.predicted for neighbor in explanation.neighbors)
     if total == 1:
-        voters = "its nearest labeled node has that class."
+        voters = "the most similar case has that class."
     elif agreeing == total:
-        voters = f"all of its {total} nearest labeled nodes have that class."
+        voters = f"all of the {total} most similar cases have that class."
     else:
-        voters = f"{agreeing} of its {total} nearest labeled nodes {'has' if agreeing == 1 else 'have'} that class."
+        has, holds = ("has", "it holds") if agreeing == 1 else ("have", "they hold")
+        voters = (
+            f"{agreeing} of the {total} most similar cases {has} that class, and {holds} {whole(share)} of the vote."
+        )
     predicted = _class(explanation, explanation.predicted)
     return [
         "Node ",
@@ -78,7 +81,7 @@ def _prediction(explanation: Explanation) -> list[Piece]:
 
 def _closest(explanation: Explanation) -> list[Piece]:
     closest = explanation.neighbors[0]
-    pieces: list[Piece] = ["The closest is ", _node(explanation, closest.node)]
+    pieces: list[Piece] = ["The most similar case is ", _node(explanation, closest.node)]
     if closest.label != explanation.predicted:
         pieces += [", which has class '", _class(explanation, closest.label), "'"]
     return [*pieces, _how(explanation, closest)]
@@ -89,13 +92,11 @@ def _how(explanation: Explanation, closest: Neighbor) -> str:
         return "."
     if closest.matches is None:
         return "; it has no edges, so the two were compared by their own attributes alone."
-    well, total = int(closest.matches.above_average.sum()), len(closest.matches)
+    good, total = int(closest.matches.above_average.sum()), len(closest.matches)
     if total == 1:
-        return f"; the node's only edge has {'a' if well else 'no'} match there that is at least as close as average."
-    many = f"{well} of the node's {total} edges {'has' if well == 1 else 'have'} a match"
-    if well == total:
-        many = f"all of the node's {total} edges have a match"
-    return f"; {many} there that is at least as close as average."
+        return f"; the only edge of the local graph has {'a' if good else 'no'} good match there."
+    edges = f"all {total} edges" if good == total else f"{good} of the {total} edges"
+    return f"; {edges} of the local graph {'has' if good == 1 else 'have'} a good match there."
 
 
 def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
@@ -111,7 +112,7 @@ def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Pi
         yield ["Best matched: ", *_edge(explanation, edge), " with ", *_edge(explanation, matched), f"{listed}."]
     alone = int((~matches.matched).sum())
     if alone:
-        have = "1 of its edges has" if alone == 1 else f"{alone} of its edges have"
+        have = "1 edge of the local graph has" if alone == 1 else f"{alone} edges of the local graph have"
         yield [f"{have} no counterpart of the same direction and type there, which counts as least similar."]
 
 
@@ -131,20 +132,20 @@ def _what_if(explanation: Explanation) -> list[Piece]:
     """The labeled node whose removal would change the class, or how many it takes."""
     if not any(explanation.neighbors[0].without):
         only = _node(explanation, explanation.neighbors[0].node)
-        return ["Without ", only, " no labeled node would be left to compare with."]
+        return ["Without ", only, ", no case would be left to compare with."]
     if explanation.deciding:
         first, *others = explanation.deciding
         other = int(np.argmax(first.without))
         pieces: list[Piece] = ["Removing ", _node(explanation, first.node), " would change the prediction to '"]
         pieces += [_class(explanation, other), f"' ({whole(first.without[other])})"]
         if others:
-            which = "1 other" if len(others) == 1 else f"any one of {len(others)} others"
-            pieces.append(f"; removing {which} would change it, too")
+            which = "1 other case" if len(others) == 1 else f"any one of {len(others)} other cases"
+            pieces.append(f"; so would removing {which}")
         return [*pieces, "."]
     removal = explanation.smallest_removal
     if removal is None:
-        return ["Removing labeled nodes would not change the prediction: all that can vote have that class."]
-    return [f"Removing any one labeled node would not change the prediction; it takes at least {len(removal)}."]
+        return ["No removal would change the prediction: all cases that can vote have that class."]
+    return [f"No single case decides this: at least {len(removal)} would have to be removed."]
 
 
 def _node(explanation: Explanation, node: int) -> Word:

@@ -40,8 +40,8 @@ class AuditRow:
     name: str
     label: int
     findings: tuple[Finding, ...]
-    suspicion: float  # above 0: the other known labels speak for another class
-    suggested: int  # the class they speak for
+    suspicion: float  # the probability that its label is wrong
+    suggested: int  # the class that everything else suggests
     vote: int  # the class that its own labeled neighbors give it, itself left out
     vote_probability: float
     label_probability: float  # that the same vote gives its label
@@ -91,7 +91,7 @@ class Audit:
             misleads = (gain * len(self.graph.validation) > MISLED - 0.5) | ((gain >= 0) & harmful)
         average = effects.weight.sum() / max(1, len(self))
         return {
-            Finding.WRONG: self.suspicion.score > self.suspicion.threshold,
+            Finding.WRONG: self.suspicion.wrong,
             Finding.MISLEADS: misleads,
             Finding.UNUSED: effects.used == 0,
             Finding.CARRIES: (effects.weight >= CARRIES * average) & (effects.used > 0),
@@ -138,12 +138,15 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
     if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
         raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
+    graph = trained.graph
+    votes, validation = trained.predict(graph.train), trained.predict(graph.validation)
+    both = np.concatenate([votes.probabilities, validation.probabilities])
     return Audit(
-        graph=trained.graph,
-        votes=trained.predict(trained.graph.train),
+        graph=graph,
+        votes=votes,
         effects=leave_one_out(trained),
         values=shapley_values(trained, num_orders=num_orders, generator=orders),
-        suspicion=suspicion(trained.graph, generator=groups),
+        suspicion=suspicion(graph, both, generator=groups),
         num_orders=num_orders,
     )
 

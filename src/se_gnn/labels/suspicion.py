@@ -1,30 +1,43 @@
-r"""Which labels are probably wrong: what all other known labels say of a node, its own left out.
+r"""Which labels are probably wrong: what everything else says of a node, its own label left out.
 
-The encoder has learned from the very label that is in question, so its similarities cannot judge it. The witness is a
-classifier that is never trained with it: ridge regression on attributes, or on attributes smoothed over the graph
-(:math:`H = Z_{10}`, :math:`Z_{k+1} = (1 - a) \tilde A Z_k + a X`, a = 0.1), which has its leave-one-out answers in
-closed form. Over the M nodes of known class, labeled and validation nodes, with rows of H centered and of length 1,
-:math:`Y` one column per class and :math:`v_i` the weight of a label,
+Two witnesses judge every label of known class (labeled and validation nodes; test nodes are never looked at).
+
+**attributes**: ridge regression on attributes, raw or smoothed over the graph (:math:`H = Z_{10}`,
+:math:`Z_{k+1} = (1 - a) \tilde A Z_k + a X`, a = 0.1). It is never trained with the label in question, because its
+leave-one-out answers have a closed form. With rows of H centered and of length 1, :math:`Y` one column per class and
+:math:`v_i` the weight of a label,
 
 .. math:: Q = (H H^T + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
 
-and f_i is what the ridge without node i says of it, exactly. A label is as suspicious as another class is ahead of it:
-:math:`\max_{c \ne y} f_{ic} - f_{iy}`. Attributes or smoothed attributes, and mu, are those with the smallest
-leave-one-out error on these labels. The weights make all classes count alike; in a second pass a label that the others
-contradict also counts less as a witness. Test nodes are never looked at. Shapes: N nodes, M of known class, F
-features, C classes, L labeled nodes.
+and f_i is exactly what the ridge without node i says of it. Smoothing and mu have the smallest leave-one-out error. The
+weights give all classes the same influence; in a second pass a label that the others contradict counts less.
+
+**vote**: the vote of the other labeled nodes. It also reads edge data, but its encoder has learned from the label.
+
+A witness's answers become probabilities p by a temperature. With a share :math:`\rho` of labels replaced by another
+class at random, label y is observed with probability :math:`(1 - \rho) p_y + \rho (1 - p_y) / (C - 1)`. Temperature and
+:math:`\rho` maximize the likelihood of the validation labels, on which no encoder was trained.
+
+The two are multiplied, the vote to the power of its share. The share is 1 if the vote explains the labels it was
+trained on no better than those it was not, compared with the ridge, which was trained on neither; an encoder that has
+memorized its labels defends them, and gets less: :math:`(\ell^{vote}_{train} / \ell^{vote}_{val} \cdot
+\ell^{ridge}_{val} / \ell^{ridge}_{train})^2`, at most 1, of log losses. The score of a label is the probability that
+it was replaced, given that it is y. A rehearsal flips some validation labels and counts how many are found. Shapes: N
+nodes, M of known class, F features, C classes, L labeled nodes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics import average_precision_score
 
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import Float64Array, IntArray
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 
 STEPS, TELEPORT = 10, 0.1  # n and a
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
@@ -32,56 +45,190 @@ MOST = 4000  # nodes of known class at a time: time grows with the third power
 MOST_REACHED = 50_000_000  # numbers that are held while attributes are smoothed
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
+PROBABLY = 0.5  # probability of being wrong from which a label is named
+TEMPERATURES = np.geomspace(0.02, 5, 41)
+RATES = np.concatenate([[0.001], np.arange(0.005, 0.1, 0.005), np.arange(0.1, 0.41, 0.02)])  # rho
+PLANTINGS, PLANTED = 3, 0.08  # rehearsals, and the share of labels that each of them flips
+SMALLEST = 1e-6  # probability
+FEWEST_PLANTED, MOST_PLANTED = 5, 50
+
+
+class Rehearsal(NamedTuple):
+    """How many labels that were flipped on purpose are found among the most suspicious ones."""
+
+    planted: int
+    found: int
+    among: int
+    average_precision: float
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspicion:
     """How suspicious the labels of the labeled nodes are.
 
     Shapes:
-        - **score:** :math:`(L,)`, above 0 where the other known labels speak for another class
-        - **says:** :math:`(L,)`, the class that they speak for
-        - **threshold:** from which score on a label is probably wrong
+        - **score:** :math:`(L,)`, the probability that the label is wrong
+        - **says:** :math:`(L,)`, the class that everything else suggests
+        - **vote_share:** how much the vote counts beside the attributes, between 0 and 1
+        - **rate:** estimated share of wrong labels
+        - **rehearsal:** None if too few validation labels can be flipped
     """
 
     score: Float64Array
     says: IntArray
-    threshold: float
+    vote_share: float
+    rate: float
+    rehearsal: Rehearsal | None
+
+    @property
+    def wrong(self) -> BoolArray:
+        """Labels that are probably wrong, [L]."""
+        return self.score > PROBABLY
 
 
-def suspicion(graph: Graph, *, generator: np.random.Generator) -> Suspicion:
-    """Score the labels of all labeled nodes; those of validation nodes are witnesses, too.
+class _Judged(NamedTuple):
+    """Probabilities of the classes of all nodes of known class, [M, C], and the estimated share of wrong labels."""
+
+    probabilities: Float64Array
+    rate: float
+
+    def of(self, labels: IntArray) -> Float64Array:
+        """The probability of each label, [M]."""
+        return self.probabilities[np.arange(len(labels)), labels]
+
+    def observed(self, labels: IntArray) -> Float64Array:
+        """The probability that each label is seen, right or replaced, [M]."""
+        return (1 - self.rate) * self.of(labels) + self.replaced(labels)
+
+    def replaced(self, labels: IntArray) -> Float64Array:
+        """The probability that each label is seen in place of another one, [M]."""
+        replaced: Float64Array = self.rate / max(1, self.probabilities.shape[1] - 1) * (1 - self.of(labels))
+        return replaced
+
+    def wrong(self, labels: IntArray) -> Float64Array:
+        """The probability that each label is wrong, [M]."""
+        wrong: Float64Array = self.replaced(labels) / np.maximum(self.observed(labels), 1e-300)
+        return wrong
+
+
+def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.random.Generator) -> Suspicion:
+    """Score the labels of all labeled nodes.
 
     Args:
         graph: attributes, edges, labels and split.
-        generator: shares out the nodes where there are more than :data:`MOST`.
+        votes: what the other labeled nodes say of the labeled and then of the validation nodes, [M, C]; None: the
+            attributes are the only witness.
+        generator: draws the labels to flip, and shares out the nodes if there are more than :data:`MOST`.
     """
-    known = np.concatenate([graph.train, graph.validation])
+    known, count = np.concatenate([graph.train, graph.validation]), len(graph.train)
+    labels, validates = graph.labels[known], np.arange(len(known)) >= count
+    fitted_on = validates if validates.any() else ~validates
     groups = -(-len(known) // MOST)
-    share = np.zeros(len(known), np.int64) if groups == 1 else generator.permutation(len(known)) % groups
-    margins, says = np.zeros(len(known)), np.zeros(len(known), np.int64)
-    for group in range(groups):
-        rows = np.flatnonzero(share == group)
-        margins[rows], says[rows] = _judge(graph, known[rows])
-    return Suspicion(-margins[: len(graph.train)], says[: len(graph.train)], _threshold(margins))
+    group = np.zeros(len(known), np.int64) if groups == 1 else generator.permutation(len(known)) % groups
+    ridges = [(rows, _Ridge.chosen(graph, known[rows])) for rows in (np.flatnonzero(group == g) for g in range(groups))]
+
+    def by_attributes(labels: IntArray) -> _Judged:
+        answers = np.zeros((len(known), graph.num_classes))
+        for rows, ridge in ridges:
+            answers[rows] = ridge.answers(labels[rows])
+        return _fitted(answers, labels, fitted_on)
+
+    attributes, share = by_attributes(labels), 0.0
+    logs = np.zeros((len(known), graph.num_classes))
+    if votes is not None and validates.any():
+        vote = _fitted(np.log(np.clip(votes.astype(np.float64), SMALLEST, None)), labels, validates)
+        share = _vote_share(vote, attributes, labels, validates)
+        logs = share * np.log(vote.probabilities + SMALLEST)
+
+    def judged(labels: IntArray, attributes: _Judged) -> _Judged:
+        return _fitted(logs + np.log(attributes.probabilities + SMALLEST), labels, fitted_on)
+
+    found = judged(labels, attributes)
+    rehearsal = None
+    if validates.any():
+        rehearsal = _rehearsed(
+            lambda flipped: judged(flipped, by_attributes(flipped)), found, labels, validates, generator
+        )
+    says = found.probabilities.argmax(axis=1)[:count]
+    return Suspicion(found.wrong(labels)[:count], says, share, found.rate, rehearsal)
 
 
-def _judge(graph: Graph, nodes: IntArray) -> tuple[Float64Array, IntArray]:
-    """By how much each label is ahead of the best other class, [M], and the class that is ahead, [M]."""
-    labels = graph.labels[nodes]
-    targets = np.eye(graph.num_classes)[labels] - 1 / graph.num_classes
-    balanced = _balanced(labels, graph.num_classes)
-    found = []
-    for gram in (_gram(_attributes(graph)[nodes]), _gram(_smoothed(graph, nodes))):
-        for ridge in RIDGES:
-            answers = leave_one_out(gram, targets, ridge / balanced)
-            error = float((balanced * ((answers - targets) ** 2).sum(axis=1)).sum())
-            found.append((error, gram, ridge))
-    _, gram, ridge = min(found, key=lambda one: one[0])
-    first = _margins(leave_one_out(gram, targets, ridge / balanced), labels)
-    usual = float(np.median(np.abs(first))) or 1.0
-    trusted = np.clip(1 / (1 + np.exp(-np.clip(2 * first / usual, -50, 50))), LEAST_WEIGHT, 1)
-    answers = leave_one_out(gram, targets, ridge / (balanced * trusted))
-    return _margins(answers, labels), answers.argmax(axis=1)
+def _vote_share(vote: _Judged, attributes: _Judged, labels: IntArray, validates: BoolArray) -> float:
+    """How much the vote counts: less if it explains labels that its encoder was trained on better than others."""
+    ratio = 1.0
+    for witness, power in ((vote, 1), (attributes, -1)):
+        loss = -np.log(np.maximum(witness.observed(labels), SMALLEST))
+        ratio *= float(loss[~validates].mean() / max(loss[validates].mean(), SMALLEST)) ** power
+    return min(1.0, ratio) ** 2
+
+
+def _fitted(answers: Float64Array, labels: IntArray, held: BoolArray) -> _Judged:
+    """Answers as probabilities, with the temperature and the share of wrong labels that explain some labels best."""
+    classes = answers.shape[1]
+    best, fit = -np.inf, (1.0, float(RATES[0]))
+    for temperature in TEMPERATURES:
+        right = _softmax(answers[held] / temperature)[np.arange(int(held.sum())), labels[held]]  # [m]
+        observed = np.outer(1 - RATES, right) + np.outer(RATES / max(1, classes - 1), 1 - right)  # [rates, m]
+        likelihood = np.log(np.maximum(observed, SMALLEST)).sum(axis=1)
+        if likelihood.max(initial=-np.inf) > best:
+            best, fit = likelihood.max(), (float(temperature), float(RATES[likelihood.argmax()]))
+    return _Judged(_softmax(answers / fit[0]), fit[1])
+
+
+def _rehearsed(
+    judged: Callable[[IntArray], _Judged],
+    found: _Judged,
+    labels: IntArray,
+    validates: BoolArray,
+    generator: np.random.Generator,
+) -> Rehearsal | None:
+    """Flip validation labels that are probably right, and look for them among all that are not probably wrong."""
+    classes = found.probabilities.shape[1]
+    looked_at = np.flatnonzero(validates & (found.wrong(labels) <= PROBABLY))
+    good = looked_at[found.probabilities[looked_at].argmax(axis=1) == labels[looked_at]]
+    size = min(MOST_PLANTED, round(PLANTED * len(looked_at)), len(good))
+    if size < FEWEST_PLANTED or classes < 2:
+        return None
+    among, first, precision = min(len(looked_at), -(-12 * size // 10)), [], []
+    for _ in range(PLANTINGS):
+        flipped, nodes = labels.copy(), generator.choice(good, size, replace=False)
+        flipped[nodes] = (labels[nodes] + generator.integers(1, classes, size)) % classes
+        score, planted = judged(flipped).wrong(flipped)[looked_at], np.isin(looked_at, nodes)
+        first.append(planted[np.argsort(-score, kind="stable")[:among]].sum())
+        precision.append(average_precision_score(planted, score))
+    return Rehearsal(size, round(float(np.mean(first))), among, float(np.mean(precision)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ridge:
+    """The ridge regression of a group of nodes of known class."""
+
+    gram: Float64Array  # [M, M]
+    ridge: float  # mu
+    balanced: Float64Array  # [M]
+    num_classes: int
+
+    @classmethod
+    def chosen(cls, graph: Graph, nodes: IntArray) -> _Ridge:
+        """Raw or smoothed attributes, and mu, with the smallest leave-one-out error."""
+        labels = graph.labels[nodes]
+        targets, balanced = _targets(labels, graph.num_classes), _balanced(labels, graph.num_classes)
+        found = []
+        for gram in (_gram(_attributes(graph)[nodes]), _gram(_smoothed(graph, nodes))):
+            for ridge in RIDGES:
+                answers = leave_one_out(gram, targets, ridge / balanced)
+                error = float((balanced * ((answers - targets) ** 2).sum(axis=1)).sum())
+                found.append((error, gram, ridge))
+        _, gram, ridge = min(found, key=lambda one: one[0])
+        return cls(gram, ridge, balanced, graph.num_classes)
+
+    def answers(self, labels: IntArray) -> Float64Array:
+        """What the other nodes say of each under some labels, [M, C], in two passes."""
+        targets = _targets(labels, self.num_classes)
+        first = _margins(leave_one_out(self.gram, targets, self.ridge / self.balanced), labels)
+        usual = float(np.median(np.abs(first))) or 1.0
+        trusted = np.clip(1 / (1 + np.exp(-np.clip(2 * first / usual, -50, 50))), LEAST_WEIGHT, 1)
+        return leave_one_out(self.gram, targets, self.ridge / (self.balanced * trusted))
 
 
 def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Array) -> Float64Array:
@@ -95,9 +242,15 @@ def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Arra
     return answers
 
 
-def _threshold(margins: Float64Array) -> float:
-    """A label is probably wrong where another class is ahead by half of what labels are usually ahead or behind by."""
-    return 0.5 * float(np.median(np.abs(margins))) if len(margins) else 0.0
+def _targets(labels: IntArray, num_classes: int) -> Float64Array:
+    targets: Float64Array = np.eye(num_classes)[labels] - 1 / num_classes
+    return targets
+
+
+def _softmax(logits: Float64Array) -> Float64Array:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities: Float64Array = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _balanced(labels: IntArray, num_classes: int) -> Float64Array:

@@ -42,9 +42,9 @@ def audit(
 ) -> None:
     """Judge the labeled nodes: which are probably labeled wrong, mislead others, are never used, carry a region.
 
-    Most suspicious first. For each: the class that the other known labels speak for, the class that its own labeled
-    neighbors give it, validation accuracy without it, its Shapley value in the vote, and how many predictions use it or
-    would be of another class without it. Nothing is trained, and nothing is changed: see `se-gnn memory`.
+    Most suspicious first. For each node: the probability that its label is wrong, the class that all other labels
+    suggest, the class that the other cases vote for, validation accuracy without it, its Shapley value in the vote, how
+    many predictions use it, and how many its removal would change. Nothing is trained or changed: see `se-gnn memory`.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
@@ -95,7 +95,7 @@ def _show(found: Audit, top: int) -> str:
             found.graph.caption(row.node),
             names[row.label],
             names[row.suggested],
-            f"{row.suspicion:+.2f}",
+            percent(row.suspicion),
             names[row.vote],
             "-" if row.accuracy_gain is None else f"{100 * row.accuracy_gain:+.1f}",
             f"{row.decides:,}",
@@ -103,18 +103,28 @@ def _show(found: Audit, top: int) -> str:
         ]
         for row in list(found)[:top]
     ]
-    header = ["node", "label", "others say", "by", "vote", "accuracy", "decides", "findings"]
+    header = ["node", "label", "suggested", "wrong", "vote", "accuracy", "decides", "findings"]
     listed = table(header, rows, names=(0, 1, 2, 4))
     return "\n\n".join(
         [
             f"{found.graph.name}: {count(len(found), 'labeled node')}",
             table(["finding", "nodes", "share"], counts),
             f"Most suspicious first\n{listed}",
-            "others say: the class that all other known labels speak for, and by how much it is ahead of the label\n"
-            "vote: the class that its labeled neighbors give it; accuracy: of validation nodes without it, in points\n"
-            "decides: predictions that would be of another class without it",
+            _how_well(found),
+            "suggested: the class that all other labels suggest; wrong: the probability that the label is wrong\n"
+            "vote: the class that the other cases give it; accuracy: of validation nodes without it, in points\n"
+            "decides: predictions that removing it would change",
         ]
     )
+
+
+def _how_well(found: Audit) -> str:
+    judged = found.suspicion
+    estimate = f"About {percent(judged.rate)} of the labels are estimated to be wrong."
+    if judged.rehearsal is None:
+        return f"{estimate} There are too few validation labels to try out how well wrong ones are found."
+    planted, hits, among, _ = judged.rehearsal
+    return f"{estimate} Tried out: it finds {hits} of {planted} planted errors among its first {among}."
 
 
 _SHORT = {

@@ -83,7 +83,7 @@ class AnswerCells:
     @property
     def header(self) -> list[str]:
         """Columns of a CSV file; `answer` is empty where there is none."""
-        return ["answer", "unlike", "closest", "note"]
+        return ["answer", "novelty", "closest", "note"]
 
     def row(self, i: int) -> list[str | float]:
         """Cells of the i-th node."""
@@ -94,11 +94,11 @@ class AnswerCells:
         none = bool(self.scored.abstains[i])
         return {
             "answer": None if none else self.graph.class_names[self.prediction.classes[i]],
-            "unlike": float(self.scored.score[i]),
+            "novelty": float(self.scored.score[i]),
             "closest": self.graph.node_names[self.prediction.neighbors[i, 0]],
             "note": FAR if none else None,
         }
 
     def arrow_types(self, pa: Any) -> dict[str, Any]:
         """Types of :meth:`values` in a Parquet file."""
-        return {"answer": pa.string(), "unlike": pa.float64(), "closest": pa.string(), "note": pa.string()}
+        return {"answer": pa.string(), "novelty": pa.float64(), "closest": pa.string(), "note": pa.string()}
