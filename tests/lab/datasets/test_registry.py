@@ -42,7 +42,7 @@ def test_without_the_lab_se_gnn_knows_where_each_of_them_lives(name, monkeypatch
 def test_settings_of_presets_by_data_set_belong_to_known_data_sets_and_none_is_forgotten():
     known = set(dataset_names())
     assert set(VARIANT_OF) | set(VARIANT_OF.values()) <= known
-    with_settings = {name for _, by_dataset in PRESETS.values() for name in by_dataset}
+    with_settings = {name for preset in PRESETS.values() for name in preset.by_dataset}
     assert with_settings <= known
     related = {name for name in known for base in with_settings if name.startswith(base + "-")}
     assert related == set(VARIANT_OF)

@@ -1,4 +1,4 @@
-"""`se-gnn audit`: which labeled nodes to look at."""
+"""`se-gnn labels audit`: which labeled nodes to look at."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def audit(
 
     Most suspicious first. For each node: the probability that its label is wrong, the class that all other labels
     suggest, the class that the other cases vote for, validation accuracy without it, its Shapley value in the vote, how
-    many predictions use it, and how many its removal would change. Nothing is trained or changed: see `se-gnn memory`.
+    many predictions use it, and how many its removal would change. Nothing is trained or changed: see
+    `se-gnn labels edit`.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""`se-gnn certify`: what would change the predictions."""
+"""`se-gnn labels certify`: what would change the predictions."""
 
 from __future__ import annotations
 

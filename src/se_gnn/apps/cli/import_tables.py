@@ -24,7 +24,13 @@ SETTINGS: dict[str, type] = {
     "train_share": float, "val_share": float, "max_train": int, "text_words": int, "merge_classes": bool,
     "drop_dangling": bool, "separator": str, "decimal": str, "missing": list, "name": str,
 }  # fmt: skip
-TYPE_WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "text", list: 'a word, or ["a", "b"]'}
+TYPE_WORDS = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "text",
+    list: 'a word, or ["a", "b"]',
+}
 
 
 def import_tables(
@@ -60,8 +66,8 @@ def import_tables(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=ROLE",
-            help="What a column of the nodes is: number, boolean, category, date, text, caption (what people see), keep "
-            "(although it looks like a key) or ignore. Repeatable.  [default: detected]",
+            help="What a column of the nodes is: number, boolean, category, date, text, caption (what people see), "
+            "keep (although it looks like a key) or ignore. Repeatable.  [default: detected]",
         ),
     ] = None,
     edge_column: Annotated[

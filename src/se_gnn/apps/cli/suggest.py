@@ -1,4 +1,4 @@
-"""`se-gnn suggest`: which nodes to label next."""
+"""`se-gnn labels suggest`: which nodes to label next."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def suggest(
     """Suggest nodes to label next, most helpful first.
 
     A node helps if the model is uncertain about it and the nodes like it, nothing labeled is near it, and many nodes
-    are. Each is chosen as if those before it were labeled. Give them classes, then `se-gnn memory DIR add`, or train
-    again.
+    are. Each is chosen as if those before it were labeled. Give them classes, then `se-gnn labels edit DIR add`, or
+    train again.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)

@@ -108,7 +108,7 @@ def parse_column(
     else:
         raise InputError(
             f"{table.name}, column {name!r} holds values of type {data_type}, which cannot become features; "
-            f"leave it out: {table.option('ignore')} {name}"
+            f"leave it out: {table.option(name, 'ignore')}"
         )
     if kind not in (None, parsed.kind):
         raise InputError(f"{table.name}, column {name!r} holds values of type {data_type}, not a {kind}")
@@ -220,8 +220,8 @@ class _Text:
             good = total - int(self.counts[wrong].sum())
             text = (
                 f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
-                f"or say what the column is: {self.table.option('kind')} {self.name}=category, or "
-                f"{self.table.option('ignore')} {self.name}"
+                f"or say what the column is: {self.table.option(self.name, 'category')}, or "
+                f"{self.table.option(self.name, 'ignore')}"
             )
             raise self.table.error(self.name, row, text)
         numbers = values[self.codes]
