@@ -30,9 +30,10 @@ from benchmarks.machine import describe_commit
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Voter
+from se_gnn.model import Prediction
+from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Resolved, Settings
-from se_gnn.similarity import Items, combine, top
+from se_gnn.similarity import Items, Similarity, combine, top
 from se_gnn.similarity.backend import Points
 from se_gnn.similarity.cpu.backend import CPU
 from se_gnn.similarity.cuda import backend, search
@@ -137,10 +138,10 @@ def million() -> dict[str, Any]:
     settings = Settings.of("paper", measure="distance", num_nearest=20).resolve(graph)
     h = torch.randn(graph.num_nodes, WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.perf_counter()
-    voter = Voter(graph, settings)
-    queries = voter.items(np.arange(graph.num_nodes))
+    ranker = Ranker(Similarity(graph, h.to(CUDA), settings.similarity), Cases.of(graph, settings), settings.vote)
+    queries = ranker.similarity.items(np.arange(graph.num_nodes))
     planned = time.perf_counter()
-    prediction = voter.predict(h.to(CUDA), queries)
+    prediction = Prediction.of([ranker.rank(queries, depth=settings.vote.num_nearest)])
     torch.cuda.synchronize()
     end = time.perf_counter()
     found = {
@@ -150,7 +151,7 @@ def million() -> dict[str, Any]:
     }  # fmt: skip
     print(json.dumps(found), flush=True)
     sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
-    values, positions = plain_nearest(h.to(CUDA), voter.items(sample), voter.cases, settings)
+    values, positions = plain_nearest(h.to(CUDA), ranker.similarity.items(sample), ranker.cases.items, settings)
     exact, found_here = graph.train[positions.cpu().numpy()], prediction.neighbors[sample]
     return {
         **found,
@@ -169,16 +170,18 @@ def many_labeled() -> dict[str, Any]:
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
     nobody = np.empty(0, np.int64)
-    voter = Voter(dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody), trained.settings)
-    queries = voter.items(np.arange(graph.num_nodes))
+    labeled = dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody)
+    settings = trained.settings
+    ranker = Ranker(Similarity(labeled, h, settings.similarity), Cases.of(labeled, settings), settings.vote)
+    queries = ranker.similarity.items(np.arange(graph.num_nodes))
     samples: dict[str, list[float]] = {"search": [], "full": []}
     predictions = {}
     for turn, name in enumerate(("search", "full", "search", "full", "search")):
-        asked = voter.items(np.arange(4_000)) if turn < 2 else queries  # the first two compile
+        asked = ranker.similarity.items(np.arange(4_000)) if turn < 2 else queries  # the first two compile
         with mock.patch.object(search, "FEWEST_CASES", 1 << 60 if name == "full" else 1):
             torch.cuda.synchronize()
             start = time.perf_counter()
-            predictions[name] = voter.predict(h, asked)
+            predictions[name] = Prediction.of([ranker.rank(asked, depth=settings.vote.num_nearest)])
             torch.cuda.synchronize()
         if turn >= 2:
             samples[name].append(time.perf_counter() - start)

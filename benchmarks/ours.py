@@ -14,8 +14,10 @@ from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Prediction, TrainedModel
+from se_gnn.ranking import Ranker
 from se_gnn.settings import Resolved
 from se_gnn.settings.reading import asked_settings
+from se_gnn.similarity import Similarity
 from se_gnn.training import TrainingRun, fit
 
 
@@ -48,11 +50,17 @@ def scoring(trained: TrainedModel, nodes: IntArray) -> Callable[[], Prediction]:
 
     The labeled nodes and the encoder's inputs are ready, as they are after training.
     """
-    model, voter, inputs = trained.model, trained.voter, trained.model.inputs(trained.graph)
+    model, cases, inputs = trained.model, trained.cases, trained.model.inputs(trained.graph)
+    settings, terms = trained.settings, model.edge_terms(trained.graph)
 
     @torch.no_grad()
     def score() -> Prediction:
-        return voter.predict(model(inputs), voter.items(nodes))
+        similarity = Similarity(
+            trained.graph, model(inputs), settings.similarity, terms=terms, max_memory=trained.max_memory
+        )
+        ranker = Ranker(similarity, cases, settings.vote)
+        ranking = ranker.rank(similarity.items(nodes), depth=settings.vote.num_nearest)
+        return Prediction.of([ranking])
 
     return score
 

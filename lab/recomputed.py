@@ -46,7 +46,7 @@ def largest_errors(explanation: Explanation) -> dict[str, float]:
         errors["statements"] = math.inf
     removal = explanation.smallest_removal
     if removal is not None:
-        removed = np.flatnonzero(np.isin(explanation.ranking.nodes, removal.nodes))
+        removed = np.flatnonzero(np.isin(explanation.ranking.nodes[0], removal.nodes))
         changed = _vote(explanation, tuple(removed))[1]
         errors["removal"] = _distance(changed, removal.probabilities)
         kept = _vote(explanation, tuple(removed[:-1]))[1]
@@ -60,15 +60,16 @@ def largest_errors(explanation: Explanation) -> dict[str, float]:
 def _vote(explanation: Explanation, removed: tuple[int, ...]) -> tuple[Float64Array, Float64Array]:
     """Weights [K] and class probabilities [C] of the K nearest that are left, Eq. (8)-(9)."""
     ranking, settings = explanation.ranking, explanation.settings.vote
-    kept = [rank for rank in range(len(ranking)) if rank not in removed][: settings.num_nearest]
+    able = int(ranking.voting[0].sum())
+    kept = [rank for rank in range(able) if rank not in removed][: settings.num_nearest]
     probabilities = np.zeros(len(explanation.probabilities))
     if not kept:
         return np.zeros(0), probabilities
-    similarity = ranking.overall[kept].astype(np.float64) / settings.temperature
+    similarity = ranking.overall[0, kept].numpy().astype(np.float64) / settings.temperature
     weights = np.exp(similarity - similarity.max())
     weights /= weights.sum()
     for rank, weight in zip(kept, weights):
-        probabilities[ranking.labels[rank]] += weight
+        probabilities[int(ranking.classes[0, rank])] += weight
     return weights, probabilities
 
 
@@ -113,8 +114,9 @@ def _importance_error(explanation: Explanation) -> float:
 
 def _ranked(explanation: Explanation) -> bool:
     ranking, neighbors = explanation.ranking, explanation.neighbors
-    nearest = ranking.nodes[: explanation.settings.vote.num_nearest].tolist()
-    return nearest == [one.node for one in neighbors] and bool((np.diff(ranking.overall) <= 0).all())
+    nearest = ranking.nodes[ranking.voting.numpy()][: explanation.settings.vote.num_nearest].tolist()
+    in_order = bool((ranking.overall[0, 1:] <= ranking.overall[0, :-1]).all())
+    return nearest == [one.node for one in neighbors] and in_order
 
 
 def _wins(probabilities: Float64Array, label: int) -> bool:

@@ -20,8 +20,8 @@ We flip a share of the labels of labeled and validation nodes: to any other clas
 GCN most often confuses it with (confused). The table shows how well each method separates the flipped labeled nodes
 from the others, as AUROC in percent. cleanlab gets the probabilities of a GCN, either out of sample (cross-validation
 over the labeled nodes in five folds) or in sample (from the trained GCN). The audit also uses the labels of the
-validation nodes, flipped ones included; the GCN uses them to choose its epoch. These figures are of the
-attributes alone, without the vote, and of flags by margin; they were measured before the two were combined."""
+validation nodes, flipped ones included; the GCN uses them to choose its epoch. These numbers are for
+the attributes alone, without the vote, with labels flagged by margin; the vote was added to the audit later."""
 ACCURACY_NOTE = """\
 The next table shows the test accuracy in percent with 20% of the labels flipped, for SE-GNN with one recipe and one
 encoder: as trained on the flipped labels; after removing the flagged labels without retraining; and retrained without

@@ -19,8 +19,9 @@ from se_gnn.graph import EdgeValues, Graph, LocalGraphs, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.settings import Resolved, Settings, SimilaritySettings
-from se_gnn.similarity import Items, Similarities, Similarity, items_of
+from se_gnn.ranking import Cases, ClassAnswers, Ranking
+from se_gnn.settings import Resolved, Settings, SimilaritySettings, VoteSettings
+from se_gnn.similarity import Items, Nearest, Similarities, Similarity, items_of
 from se_gnn.similarity.comparison import Comparison
 from se_gnn.similarity.edges import Terms
 from se_gnn.similarity.items import KeyEdges, QueryEdges, Way
@@ -196,6 +197,20 @@ class Sides:
     def comparison(self, h: torch.Tensor) -> Comparison:
         """What backends read."""
         return self.at(h).comparison(self.queries, self.cases)
+
+
+def ranking_of(overall: Any, labels: Any, settings: VoteSettings, num_classes: int) -> Ranking:
+    """A complete ranking of L cases for each of T queries; both are [T, L], so every query has cases of its own.
+
+    Case j of query i has the id i L + j.
+    """
+    given, classes = torch.as_tensor(np.asarray(overall, np.float32)), np.asarray(labels).ravel()
+    nodes, count = np.arange(len(classes)), given.shape[1]
+    nowhere = LocalGraphs(nodes, np.zeros(len(nodes) + 1, np.int64), np.empty(0, np.int32), 0)
+    cases = Cases(Items(np.empty((0, 2), np.int64), nowhere), ClassAnswers(torch.from_numpy(classes), num_classes))
+    positions = torch.from_numpy(nodes).view(-1, count)
+    queries = len(nodes) + np.arange(len(given))
+    return Ranking(queries, Nearest(positions, given, given, given).cut(count), cases, settings, count)
 
 
 def way_of(graph: Graph, queries: Any, local: LocalGraphs) -> Way:

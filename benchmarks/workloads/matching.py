@@ -12,6 +12,7 @@ from benchmarks.baselines.product import products
 from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Side, alternate, round_ratios
+from se_gnn.similarity import Similarity
 from se_gnn.similarity.comparison import match_edges
 from se_gnn.similarity.edges import edge_vectors
 
@@ -23,9 +24,9 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph(case.dataset, seed=run.seed)
     settings = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, settings, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    h, voter = trained.embeddings.detach(), trained.voter
-    one_way = voter.similarity(h, dataclasses.replace(settings.similarity, directions="one"))
-    comparison = one_way.comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
+    h = trained.embeddings
+    one_way = Similarity(graph, h, dataclasses.replace(settings.similarity, directions="one"))
+    comparison = one_way.comparison(one_way.items(np.arange(graph.num_nodes)), trained.cases.items)
     (way,) = comparison.there()
     queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (way.queries.ends, way.keys.node_ends))
 

@@ -65,8 +65,8 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
     graph = load_graph(case.dataset, seed=run.seed)
     settings = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, settings, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    h, voter = trained.embeddings.detach(), trained.voter
-    comparison = voter.similarity(h).comparison(voter.items(np.arange(graph.num_nodes)), voter.cases)
+    h, similarity = trained.embeddings, trained.similarity
+    comparison = similarity.comparison(similarity.items(np.arange(graph.num_nodes)), trained.cases.items)
     (way,), vectors, blas = comparison.there(), h.numpy(), BlockedBlas()
     nodes, right = np.unique(way.queries.ends), matching.packed(vectors, way.keys.nodes)
 

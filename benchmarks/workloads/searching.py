@@ -15,7 +15,10 @@ from benchmarks.graphs import generated_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, Side, alternate, round_ratios
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction, Voter
+from se_gnn.model import Prediction
+from se_gnn.ranking import Cases, Ranker
+from se_gnn.settings import Resolved
+from se_gnn.similarity import Similarity
 from se_gnn.similarity.cpu import search
 
 NUM_NODES, NUM_LABELED = 20_000, 8_000
@@ -27,17 +30,21 @@ def trained(case: Case, run: RunSettings) -> Outcome:
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
     chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     model = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
-    voter = Voter(_with_labels(graph, run), model.settings)
-    return _measured(case, run, voter, model.embeddings, "speedup", by_search=True)
+    ranker = _ranker(_with_labels(graph, run), model.embeddings, model.settings)
+    return _measured(case, run, ranker, "speedup", by_search=True)
 
 
 def random_vectors(case: Case, run: RunSettings) -> Outcome:
     """With random vectors, among which nothing can be told apart before all is compared."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
     chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
-    voter = Voter(_with_labels(graph, run), chosen)
     h = torch.randn(graph.num_nodes, 160, generator=torch.Generator().manual_seed(run.seed))
-    return _measured(case, run, voter, h, "time", by_search=False)
+    ranker = _ranker(_with_labels(graph, run), h, chosen)
+    return _measured(case, run, ranker, "time", by_search=False)
+
+
+def _ranker(graph: Graph, h: Tensor, settings: Resolved) -> Ranker:
+    return Ranker(Similarity(graph, h, settings.similarity), Cases.of(graph, settings), settings.vote)
 
 
 def _with_labels(graph: Graph, run: RunSettings) -> Graph:
@@ -48,16 +55,17 @@ def _with_labels(graph: Graph, run: RunSettings) -> Graph:
     return dataclasses.replace(graph, train=chosen, validation=nobody, test=rest)
 
 
-def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str, *, by_search: bool) -> Outcome:
-    queries = voter.items(np.arange(voter.graph.num_nodes))
+def _measured(case: Case, run: RunSettings, ranker: Ranker, figure: str, *, by_search: bool) -> Outcome:
+    similarity, settings = ranker.similarity, ranker.settings
+    queries = similarity.items(np.arange(similarity.graph.num_nodes))
 
     def predict(fewest: int) -> Prediction:
         with mock.patch.object(search, "FEWEST_CASES", fewest), mock.patch.object(search, "FEWEST_PAIRS", fewest):
-            return voter.predict(h, queries)
+            return Prediction.of([ranker.rank(queries, depth=settings.num_nearest)])
 
     counts = 1 if run.quick else search.FEWEST_CASES
-    comparison = voter.similarity(h).comparison(queries, voter.cases)
-    used = search.Search(comparison, voter.settings.vote.num_nearest).pays()
+    comparison = similarity.comparison(queries, ranker.cases.items)
+    used = search.Search(comparison, settings.num_nearest).pays()
     if not run.quick and used != by_search:
         raise Disagreement(f"the search is {'' if used else 'not '}used")
     found, wanted = predict(counts), predict(1 << 60)
@@ -67,16 +75,15 @@ def _measured(case: Case, run: RunSettings, voter: Voter, h: Tensor, figure: str
     sides = {"ours": Side(lambda: predict(counts)), "full": Side(lambda: predict(1 << 60))}
     samples = alternate(sides, rounds=run.rounds(case.rounds), shortest=run.shortest_sample)
     above, below = ("full", "ours") if figure == "speedup" else ("ours", "full")
-    settings = voter.settings.similarity
     return Outcome(
         figures={figure: round_ratios(samples[above], samples[below])},
         samples=samples,
         details={
-            "nodes": voter.graph.num_nodes,
-            "labeled nodes": len(voter.graph.train),
-            "dimensions": h.shape[1],
-            "K": voter.settings.vote.num_nearest,
-            "lambda": settings.node_weight,
+            "nodes": similarity.graph.num_nodes,
+            "labeled nodes": len(ranker.cases),
+            "dimensions": similarity.h.shape[1],
+            "K": settings.num_nearest,
+            "lambda": similarity.settings.node_weight,
             "same bits": "yes",
         },
     )

@@ -76,7 +76,7 @@ def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _F
     trained = fit(graph, asked(settings["config"]), seed=seed, device=device)
     explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
     evidence = {
-        "labeled_nodes": [set(one.ranking.nodes[:top].tolist()) for one in explanations],
+        "labeled_nodes": [set(one.ranking.nodes[0, :top].tolist()) for one in explanations],
         "edges": [set(one.crucial_subgraph(size=top).edge_ids.tolist()) for one in explanations],
     }
     if seed:
@@ -102,9 +102,10 @@ def vote_changes(trained: TrainedModel, nodes: IntArray, top: int) -> dict[str, 
     without, alone = [], []
     for node in nodes:
         explanation = Explainer(trained).explain(int(node), k=1)
-        ranks = np.arange(len(explanation.ranking))
-        without.append(int(np.argmax(explanation.ranking.without(ranks[:top]))) != explanation.predicted)
-        alone.append(int(np.argmax(explanation.ranking.without(ranks[top:]))) != explanation.predicted)
+        ranking = explanation.ranking
+        ranks = np.arange(ranking.depth)
+        without.append(int(ranking.without(ranks[:top]).predicted[0]) != explanation.predicted)
+        alone.append(int(ranking.without(ranks[top:]).predicted[0]) != explanation.predicted)
     return {
         "changed_without_nearest_labeled": float(np.mean(without)),
         "changed_by_nearest_labeled_alone": float(np.mean(alone)),

@@ -22,7 +22,7 @@ from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels import Memory
 from se_gnn.labels.suspicion import suspicion
 from se_gnn.model import TrainedModel
-from se_gnn.model.by_class import confusion_matrix
+from se_gnn.model.metrics import confusion_matrix
 from se_gnn.training import fit
 
 FOLDS = 5

@@ -12,7 +12,7 @@ from lab.baselines.deep_knn import MLPK
 from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel, Voter
+from se_gnn.model import TrainedModel
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.training import fit as fit_se_gnn
@@ -50,9 +50,7 @@ class FittedSEGNN:
 
     def nearest(self, nodes: IntArray, k: int) -> IntArray:
         """Ids of the k nearest labeled nodes, [n, k]."""
-        # the ranking does not depend on how many vote
-        voter = Voter(self.trained.graph, self.trained.settings.changed(num_nearest=k))
-        return voter.predict(self.trained.embeddings, voter.items(nodes)).neighbors
+        return np.concatenate([ranking.nodes for ranking in self.trained.rank(nodes, depth=k)])
 
     def match_edges(self, edges: IntArray, others: IntArray) -> IntArray:
         """Of each of M edges the most similar one of P others, Eq. (5), [M]."""

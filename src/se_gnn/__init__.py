@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,10 +11,6 @@ if TYPE_CHECKING:
     from se_gnn.estimator import SEGNNClassifier
     from se_gnn.explain import Explanation
     from se_gnn.graph import Graph
-
-# Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they keep
-# the ones they wait for from running. Read when PyTorch is first loaded; a setting of the user's own stays.
-os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 __all__ = ["Explanation", "Graph", "SEGNNClassifier", "load_dataset"]
 

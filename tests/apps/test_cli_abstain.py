@@ -23,7 +23,7 @@ def test_a_node_unlike_anything_known_has_no_answer_and_its_closest_case(run, mo
     assert [line["novelty"] for line in lines] == scored.score.tolist()
     for line, row, other, without in zip(lines, rows, pq.read_table(tmp_path / "p.parquet").to_pylist(), none):
         assert line["answer"] == (None if without else line["class"])
-        assert line["note"] == ("closest known case, but far" if without else None)
+        assert line["note"] == ("closest known case, though not close" if without else None)
         assert line["closest"] == line["nearest"][0]["node"]
         assert row["answer"] == (line["answer"] or "")
         assert other["answer"] == line["answer"]

@@ -97,10 +97,8 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
     closest = Explainer(load_model(tmp_path / "model")).explain(14).neighbors[0]
     agree = 13 + (closest.node % 3 == 14 % 3)
     text = " ".join(result.stdout.split())
-    assert (
-        f"The rows of Person 14 and {captions[closest.node] or 'node 0'}, the closest: {agree} of 15 columns agree"
-        in text
-    )
+    other = captions[closest.node] or "node 0"
+    assert f"The rows of Person 14 and {other}, the most similar case: {agree} of 15 columns are equal" in text
     assert "and 3 more columns" in text
     header = next(i for i, line in enumerate(lines) if line.split()[:1] == ["column"])
     marked = [line.startswith("=") for line in lines[header + 2 :][:12]]

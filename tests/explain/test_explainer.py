@@ -221,7 +221,7 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
         features=[[0.0], [1.0], [2.0], [3.0], [4.0]], edges=[], labels=[0, 0, 0, 1, 1], train=[1, 2, 3, 4]
     )
     trained = untrained(graph, small_settings(num_nearest=2, measure="distance"))
-    overall = trained.similarity.compare(trained.voter.items(np.array([0])), trained.voter.cases).overall[0]
+    overall = trained.similarity.compare(trained.similarity.items(np.array([0])), trained.cases.items).overall[0]
     order = np.argsort(-overall.numpy(), kind="stable")
     explanation = Explainer(trained).explain(0)
     assert [neighbor.node for neighbor in explanation.neighbors] == graph.train[order[:2]].tolist()

@@ -83,7 +83,7 @@ def test_an_edge_is_read_with_the_verb_of_its_type_and_what_it_carries(graph):
 def test_what_two_edges_carry_alike_is_named(graph):
     edges = {edge_text(graph, edge).joined("x", "y"): edge for edge in range(graph.num_edges)}
     close = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x pays y (weight 1, amount 120)"])
-    assert close == ("type", "weight", "amount")
+    assert close == ("type", "weight", "amount (close, 2 apart)")
     far = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x refunds y (weight 3, amount 11)"])
     assert far == ()
 

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, Ranking, WhatIf
+from se_gnn.explain import Explainer
 from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.settings import Settings, VoteSettings
+from se_gnn.ranking import WhatIf
+from se_gnn.settings import Settings
 from se_gnn.settings.presets import PRESETS
 from strategies import hub_graph, models, random_graph, small_settings, untrained
-
-
-def ranking_of(overall, labels, num_classes=3, **vote):
-    order = np.argsort(-overall, kind="stable")
-    return Ranking(
-        nodes=order,
-        labels=np.asarray(labels)[order],
-        overall=overall[order],
-        node=overall[order],
-        structure=overall[order],
-        settings=VoteSettings(**vote),
-        num_classes=num_classes,
-    )
 
 
 def predicted_without(trained, node, removed):
@@ -78,54 +64,18 @@ def test_stated_removals_are_those_of_a_fresh_prediction_with_any_settings(train
     assert_stated_removals_are_true(trained, data.draw(st.integers(0, trained.graph.num_nodes - 1)))
 
 
-@given(
-    st.lists(st.integers(0, 2), min_size=2, max_size=7),
-    st.integers(1, 7),
-    st.sampled_from([0.2, 1.0, 5.0]),
-    st.integers(0, 10_000),
-)
-def test_no_smaller_set_changes_the_prediction_and_this_one_does(labels, num_nearest, temperature, seed):
-    overall = np.random.default_rng(seed).normal(size=len(labels)).astype(np.float32)
-    ranking = ranking_of(overall, labels, num_nearest=num_nearest, temperature=temperature)
-    predicted = int(np.argmax(ranking.without()))
-
-    def changes(removed):
-        return len(removed) < len(labels) and int(np.argmax(ranking.without(removed))) != predicted
-
-    everyone = range(len(labels))
-    smallest = next(
-        (size for size in everyone if any(changes(some) for some in itertools.combinations(everyone, size))), None
-    )
-    found = ranking.smallest_removal()
-    if smallest is None:
-        assert found is None
-        return
-    assert len(found) == smallest
-    ranks = np.flatnonzero(np.isin(ranking.nodes, found.nodes))
-    assert changes(ranks)
-    assert found.probabilities == ranking.without(ranks)
-
-
-def test_nobody_of_another_class_can_vote():
-    assert ranking_of(np.float32([1, 2]), [1, 1], num_nearest=2).smallest_removal() is None
-
-
-def test_nobody_is_left_without_the_only_voter():
-    ranking = ranking_of(np.float32([1]), [1], num_nearest=2)
-    assert ranking.without([0]) == (0, 0, 0)
-    assert ranking.without_each() == [(0, 0, 0)]
-
-
 @settings(max_examples=50)
 @given(trained=models(), data=st.data())
 def test_the_neighbors_are_the_first_of_the_ranking_and_it_holds_all_who_can_vote(trained, data):
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
     explanation = Explainer(trained).explain(node)
     ranking = explanation.ranking
-    assert sorted(ranking.nodes.tolist()) == np.setdiff1d(trained.graph.train, [node]).tolist()
-    assert (np.diff(ranking.overall) <= 0).all()
-    assert [one.node for one in explanation.neighbors] == ranking.nodes[: trained.settings.vote.num_nearest].tolist()
-    assert ranking.without() == explanation.probabilities
+    able = ranking.nodes[ranking.voting.numpy()]
+    assert sorted(able) == np.setdiff1d(trained.graph.train, [node]).tolist()
+    assert sorted(ranking.nodes[0]) == trained.graph.train.tolist()
+    assert (ranking.overall[0, 1:] <= ranking.overall[0, :-1]).all()
+    assert [one.node for one in explanation.neighbors] == able[: trained.settings.vote.num_nearest].tolist()
+    assert tuple(ranking.probabilities[0].tolist()) == explanation.probabilities
 
 
 @given(models(), st.data())
@@ -148,10 +98,11 @@ def test_what_if_without_some_labeled_nodes_is_the_vote_of_the_others(trained, d
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
     others = [one for one in train if one != node]
     removed = data.draw(st.lists(st.sampled_from(others), unique=True, max_size=len(others) - 1))
-    before = Explainer(trained).explain(node)
+    before = Explainer(trained).explain(node).ranking
+    ranks = np.flatnonzero(np.isin(before.nodes[0], removed))
     found = Explainer(trained).explain(node, what_if=WhatIf(without=tuple(removed)))
-    ranks = [rank for rank, one in enumerate(before.ranking.nodes.tolist()) if one in removed]
-    assert found.probabilities == pytest.approx(before.ranking.without(ranks), abs=1e-6)
+    assert found.probabilities == tuple(before.without(ranks).probabilities[0].tolist())
+    assert found.probabilities == pytest.approx(predicted_without(trained, node, removed).tolist(), abs=1e-6)
     assert not {one.node for one in found.neighbors} & set(removed)
 
 

@@ -53,7 +53,7 @@ def test_all_nodes_at_once_give_the_sets_of_one_explanation(model, certificates)
         one = explainer.explain(node, k=1)
         assert certificates.removal.nodes(node).tolist() == one.smallest_removal.nodes.tolist()
         assert certificates.relabeling.nodes(node).tolist() == one.smallest_relabeling.nodes.tolist()
-        assert certificates.relabeling.becomes[node] == one.smallest_relabeling.label
+        assert certificates.relabeling.becomes[node] == one.smallest_relabeling.predicted
         assert one.smallest_relabeling.predicted != one.predicted
 
 

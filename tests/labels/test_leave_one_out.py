@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from se_gnn.labels.leave_one_out import leave_one_out
+from se_gnn.labels.audit import leave_one_out
 from se_gnn.model import TrainedModel
 from strategies import random_graph, small_settings, untrained
 

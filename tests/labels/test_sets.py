@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.labels.cases import nearest_cases
 from se_gnn.labels.scores import aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.labels.sets import prediction_sets, quantile
+from se_gnn.ranking import nearest_per_class
 from se_gnn.training.fit import with_calibration
 
 
@@ -43,7 +43,7 @@ def mapie_sets(calibration, labels, asked, score, coverage, **params):
 @pytest.fixture(scope="module")
 def probabilities(trained):
     def of(nodes):
-        cases = nearest_cases(trained, nodes)
+        cases = nearest_per_class(trained.rank(nodes))
         return shared_probabilities(trained.predict(nodes).probabilities, cases.similarity, 0.3)
 
     return of
@@ -115,12 +115,12 @@ def test_the_set_of_a_node_does_not_depend_on_who_else_is_asked_about(trained):
     whole = prediction_sets(trained, coverage=0.8)
     some = prediction_sets(trained, np.array([50, 3]), coverage=0.8)
     assert np.array_equal(some.members, whole.members[[50, 3]])
-    assert np.array_equal(some.cases.labeled, whole.cases.labeled[[50, 3]])
+    assert np.array_equal(some.cases.nodes, whole.cases.nodes[[50, 3]])
 
 
 def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
     nodes = np.array([*graph.train[:3], *graph.test[:5]])
-    cases = nearest_cases(trained, nodes)
+    cases = nearest_per_class(trained.rank(nodes))
     config = trained.settings.changed(num_nearest=len(graph.train))
     everyone = dataclasses.replace(trained, model=type(trained.model)(graph.num_features, config))
     everyone.model.load_state_dict(trained.model.state_dict())
@@ -128,7 +128,7 @@ def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
     for i, node in enumerate(nodes):
         for label in range(3):
             ranked = prediction.neighbors[i][graph.labels[prediction.neighbors[i]] == label]
-            assert cases.labeled[i, label] == next(other for other in ranked if other != node)
+            assert cases.nodes[i, label] == next(other for other in ranked if other != node)
 
 
 def test_a_class_without_a_labeled_node_has_no_case(graph):
@@ -136,7 +136,7 @@ def test_a_class_without_a_labeled_node_has_no_case(graph):
     rest = graph.with_split(train=train, validation=graph.validation, test=graph.test, calibration=graph.calibration)
     trained = block_model(rest)
     found = prediction_sets(trained, graph.test, coverage=0.6)
-    assert (found.cases.labeled[:, 2] == -1).all()
+    assert (found.cases.nodes[:, 2] == -1).all()
     assert np.isfinite(found.scores).all()
 
 

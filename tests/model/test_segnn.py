@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from backends import match_edges
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.model import SEGNN, TrainedModel, Voter
+from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.similarity import comparison, similarity
 from strategies import models, random_graph, small_settings, untrained, way_of
 
@@ -184,7 +184,7 @@ def test_no_nodes_give_an_empty_prediction():
 
 def test_more_nearest_than_labeled_nodes_is_an_error():
     with pytest.raises(InputError, match="num_nearest must be between 1 and the 6 labeled nodes, got 7"):
-        Voter(random_graph(0), small_settings(num_nearest=7).resolve())
+        untrained(random_graph(0), small_settings(num_nearest=7)).predict()
 
 
 def test_a_graph_with_other_features_is_an_error():

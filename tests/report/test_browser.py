@@ -244,7 +244,7 @@ def test_rows_stand_side_by_side_with_equal_values_marked(open_page, captioned):
     opened = open_page(report_html(captioned, [NODE], k=5))
     rows = opened.evaluate(
         "[...document.querySelectorAll('.rows tbody tr')].map(row => [...row.cells]"
-        ".map(cell => [cell.textContent, cell.classList.contains('agrees')]))"
+        ".map(cell => [cell.textContent, cell.classList.contains('equal')]))"
     )
     country = next(row for row in rows if row[0][0] == "country")
     own = country[1][0]

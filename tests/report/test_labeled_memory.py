@@ -64,7 +64,7 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
     assert all(one.closest in trained.graph.train for one in found.first)
     page = report_html(trained, nodes=[0], k=1)
     section = re.search(r'<details class="fold" id="strangers".*?</details>', page, flags=re.S).group()
-    assert f"{found.count} of 400 are unlike anything known" in section
+    assert f"{found.count} of 400 are too different from everything known" in section
     assert section.count("<tr>") == 1 + len(found.first)
 
 

@@ -111,7 +111,7 @@ def test_a_wrong_weight_is_found(explained):
 
 def test_a_farther_labeled_node_in_place_of_a_near_one_is_found(explained):
     explanation = explained[1]
-    farthest = explanation.ranking.nodes[-1]
+    farthest = explanation.ranking.nodes[0, -1]
     lie = with_neighbor(explanation, node=int(farthest))
     assert "the K nearest are the nearest" in false_in(explained, lie)[0]
 

@@ -56,13 +56,12 @@ def test_labeled_nodes_in_blocks_have_the_bits_of_all_at_once(budget, directions
     graph = random_graph(2, num_labeled=7, isolated=(1, 8))
     sides = Sides.of(graph, SimilaritySettings(directions=directions, measure="distance"))
     h = continuous(5, graph.num_nodes, 4).to(device)
-    whole = sides.compare(h)
+    whole = sides.at(h).nearest(sides.queries, sides.cases, 7)
     for module in (similarity, comparison):
         monkeypatch.setattr(module, "memory_budget", lambda *_: budget)
-    parts = list(sides.at(h).compare_blocks(sides.queries, sides.cases))
-    assert torch.equal(torch.cat([positions for positions, _ in parts]).cpu(), torch.arange(7))
-    for name in ("node", "structure", "overall"):
-        assert torch.equal(torch.cat([getattr(part, name) for _, part in parts], dim=1), getattr(whole, name))
+    parts = sides.at(h).nearest(sides.queries, sides.cases, 7)
+    for name in ("positions", "node", "structure", "overall"):
+        assert torch.equal(getattr(parts, name), getattr(whole, name))
 
 
 @settings(max_examples=50)

@@ -63,7 +63,7 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
     trained = moved(trained, device)
     graph, measure = trained.graph, trained.settings.similarity.measure
     h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
-    labeled = trained.voter.cases.local
+    labeled = trained.cases.items.local
     for i in range(len(every)):
         neighbors = [graph.edges[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
         found = every.importance[every.local.ptr[i] : every.local.ptr[i + 1]]

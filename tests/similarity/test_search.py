@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.graph import Graph
-from se_gnn.model import Voter
+from se_gnn.model import Prediction
+from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Settings, SimilaritySettings
-from se_gnn.similarity import Nearest, top
+from se_gnn.similarity import Nearest, Similarity, top
 from se_gnn.similarity.cpu import search
 from se_gnn.similarity.cpu.bounds import first_bounds
 from se_gnn.similarity.cpu.search import Search
@@ -219,12 +220,13 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     h, edges, labeled = communities
     labels = np.arange(600) % 6
     graph = Graph.build(features=np.zeros((600, 1)), edges=edges, labels=labels, train=labeled)
-    voter = Voter(graph, Settings.of("paper", measure="cosine", num_nearest=9, max_edges=16).resolve())
-    queries = voter.items(np.arange(600))
-    wanted = voter.predict(h, queries)
+    settings = Settings.of("paper", measure="cosine", num_nearest=9, max_edges=16).resolve()
+    ranker = Ranker(Similarity(graph, h, settings.similarity), Cases.of(graph, settings), settings.vote)
+    queries = ranker.similarity.items(np.arange(600))
+    wanted = Prediction.of([ranker.rank(queries, depth=9)])
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
-    found = voter.predict(h, queries)
+    found = Prediction.of([ranker.rank(queries, depth=9)])
     for name in ("neighbors", "weights", "overall", "node", "structure", "probabilities"):
         assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes(), name
 

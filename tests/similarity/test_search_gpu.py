@@ -11,9 +11,10 @@ from hypothesis import given, settings
 
 from backends import GPU, INTERPRETED, ON_TRITON, cuda_backend
 from se_gnn.graph import Graph
-from se_gnn.model import Voter
+from se_gnn.model import Prediction
+from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Settings
-from se_gnn.similarity import Nearest, backend, comparison, measure
+from se_gnn.similarity import Nearest, Similarity, backend, comparison, measure
 from similarity.test_search import by_comparing_all, cases, sides_of
 
 pytestmark = ON_TRITON
@@ -76,14 +77,14 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     )  # fmt: skip
     centers = generator.normal(size=(4, 40))
     h = torch.from_numpy((centers[groups] + 0.2 * generator.normal(size=(4_000, 40))).astype(np.float32))
-    voter = Voter(graph, Settings.of("best").resolve())
-    queries = voter.items(np.arange(4_000))
+    settings = Settings.of("best").resolve()
+    cases = Cases.of(graph, settings)
+    there, here = (Ranker(Similarity(graph, one, settings.similarity), cases, settings.vote) for one in (h.cuda(), h))
+    queries = here.similarity.items(np.arange(4_000))
     monkeypatch.setattr(matching, "SHARED", 1 << 60)
     monkeypatch.setattr(search, "FEWEST_PAIRS", 1)
     monkeypatch.setattr(search, "MATCH", 1e6)  # as if there were many more
-    assert (
-        search.nearest_by_bounds(voter.similarity(h.cuda()).comparison(queries, voter.cases), 20, 1 << 30) is not None
-    )
-    ours, wanted = voter.predict(h.cuda(), queries), voter.predict(h, queries)
+    assert search.nearest_by_bounds(there.similarity.comparison(queries, cases.items), 20, 1 << 30) is not None
+    ours, wanted = (Prediction.of([one.rank(queries, depth=20)]) for one in (there, here))
     np.testing.assert_allclose(ours.overall, wanted.overall, atol=1e-5)
     np.testing.assert_allclose(ours.probabilities, wanted.probabilities, atol=1e-4)

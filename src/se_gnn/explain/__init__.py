@@ -13,7 +13,6 @@ from se_gnn.explain.shared_attributes import (
     shared_attributes,
     shared_edge_attributes,
 )
-from se_gnn.explain.what_if import Ranking, Relabeling, Removal, WhatIf
 
 __all__ = [
     "CRUCIAL_EDGES",
@@ -24,13 +23,9 @@ __all__ = [
     "Explanation",
     "Explanations",
     "Neighbor",
-    "Ranking",
-    "Relabeling",
-    "Removal",
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",
-    "WhatIf",
     "schema",
     "shared_attributes",
     "shared_edge_attributes",

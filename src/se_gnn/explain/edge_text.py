@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from se_gnn.explain.attributes import CLOSE, attributes_of_edges
+from se_gnn.explain.attributes import attributes_of_edges
+from se_gnn.explain.side_by_side import difference, likeness
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.graph.arrays import FloatArray
 from se_gnn.settings import SimilaritySettings
 
 ARROW, LINE = "→", "–"
@@ -56,7 +58,7 @@ def edge_text(graph: Graph, edge: int) -> EdgeText:
 
 
 def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
-    """What two edges carry alike: their type, a weight that differs little, attributes as those of nodes agree."""
+    """What two edges have in common: the names of equal values, and of close ones with the difference."""
     values = graph.edge_values
     if values is None:
         return ()
@@ -64,13 +66,27 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     if values.type is not None and values.type[edge] == values.type[matched]:
         found.append("type")
     if values.weight is not None:
-        apart = abs(float(values.weight[edge]) - float(values.weight[matched]))
-        if apart <= CLOSE * float(values.weight.std(dtype=np.float64)):
-            found.append(dict(values.names).get("weight", "weight"))
+        ours, theirs = (f"{values.weight[i]:.4g}" for i in (edge, matched))
+        found += _in_common(dict(values.names).get("weight", "weight"), (ours, theirs), values.weight, (edge, matched))
     if values.attributes is not None:
-        shared = attributes_of_edges(graph).shared(values.attributes[edge], values.attributes[matched])
-        found += [one.name for one in shared if not _of_another_type(values, edge, one.name)]
+        known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]
+        for one in known.shared(rows[0], rows[1]):
+            if not _of_another_type(values, edge, one.name):
+                feature = one.features[0]
+                ours, theirs = (one.show(row[list(one.features)]) for row in rows)
+                column = None if known.counts[feature] else values.attributes[:, feature]
+                found += _in_common(one.name, (ours, theirs), column, (edge, matched))
     return tuple(found)
+
+
+def _in_common(name: str, texts: tuple[str, str], column: FloatArray | None, edges: tuple[int, int]) -> list[str]:
+    """An attribute of two edges, if it is equal or close; ``column`` has the value of each edge, if it is a number."""
+    numbers = None if column is None else (float(column[edges[0]]), float(column[edges[1]]))
+    alike = likeness(*texts, numbers, None if column is None else np.sort(column))
+    if alike != "close":
+        return [name] if alike else []
+    apart = difference(*texts)
+    return [f"{name} (close, {apart})" if apart else f"{name} (close)"]
 
 
 def _of_another_type(values: EdgeValues, edge: int, name: str) -> bool:

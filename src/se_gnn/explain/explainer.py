@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain.attributes import has_attribute_names
@@ -14,11 +13,11 @@ from se_gnn.explain.bulk import Explanations, edge_matches, usual_similarity
 from se_gnn.explain.evidence import EdgeMatches, Neighbor
 from se_gnn.explain.explanation import Explanation
 from se_gnn.explain.shared_attributes import shared_attributes
-from se_gnn.explain.what_if import Ranking, WhatIf
-from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.model import TrainedModel
-from se_gnn.ranking import tally, vote
-from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity, top
+from se_gnn.graph.arrays import IntArray
+from se_gnn.model import Prediction, TrainedModel
+from se_gnn.ranking import Cases, Ranking, WhatIf, without_each
+from se_gnn.settings import Resolved
+from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity
 from se_gnn.similarity.memory import memory_budget
 
 
@@ -27,6 +26,7 @@ class Explainer:
 
     def __init__(self, trained: TrainedModel) -> None:
         self.trained = trained
+        trained.embeddings  # noqa: B018 - of a mapped graph: refused
 
     def explain(self, node: int, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
         """Explain one node, labeled or not.
@@ -44,9 +44,9 @@ class Explainer:
         graph = self.trained.graph
         if not 0 <= node < graph.num_nodes:
             raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {node}")
-        similarity, cases = self.trained.similarity, self.trained.voter.cases
+        similarity, cases = self.trained.similarity, self.trained.cases
         query = similarity.items(np.array([node]))
-        found = similarity.compare_with_matches(query, cases, keep_back=True)
+        found = similarity.compare_with_matches(query, cases.items, keep_back=True)
         return Comparison(self.trained, node, query, cases, *found)
 
     @torch.no_grad()
@@ -54,17 +54,17 @@ class Explainer:
         """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
         trained = self.trained
         wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        queries, count = trained.voter.items(wanted), trained.settings.vote.num_nearest
-        needed = Similarity.match_bytes(queries, trained.voter.cases, count)
+        queries, count = trained.similarity.items(wanted), trained.settings.vote.num_nearest
+        needed = Similarity.match_bytes(queries, trained.cases.items, count)
         budget = memory_budget(trained.max_memory)
         if needed > budget:
             raise InputError(
                 f"max_memory must hold the matched edges of {len(queries)} nodes, {needed / 2**30:.1f} GB; it is "
                 f"{budget / 2**30:.1f} GB: explain fewer nodes at a time"
             )
-        prediction, matches = trained.voter.predict_with_matches(trained.embeddings, queries)
+        ranking, matches = trained.ranker.rank_with_matches(queries)
         return Explanations(
-            prediction,
+            Prediction.of([ranking]),
             queries.local,
             matches,
             matches.importance(),
@@ -81,7 +81,7 @@ class Comparison:
     trained: TrainedModel
     node: int
     query: Items  # the node
-    cases: Items
+    cases: Cases
     similarities: Similarities  # [1, L]
     matching: EdgeMatching
     back: EdgeMatching | None
@@ -98,18 +98,20 @@ class Comparison:
         """The explanation; the arguments are those of :meth:`Explainer.explain`."""
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise InputError(f"k must be a whole number, at least 1, got {shortened(k)}")
-        evidence = _Evidence(self, what_if or WhatIf())
+        asked = what_if or WhatIf()
+        ranking = asked.rank(self.similarities, self.query, self.cases, self.trained.settings).cpu()
+        evidence = _Evidence(self, ranking, asked.settings(self.trained.settings, self.cases.nodes))
         full = len(evidence.nearest) if k is None else k
-        without = evidence.ranking.without_each()
+        without = without_each(ranking)[0, : len(evidence.nearest)].tolist()
         return Explanation(
             node=self.node,
-            left_out=evidence.ranking.left_out,
-            predicted=int(np.argmax(evidence.probabilities)),
-            probabilities=tuple(evidence.probabilities.tolist()),
-            neighbors=tuple(evidence.neighbor(rank, one, rank < full) for rank, one in enumerate(without)),
+            left_out=bool(np.isin(self.node, self.cases.nodes)),
+            predicted=int(ranking.predicted[0]),
+            probabilities=tuple(ranking.probabilities[0].tolist()),
+            neighbors=tuple(evidence.neighbor(rank, tuple(one), rank < full) for rank, one in enumerate(without)),
             edge_ids=self.query.local.row(0).astype(np.int64),
             importance=Matches.of_table(self.matching, evidence.nearest[None]).importance(),
-            ranking=evidence.ranking,
+            ranking=ranking,
             settings=evidence.settings,
             trained=self.trained,
         )
@@ -118,48 +120,21 @@ class Comparison:
 class _Evidence:
     """All that is known of one node under some settings of the vote."""
 
-    def __init__(self, comparison: Comparison, what_if: WhatIf) -> None:
-        trained, cases = comparison.trained, comparison.cases
-        self.trained, self.node, self.cases = trained, comparison.node, cases
-        self.matching, self.back = comparison.matching, comparison.back
-        self.named = has_attribute_names(trained.graph)
-        voter = trained.voter
-        settings = self.settings = what_if.settings(trained.settings, cases.nodes)
-        similarities = comparison.similarities.weighted(settings.similarity.node_weight)
-        itself = cases.nodes == self.node
-        silent = itself | np.isin(cases.nodes, what_if.without)
-        if silent.all():
-            raise InputError("without must leave at least one labeled node that can vote")
-        overall = similarities.overall
-        overall = overall.masked_fill(torch.from_numpy(silent).to(overall.device), -torch.inf)  # [1, L]
-        order = top(overall, overall.shape[1])
-        self.weights, self.probabilities = self._vote(overall, order[:, : settings.vote.num_nearest])
-        ranked = order[0, torch.isfinite(overall[0, order[0]])].cpu().numpy()  # positions among the labeled nodes
-        self.nearest: IntArray = ranked[: settings.vote.num_nearest]
-        self.ranking = Ranking(
-            nodes=cases.nodes[ranked],
-            labels=voter.labels[ranked],
-            overall=overall[0].cpu().numpy()[ranked],
-            node=similarities.node[0].cpu().numpy()[ranked],
-            structure=similarities.structure[0].cpu().numpy()[ranked],
-            settings=settings.vote,
-            num_classes=trained.graph.num_classes,
-            left_out=bool(itself.any()),
-        )
+    def __init__(self, comparison: Comparison, ranking: Ranking, settings: Resolved) -> None:
+        self.trained, self.node, self.cases = comparison.trained, comparison.node, comparison.cases
+        self.matching, self.back, self.ranking, self.settings = comparison.matching, comparison.back, ranking, settings
+        self.named = has_attribute_names(self.trained.graph)
+        positions = ranking.positions[0, : ranking.num_nearest]
+        self.nearest: IntArray = positions[ranking.voting[0, : ranking.num_nearest]].numpy()  # those that vote
         self.rows = self.matching.rows(0)
         self.usual = usual_similarity(self.matching.similarity[np.ix_(self.rows, self.nearest)])
-
-    def _vote(self, overall: Tensor, nearest: Tensor) -> tuple[FloatArray, FloatArray]:
-        """Weights [K] and class probabilities [C], as the prediction has them."""
-        weights = vote(overall.gather(1, nearest), self.trained.settings.vote.temperature)
-        probabilities = tally(weights, nearest, self.trained.voter.answers(weights.device))
-        return weights[0].cpu().numpy(), probabilities[0].cpu().numpy()
 
     def neighbor(self, rank: int, without: tuple[float, ...], explained: bool) -> Neighbor:
         """The neighbor of that rank; with matches and shared attributes if it is ``explained`` in full."""
         graph, ranking, position = self.trained.graph, self.ranking, int(self.nearest[rank])
-        node = int(ranking.nodes[rank])
-        node_similarity, structure = float(ranking.node[rank]), float(ranking.structure[rank])
+        node = int(self.cases.nodes[position])
+        found = ranking.nearest
+        node_similarity, structure = float(found.node[0, rank]), float(found.structure[0, rank])
         compared = np.isfinite(structure)  # else one of the two has no edges
         share = self.settings.similarity.node_weight if compared else 1.0
         matched = explained and compared
@@ -168,14 +143,14 @@ class _Evidence:
             name=graph.node_names[node],
             label=int(graph.labels[node]),
             label_name=graph.class_names[graph.labels[node]],
-            weight=float(self.weights[rank]),
-            similarity=float(ranking.overall[rank]),
+            weight=float(ranking.weights[0, rank]),
+            similarity=float(ranking.overall[0, rank]),
             node_similarity=node_similarity,
             structure_similarity=structure if compared else None,
             node_term=share * node_similarity,
             structure_term=(1 - share) * structure if compared else 0.0,
             without=without,
-            edge_ids=self.cases.local.row(position).astype(np.int64),
+            edge_ids=self.cases.items.local.row(position).astype(np.int64),
             explained=explained,
             matches=edge_matches(self.matching, self.rows, position, self.usual) if matched else None,
             matches_back=self._matches_back(position) if matched else None,

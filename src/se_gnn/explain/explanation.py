@@ -20,11 +20,11 @@ from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, Neighbor
 from se_gnn.explain.interop import networkx, notebook, pandas, pyg_explanation
 from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
-from se_gnn.explain.what_if import Ranking, Relabeling, Removal
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.model import TrainedModel
+from se_gnn.ranking import Ranking, SmallestSet, smallest_relabelings, smallest_removals
 from se_gnn.settings import Resolved
 
 
@@ -41,8 +41,8 @@ class Explanation:
         edge_ids: the edges of its local graph, rows of ``graph.edges``, ascending, :math:`(M,)`.
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN where no neighbor has
             edges.
-        ranking: all labeled nodes that can vote, nearest first, with their similarities; the first K are the neighbors.
-        settings: the settings it was computed with: n, lambda, tau, sim, K.
+        ranking: all labeled nodes, nearest first, with their similarities; the first K vote.
+        settings: the settings of similarity and vote it was computed with: n, lambda, tau, sim, K.
         trained: the model that predicts, with its graph.
     """
 
@@ -122,14 +122,14 @@ class Explanation:
         return min(self.neighbors, key=lambda one: one.without[self.predicted])
 
     @cached_property
-    def smallest_removal(self) -> Removal | None:
+    def smallest_removal(self) -> SmallestSet | None:
         """The fewest labeled nodes whose removal changes the prediction; None where no removal does."""
-        return self.ranking.smallest_removal()
+        return smallest_removals(self.ranking)[0]
 
     @cached_property
-    def smallest_relabeling(self) -> Relabeling | None:
+    def smallest_relabeling(self) -> SmallestSet | None:
         """The fewest labeled nodes that change the prediction if they get another class; None where none do."""
-        return self.ranking.smallest_relabeling()
+        return smallest_relabelings(self.ranking)[0]
 
     @cached_property
     def shared_attributes(self) -> tuple[SharedAttributes, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from se_gnn.explain.evidence import EdgeMatches, Neighbor
     from se_gnn.explain.explanation import Explanation
     from se_gnn.explain.shared_attributes import SharedAttributes
-    from se_gnn.explain.what_if import Removal
+    from se_gnn.ranking import SmallestSet
 
 FORMAT = "se-gnn-explanation"
 VERSION = 2
@@ -105,7 +105,7 @@ def _matches(matches: EdgeMatches | None, explanation: Explanation) -> list[dict
     return rows
 
 
-def _removal(removal: Removal | None, explanation: Explanation) -> dict[str, Any] | None:
+def _removal(removal: SmallestSet | None, explanation: Explanation) -> dict[str, Any] | None:
     if removal is None:
         return None
     return {

@@ -1,7 +1,7 @@
 """The labeled memory of a model: audit it, edit it, and know what would change an answer."""
 
 from se_gnn.labels.audit import Audit, AuditRow, Finding, audit
-from se_gnn.labels.certificates import Certificates, SmallestSets, certify
+from se_gnn.labels.certificates import Certificates, certify
 from se_gnn.labels.memory import Memory
 from se_gnn.labels.preview import Preview, preview
 
@@ -12,7 +12,6 @@ __all__ = [
     "Finding",
     "Memory",
     "Preview",
-    "SmallestSets",
     "audit",
     "certify",
     "preview",

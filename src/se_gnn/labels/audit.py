@@ -1,4 +1,8 @@
-"""The audit: what each labeled node is worth, and which ones to look at. Shapes: L labeled nodes."""
+"""The audit: what each labeled node is worth, and which ones to look at.
+
+Each prediction is counted again without each labeled node, exactly. Only predictions that have it among their K nearest
+change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled nodes, C classes.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,19 @@ import numpy as np
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.leave_one_out import LeaveOneOut, leave_one_out
-from se_gnn.labels.shapley import ShapleyValues, shapley_values
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.labels.suspicion import Suspicion, suspicion
 from se_gnn.model import Prediction, TrainedModel
+from se_gnn.model.metrics import SMALLEST
+from se_gnn.ranking import ShapleyValues, shapley_values, without_each
 
 ORDERS = 100  # random orders for the Shapley value of the weighted vote
 CARRIES = 3.0  # times the weight of the average labeled node
 CERTAIN = 2.0  # standard errors below 0
 MISLED = 3  # validation predictions that are right without it, less those that are wrong without it
+
+BLOCK = 1024  # targets at a time: T x K x K votes
+NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
 
 
 class Finding(StrEnum):
@@ -53,6 +60,25 @@ class AuditRow:
     used: int  # predictions in which it has a vote
     weight: float  # sum of its weights in them
     decides: int  # predictions that would be of another class without it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeaveOneOut:
+    """Effects of removing each labeled node alone.
+
+    Shapes, all :math:`(L,)`:
+        - **used:** predictions that it has a vote in; **weight:** sum of its weights in them
+        - **decides:** predictions that would be of another class without it
+        - **accuracy**, **loss:** validation accuracy and log loss without it; NaN without validation nodes
+    """
+
+    used: IntArray
+    weight: Float64Array
+    decides: IntArray
+    accuracy: Float64Array
+    loss: Float64Array
+    accuracy_now: float
+    loss_now: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +164,67 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
     if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
         raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
-    graph = trained.graph
+    graph, effects = trained.graph, leave_one_out(trained)
     votes, validation = trained.predict(graph.train), trained.predict(graph.validation)
-    both = np.concatenate([votes.probabilities, validation.probabilities])
+    both, judged = np.concatenate([votes.probabilities, validation.probabilities]), trained.rank(graph.validation)
     return Audit(
         graph=graph,
         votes=votes,
-        effects=leave_one_out(trained),
-        values=shapley_values(trained, num_orders=num_orders, generator=orders),
+        effects=effects,
+        values=shapley_values(judged, trained.cases, graph.labels, num_orders=num_orders, generator=orders),
         suspicion=suspicion(graph, both, generator=groups),
         num_orders=num_orders,
     )
+
+
+def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
+    """Remove each labeled node in turn and count the votes of all nodes again."""
+    graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
+    num_labeled, truth = len(graph.train), graph.labels
+    judged = np.zeros(graph.num_nodes, dtype=bool)
+    judged[graph.validation] = True
+    used, decides = np.zeros(num_labeled, np.int64), np.zeros(num_labeled, np.int64)
+    weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
+    right_now = loss_now = 0.0
+    for block in trained.rank(depth=depth):
+        for low in range(0, len(block), BLOCK):
+            ranking = block.rows(slice(low, low + BLOCK)).cpu()
+            now, each = ranking.probabilities.numpy(), without_each(ranking).numpy()  # [T, C], [T, K, C]
+            weights = ranking.weights.numpy().astype(np.float64)  # [T, K]
+            positions = ranking.positions[:, : weights.shape[1]].numpy()
+            votes = weights > 0
+            np.add.at(used, positions[votes], 1)
+            np.add.at(weight, positions[votes], weights[votes])
+            predicted = now.argmax(axis=1)
+            classes = np.where(each.any(axis=2), each.argmax(axis=2), NOBODY_LEFT)  # [T, K]
+            other = (classes != predicted[:, None]) & (classes != NOBODY_LEFT)
+            np.add.at(decides, positions[votes & other], 1)
+            rows = np.flatnonzero(judged[ranking.queries])
+            if not len(rows):
+                continue
+            labels = truth[ranking.queries[rows]]
+            was_right = (predicted[rows] == labels).astype(np.float64)
+            was_loss = _loss(now[rows], labels)
+            right_now, loss_now = right_now + was_right.sum(), loss_now + was_loss.sum()
+            gained = (classes[rows] == labels[:, None]) - was_right[:, None]
+            more = _loss(each[rows], labels) - was_loss[:, None]
+            voted = votes[rows]
+            np.add.at(right, positions[rows][voted], gained[voted])
+            np.add.at(loss, positions[rows][voted], more[voted])
+    count = len(graph.validation)
+    share = 1 / count if count else float("nan")
+    return LeaveOneOut(
+        used, weight, decides, (right_now + right) * share, (loss_now + loss) * share,
+        right_now * share, loss_now * share,
+    )  # fmt: skip
+
+
+def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:
+    """Negative logarithm of the probability [T, ..., C] of the labels [T]."""
+    places = labels.reshape(-1, *[1] * (probabilities.ndim - 1))
+    own = np.take_along_axis(probabilities, places, axis=-1)[..., 0].astype(np.float64)
+    losses: Float64Array = -np.log(np.clip(own, SMALLEST, 1))
+    return losses
 
 
 def _known(value: float) -> float | None:

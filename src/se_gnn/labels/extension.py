@@ -106,8 +106,8 @@ def extend(trained: TrainedModel, new: NewNodes) -> Extension:
     return Extension(
         trained=later,
         new=ids,
-        prediction=_part(after, slice(len(known), None)),
-        changed=tuple(_changed(graph, before, _part(after, slice(len(known))))),
+        prediction=after.rows(slice(len(known), None)),
+        changed=tuple(_changed(graph, before, after.rows(slice(len(known))))),
         notes=new.notes,
     )
 
@@ -123,11 +123,6 @@ def _changed(graph: Graph, before: Prediction, after: Prediction) -> Iterator[Ch
             becomes=graph.class_names[becomes],
             probability=float(min(after.probabilities[i, becomes], 1)),
         )
-
-
-def _part(prediction: Prediction, rows: slice) -> Prediction:
-    fields = {field.name: getattr(prediction, field.name)[rows] for field in dataclasses.fields(prediction)}
-    return Prediction(**fields)
 
 
 def _free_names(graph: Graph, count: int) -> tuple[str, ...]:

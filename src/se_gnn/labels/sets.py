@@ -20,9 +20,9 @@ import numpy as np
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.cases import Cases, nearest_cases
 from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores, shared_probabilities
 from se_gnn.model import TrainedModel
+from se_gnn.ranking import NearestPerClass, nearest_per_class
 
 SetMethod = Literal["lac", "aps", "daps"]
 CalibratedOn = Literal["calibration", "validation"]
@@ -44,7 +44,7 @@ class PredictionSets:
     scores: Scores
     thresholds: Scores
     calibrated: IntArray
-    cases: Cases
+    cases: NearestPerClass
     coverage: float
     method: SetMethod
     by_class: bool
@@ -114,7 +114,7 @@ def prediction_sets(
         scores=scores[rows],
         thresholds=thresholds,
         calibrated=counts,
-        cases=Cases(wanted, cases.labeled[rows], cases.similarity[rows]),
+        cases=cases.rows(rows),
         coverage=coverage,
         method=method,
         by_class=by_class,
@@ -132,14 +132,14 @@ def quantile(scores: Scores, coverage: float) -> float:
     return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
 
 
-def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int) -> tuple[Cases, Scores]:
+def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int) -> tuple[NearestPerClass, Scores]:
     """Cases and scores of some nodes, ascending, [T, C] each."""
     graph = trained.graph
     looked_at = nodes
     if method == "daps":
         adjacency = graph.adjacency[nodes]
         looked_at = np.union1d(nodes, adjacency.indices)
-    cases = nearest_cases(trained, looked_at)
+    cases = nearest_per_class(trained.rank(looked_at))
     vote = trained.predict(looked_at).probabilities
     pi = shared_probabilities(vote, cases.similarity, trained.settings.vote.temperature)
     if method == "lac":
@@ -149,7 +149,7 @@ def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int
     if method == "aps":
         return cases, scores
     rows = np.searchsorted(looked_at, nodes)
-    return Cases(nodes, cases.labeled[rows], cases.similarity[rows]), diffused(scores, looked_at, graph, nodes)
+    return cases.rows(rows), diffused(scores, looked_at, graph, nodes)
 
 
 def _check(coverage: float, method: str) -> None:

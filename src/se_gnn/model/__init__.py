@@ -4,6 +4,6 @@ from se_gnn.model.facts import Run, RunFacts
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN, check_model_size
 from se_gnn.model.trained import TrainedModel
-from se_gnn.model.voter import Voter, check_num_nearest
+from se_gnn.model.voter import Voter
 
-__all__ = ["SEGNN", "Prediction", "Run", "RunFacts", "TrainedModel", "Voter", "check_model_size", "check_num_nearest"]
+__all__ = ["SEGNN", "Prediction", "Run", "RunFacts", "TrainedModel", "Voter", "check_model_size"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +31,33 @@ class Prediction:
     structure: FloatArray  # -inf where one of the two nodes has no edges
 
     @classmethod
-    def from_tensors(cls, *, nodes: IntArray, **tensors: Tensor) -> Prediction:
-        """Bring the results of a model to the CPU."""
-        arrays: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
-        return cls(nodes=nodes, **arrays)
+    def of(cls, rankings: Iterable[Ranking]) -> Prediction:
+        """The votes of the nearest cases, block after block."""
+        return cls.joined([cls._of_block(ranking) for ranking in rankings])
+
+    @classmethod
+    def _of_block(cls, ranking: Ranking) -> Prediction:
+        nearest = ranking.nearest.first(ranking.num_nearest).cpu()
+        return cls(
+            nodes=ranking.queries,
+            probabilities=ranking.probabilities.cpu().numpy(),
+            neighbors=ranking.cases.nodes[nearest.positions.numpy()],
+            weights=ranking.weights.cpu().numpy(),
+            overall=nearest.overall.numpy(),
+            node=nearest.node.numpy(),
+            structure=nearest.structure.numpy(),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Prediction]) -> Prediction:
+        """The nodes of several predictions, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+    def rows(self, rows: slice) -> Prediction:
+        """Some of the nodes."""
+        return Prediction(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
     def classes(self) -> IntArray:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,10 +19,9 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.facts import RunFacts
-from se_gnn.model.mapped_voter import MappedVoter
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
-from se_gnn.model.voter import Voter
+from se_gnn.ranking import Cases, Ranker, Ranking
 from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import memory_budget
@@ -72,20 +71,34 @@ class TrainedModel:
         return encoder_features(self.graph, self.settings.encoder)
 
     @cached_property
-    def voter(self) -> Voter:
-        """The labeled nodes of the graph, ready to be compared with."""
-        if isinstance(self.graph, MappedGraph):
-            return MappedVoter(self.graph, self.settings, max_memory=self.max_memory)
-        terms = self.model.edge_terms(self.graph)
-        return Voter(self.graph, self.settings, max_memory=self.max_memory, edge_terms=terms)
+    def cases(self) -> Cases:
+        """The labeled nodes of the graph, which vote."""
+        if isinstance(self.graph, MappedGraph) and self.settings.similarity.max_edges is None:
+            raise InputError(
+                "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
+                "limit may be as large as the graph"
+            )
+        return Cases.of(self.graph, self.settings)
 
     @cached_property
     def similarity(self) -> Similarity:
         """What compares the nodes of the graph."""
+        settings, memory = self.settings.similarity, self.max_memory
         if isinstance(self.graph, MappedGraph):
-            settings, memory = self.settings.similarity, self.voter.max_memory
+            memory = max(1 << 20, memory_budget(memory) // 4)  # the rest is for pages of the files
             return Similarity(self.graph, self.mapped_embeddings, settings, max_memory=memory, device=self.model.device)
-        return self.voter.similarity(self.embeddings)
+        terms = self.model.edge_terms(self.graph)
+        return Similarity(self.graph, self.embeddings, settings, terms=terms, max_memory=memory)
+
+    @cached_property
+    def ranker(self) -> Ranker:
+        """What ranks the cases; it keeps what it knows of all nodes."""
+        cases = self.cases  # first: it refuses settings before anything is computed
+        return Ranker(self.similarity, cases, self.settings.vote)
+
+    def rank(self, queries: IntArray | None = None, *, depth: int | None = None) -> Iterator[Ranking]:
+        """The ``depth`` nearest cases (None: all) of some nodes, or of all, block by block."""
+        return self.ranker.blocks(queries, depth=depth)
 
     @cached_property
     def mapped_embeddings(self) -> FloatArray:
@@ -140,10 +153,7 @@ class TrainedModel:
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
-        wanted = np.arange(self.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        if isinstance(self.voter, MappedVoter):
-            return self.voter.predict_nodes(self.similarity, wanted)
-        return self.voter.predict(self.embeddings, self.voter.items(wanted))
+        return Prediction.of(self.rank(nodes, depth=self.settings.vote.num_nearest))
 
 
 def _check_edge_values(known: Graph, given: Graph, told: str) -> None:

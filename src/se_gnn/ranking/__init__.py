@@ -1,5 +1,47 @@
-"""The vote of the nearest cases."""
+"""Rankings of the cases, the vote of the nearest, and everything that can be computed from a ranking."""
 
+from se_gnn.ranking.ranking import (
+    NO_CASE,
+    Cases,
+    NearestPerClass,
+    Ranker,
+    Ranking,
+    WhatIf,
+    check_num_nearest,
+    nearest_per_class,
+)
+from se_gnn.ranking.removals import (
+    NEVER,
+    UNDECIDED,
+    SmallestSet,
+    SmallestSets,
+    smallest_relabelings,
+    smallest_removals,
+    without_each,
+)
+from se_gnn.ranking.shapley import ShapleyValues, knn_shapley, shapley_values
 from se_gnn.ranking.vote import ClassAnswers, tally, vote
 
-__all__ = ["ClassAnswers", "tally", "vote"]
+__all__ = [
+    "NEVER",
+    "NO_CASE",
+    "UNDECIDED",
+    "Cases",
+    "ClassAnswers",
+    "NearestPerClass",
+    "Ranker",
+    "Ranking",
+    "ShapleyValues",
+    "SmallestSet",
+    "SmallestSets",
+    "WhatIf",
+    "check_num_nearest",
+    "knn_shapley",
+    "nearest_per_class",
+    "shapley_values",
+    "smallest_relabelings",
+    "smallest_removals",
+    "tally",
+    "vote",
+    "without_each",
+]

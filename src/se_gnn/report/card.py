@@ -10,8 +10,8 @@ import numpy as np
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Prediction, RunFacts, TrainedModel
-from se_gnn.model.by_class import ClassFigures, by_class, confusion_matrix
-from se_gnn.model.metrics import Calibration, calibrate
+from se_gnn.model.evaluate import ClassFigures, by_class
+from se_gnn.model.metrics import Calibration, calibrate, confusion_matrix
 from se_gnn.report.measures import Scores, part_of, score
 from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.settings import EncoderSettings, Resolved, VoteObjective

@@ -11,12 +11,12 @@ from tqdm import tqdm
 
 from se_gnn.explain import CRUCIAL_EDGES, Explainer, Explanation, Neighbor
 from se_gnn.explain.edge_text import EdgeText, agreeing_facts, edge_text
+from se_gnn.explain.side_by_side import SideBySide, side_by_side
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import TrainedModel
 from se_gnn.plot.edge_style import shown_kinds
 from se_gnn.plot.local_view import LocalView, chosen_neighbors
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
-from se_gnn.report.side_by_side import SideBySide, side_by_side
 from se_gnn.report.vote import Vote, vote_of
 
 

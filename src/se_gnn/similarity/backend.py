@@ -58,10 +58,21 @@ class Nearest:
 
     def cut(self, count: int) -> Nearest:
         """The ``count`` most similar of each row; of equals the one that comes first."""
-        order = top(self.overall, count)
+        return self.columns(top(self.overall, count))
+
+    def columns(self, order: Tensor) -> Nearest:
+        """Some of each row, by their places, [T, count]."""
         return Nearest(*(getattr(self, name).gather(1, order) for name in Nearest.__slots__))
 
-    def taken(self, index: Tensor) -> Nearest:
+    def first(self, count: int) -> Nearest:
+        """The first ``count`` of each row."""
+        return Nearest(*(getattr(self, name)[:, :count] for name in Nearest.__slots__))
+
+    def cpu(self) -> Nearest:
+        """The same in the memory of the host."""
+        return Nearest(*(getattr(self, name).cpu() for name in Nearest.__slots__))
+
+    def taken(self, index: Tensor | slice) -> Nearest:
         """Some rows, or some entries of CSR rows."""
         return Nearest(*(getattr(self, name)[index] for name in Nearest.__slots__))
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from se_gnn.files.npy import forget, take_rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.ranked_local import MAX_NODES
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
@@ -26,6 +27,8 @@ from se_gnn.similarity.edges import Terms, edge_vectors
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
 from se_gnn.similarity.memory import items_within, memory_budget
+
+MOST_MAPPED = 4096  # queries whose embeddings are read from a mapped file at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +109,6 @@ class Similarity:
         asking = items if sample is None else sample
         return self._similarities(dataclasses.replace(self.comparison(asking, items), symmetric=True))
 
-    def compare_blocks(self, queries: Items, cases: Items) -> Iterator[tuple[Tensor, Similarities]]:
-        """As :meth:`compare`, some cases at a time if all do not fit the memory: their positions, and similarities."""
-        return self._blocks(self.comparison(queries, cases))
-
     @torch.no_grad()
     def compare_listed(self, queries: Items, cases: Items, ptr: IntArray, positions: IntArray) -> Similarities:
         """Each query with the cases at ``positions[ptr[t]:ptr[t + 1]]`` alone, [n]; no gradients.
@@ -171,6 +170,16 @@ class Similarity:
         everyone = torch.arange(len(cases), device=self.device)
         found = self._voting(queries, cases, everyone, similarities).cut(count)
         return found, Matches.of_table(table, _who_votes(found))
+
+    def queries_at_a_time(self, most: int) -> int:
+        """How many queries to compare at a time; all that there are if embeddings are in memory.
+
+        Of a mapped file, the rows of the nodes and edges in their local graphs are read for each comparison.
+        """
+        if isinstance(self.h, Tensor):
+            return max(1, most)
+        each = 4 * self.h.shape[1] * (MAX_NODES + (self.settings.max_edges or 0))
+        return items_within(self._budget // 2, each, max(1, min(most, MOST_MAPPED)))
 
     @staticmethod
     def match_bytes(queries: Items, cases: Items, count: int) -> int:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import SEGNN, Voter
+from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
 from se_gnn.similarity import Similarities, top
@@ -110,10 +110,10 @@ def choose_vote(model: SEGNN, graph: Graph, max_memory: int | str | None = None)
         few = f"only {count} validation nodes, too few" if count else "there are no validation nodes"
         return VoteChoice(min(size, sizes[-1]), weight, tau, f"{few} to choose by")
     weights = (weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
-    voter = Voter(graph, settings, max_memory=max_memory, edge_terms=model.edge_terms(graph))
-    similarities = voter.similarity(model.embed(graph)).compare(voter.items(graph.validation), voter.cases)
+    trained = TrainedModel(model, graph, max_memory=max_memory)
+    similarity, answers = trained.similarity, trained.cases.answers_on(model.device)
+    similarities = similarity.compare(similarity.items(graph.validation), trained.cases.items)
     labels = graph.labels[graph.validation]
-    answers = voter.answers(model.device)
     fixed = tau if settings.is_given("temperature") else None
     trials = [_try(similarities, answers, labels, k, share, fixed) for share in weights for k in sizes]
     most = max(trial.right for trial in trials)

@@ -22,10 +22,11 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.model import SEGNN, Voter, check_num_nearest
+from se_gnn.model import SEGNN, Voter
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.number_format import known
+from se_gnn.ranking import check_num_nearest
 from se_gnn.ranks import Ranks
 from se_gnn.settings import PaperObjective, Resolved
 from se_gnn.similarity import can_record
@@ -91,7 +92,7 @@ class TrainingRun:
         encoder = dataclasses.replace(settings.encoder, members=1, attribute_share=0.0)
         settings = dataclasses.replace(settings, encoder=encoder)
         self.graph, self.settings, self.seed, self.folder = graph, settings, seed, folder
-        check_num_nearest(graph, settings)
+        check_num_nearest(graph, settings.vote)
         self.model = SEGNN.for_graph(graph, settings, generator=torch.Generator().manual_seed(seed)).to(device)
         self.model.encoder.fit(encoder_features(graph, encoder))
         self.voter = Voter(graph, settings, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))

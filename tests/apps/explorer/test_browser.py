@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from chromium import until
-from se_gnn.explain import Explainer, WhatIf
+from se_gnn.explain import Explainer
 from se_gnn.number_format import percent
 from se_gnn.plot.text import readable
+from se_gnn.ranking import WhatIf
 from strategies import HUB, ISOLATED, UNLABELED
 
 NODE = UNLABELED
@@ -240,7 +241,9 @@ def test_a_node_unlike_anything_known_is_found_and_says_so(page, far):
     until(page, "document.querySelectorAll('tbody tr').length === 2")
     page.locator("tbody th a").first.click()
     page.wait_for_url(f"**/nodes/{far[0]}")
-    assert "No answer: this node is unlike anything known" in page.locator(".far").inner_text()
+    assert page.locator(".verdict").inner_text() == "No answer"
+    assert "is predicted" not in page.locator("#verdict").inner_text()
+    assert page.locator("#vote tbody tr").count() > 0  # the nearest cases stay as context
     page.goto(f"/nodes/{HUB}")
     assert page.locator(".far").count() == 0
 

@@ -10,8 +10,9 @@ from se_gnn.apps.explorer import create_app
 from se_gnn.apps.explorer.states import NodeState, TableState
 from se_gnn.apps.service import Store
 from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part, Sort
-from se_gnn.explain import Explainer, WhatIf
+from se_gnn.explain import Explainer
 from se_gnn.plot.text import readable
+from se_gnn.ranking import WhatIf
 from strategies import UNLABELED
 from web_client import UNLIMITED, Client
 

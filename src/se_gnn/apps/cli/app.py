@@ -133,6 +133,7 @@ app.add_typer(
     labels,
     name="labels",
     help="Work on labels: find wrong ones, choose nodes to label next, edit labels without retraining.",
+    epilog="\b\nExample:\n  se-gnn labels audit model",
     rich_help_panel=MORE,
 )
 add_command(app, tune, epilog="\b\nExample:\n  se-gnn tune cora --out search --budget 10m", heading=MORE)

@@ -22,7 +22,8 @@ from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
-    from se_gnn.labels import Certificates, SmallestSets
+    from se_gnn.labels import Certificates
+    from se_gnn.ranking import SmallestSets
 
 WRITES = beside("--out")
 

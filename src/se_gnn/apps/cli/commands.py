@@ -10,6 +10,7 @@ import errno
 import functools
 import gc
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -181,6 +182,9 @@ def run(commands: typer.Typer, name: str) -> None:
     """Run the command that this process was started with."""
     from se_gnn.apps.cli.streams import open_standard_streams
 
+    # Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they
+    # keep the threads they wait for from running. Read when PyTorch is first loaded; the user's own setting stays.
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     open_standard_streams()
     gc.set_threshold(NEW_OBJECTS)
     try:

@@ -146,24 +146,32 @@ def _neighbors(explanation: Explanation, k: int) -> str:
 
 
 def _rows(explanation: Explanation) -> list[str]:
-    """The rows of the node and the closest labeled node as their table has them, columns that agree first."""
-    from se_gnn.display.rows import node_values
+    """The rows of the node and of the most similar case as their table has them, equal and close values first."""
+    from se_gnn.explain.side_by_side import difference, side_by_side
 
     graph, closest = explanation.graph, explanation.neighbors[0]
     if graph.raw is None and graph.columns is None:
         return []
-    ours, theirs = node_values(graph, explanation.node), node_values(graph, closest.node)
-    columns = sorted(ours, key=lambda column: ours[column] != theirs[column])
-    agreeing = sum(ours[column] == theirs[column] for column in ours)
+    values = side_by_side(graph, explanation.node, [closest.node])
+    marks = {"equal": "=", "close": "≈", "": ""}
+    rows = sorted(values.rows, key=lambda row: ("equal", "close", "").index(row.alike[0]))
     cells = [
-        ["=" if ours[column] == theirs[column] else "", *map(printable_name, (column, ours[column], theirs[column]))]
-        for column in columns[:MOST_COLUMNS]
-    ]
+        [marks[row.alike[0]], *map(printable_name, (row.name, row.value, row.others[0])),
+         difference(row.value, row.others[0]) if row.alike[0] == "close" else ""]
+        for row in rows[:MOST_COLUMNS]
+    ]  # fmt: skip
     names = [_caption(explanation, node) for node in (explanation.node, closest.node)]
-    title = f"The rows of {names[0]} and {names[1]}, the closest: {agreeing} of {count(len(ours), 'column')} agree"
-    text = [textwrap.fill(title, WIDTH), table(["", "column", *names], cells, names=(1, 2, 3))]
-    if len(columns) > len(cells):
-        text.append(f"and {count(len(columns) - len(cells), 'more column', 'more columns')}")
+    counts = [sum(row.alike[0] == alike for row in rows) for alike in ("equal", "close")]
+    title = f"The rows of {names[0]} and {names[1]}, the most similar case: {counts[0]} of "
+    title += f"{count(len(rows) + values.hidden, 'column')} are equal"
+    title += f", {counts[1]} close (≈)" if counts[1] else ""
+    header, wide = ["", "column", *names, ""], counts[1] > 0
+    if not wide:  # no differences to show
+        header, cells = header[:-1], [row[:-1] for row in cells]
+    text = [textwrap.fill(title, WIDTH), table(header, cells, names=(1, 2, 3))]
+    more = len(rows) + values.hidden - len(cells)
+    if more:
+        text.append(f"and {count(more, 'more column', 'more columns')}")
     return ["\n".join(text)]
 
 

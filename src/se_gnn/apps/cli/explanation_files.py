@@ -37,7 +37,7 @@ def _within_memory(trained: TrainedModel, nodes: IntArray) -> Iterator[Explanati
     """Some nodes at a time, so that their matches fit the memory."""
     explainer, budget = Explainer(trained), memory_budget(trained.max_memory)
     each = BYTES_OF_A_MATCH * trained.settings.vote.num_nearest
-    sizes = trained.voter.items(nodes).sizes * each  # [T]
+    sizes = trained.similarity.items(nodes).sizes * each  # [T]
     low = 0
     while low < len(nodes) or low == 0:
         high = max(low + 1, low + int(np.searchsorted(np.cumsum(sizes[low:]), budget, side="right")))

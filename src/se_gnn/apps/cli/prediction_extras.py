@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from se_gnn.graph import Graph
-from se_gnn.labels.cases import NO_CASE
 from se_gnn.labels.novelty import Novelty
 from se_gnn.labels.sets import PredictionSets
 from se_gnn.model import Prediction
+from se_gnn.ranking import NO_CASE
 
-FAR = "closest known case, but far"
+FAR = "closest known case, though not close"
 
 
 class Extra(Protocol):
@@ -68,7 +68,7 @@ class SetCells:
         return {"set": pa.list_(member)}
 
     def _case(self, i: int, label: int) -> str | None:
-        node = int(self.sets.cases.labeled[i, label])
+        node = int(self.sets.cases.nodes[i, label])
         return None if node == NO_CASE else self.graph.node_names[node]
 
 

@@ -14,7 +14,8 @@ from se_gnn.apps.service.models import LARGEST_ID, MOST_NEAREST, MOST_NODES
 from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part, Sort, part_of_map
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import ProblemError, WebSettings
-from se_gnn.explain import CRUCIAL_EDGES, WhatIf
+from se_gnn.explain import CRUCIAL_EDGES
+from se_gnn.ranking import WhatIf
 from se_gnn.report import report_html
 
 MOST_REPORTED = 25  # nodes of one report

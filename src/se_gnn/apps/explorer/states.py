@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from se_gnn.apps.service.node_table import NodeQuery, Sort
-from se_gnn.explain import CRUCIAL_EDGES, WhatIf
+from se_gnn.explain import CRUCIAL_EDGES
+from se_gnn.ranking import WhatIf
 
 ROWS = 25
 MOST_CRUCIAL = 20

@@ -14,12 +14,12 @@ from se_gnn.apps.service.node_table import NodeQuery, NodeTable, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.problems import ProblemError, busy
 from se_gnn.errors import InputError
-from se_gnn.explain import Explanation, WhatIf
+from se_gnn.explain import Explanation
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.graph import UNKNOWN, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.palette import class_style
-from se_gnn.ranking import vote
+from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
 
 MOST_MATCHES = 200
@@ -110,21 +110,22 @@ def explanation(snapshot: Snapshot, node: int, k: int | None, what_if: WhatIf) -
 def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.NearestPage:
     """All labeled nodes by similarity, a page of them."""
     ranking = explanation(snapshot, node, 1, WhatIf()).ranking
-    weights = np.zeros(len(ranking), dtype=np.float32)
-    count = min(ranking.settings.num_nearest, len(ranking))
-    weights[:count] = vote(torch.from_numpy(ranking.overall[None, :count]), ranking.settings.temperature)[0].numpy()
+    total = int(ranking.voting[0].sum())
+    weights = np.zeros(ranking.depth, dtype=np.float32)
+    weights[: ranking.num_nearest] = ranking.weights[0].numpy()
+    nodes, found = ranking.nodes[0], ranking.nearest
     page = [
         models.Nearest(
-            **node_of(snapshot, int(ranking.nodes[rank])).model_dump(),
+            **node_of(snapshot, int(nodes[rank])).model_dump(),
             rank=rank,
             weight=float(weights[rank]),
-            similarity=float(ranking.overall[rank]),
-            node_similarity=float(ranking.node[rank]),
-            structure_similarity=_finite(float(ranking.structure[rank])),
+            similarity=float(found.overall[0, rank]),
+            node_similarity=float(found.node[0, rank]),
+            structure_similarity=_finite(float(found.structure[0, rank])),
         )
-        for rank in range(offset, min(offset + limit, len(ranking)))
+        for rank in range(offset, min(offset + limit, total))
     ]
-    return models.NearestPage(total=len(ranking), offset=offset, nearest=page)
+    return models.NearestPage(total=total, offset=offset, nearest=page)
 
 
 def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.LocalGraphPage:

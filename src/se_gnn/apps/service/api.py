@@ -12,7 +12,8 @@ from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part, S
 from se_gnn.apps.service.openapi import EXPLANATION
 from se_gnn.apps.service.store import Store
 from se_gnn.apps.web import PROBLEMS, WorkPool
-from se_gnn.explain import Explanation, WhatIf
+from se_gnn.explain import Explanation
+from se_gnn.ranking import WhatIf
 
 LONGEST_SEARCH = 200
 

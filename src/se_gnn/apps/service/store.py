@@ -43,7 +43,7 @@ class Snapshot:
         self.table: NodeTable | None = None
         self.map: NodeMap | None = None
         with turn():
-            trained.embeddings, trained.voter  # noqa: B018 - computed once, before any request
+            trained.ranker  # noqa: B018 - computed once, before any request
 
     @property
     def graph(self) -> Graph:
@@ -65,7 +65,7 @@ class Snapshot:
                 return
             with turn():
                 blocks.append(self.trained.predict(np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
-        self.prediction = _joined(blocks)
+        self.prediction = Prediction.joined(blocks)
         placed = NodeMap(self.trained.embeddings.cpu().numpy(), self.graph, self.prediction)
         table = NodeTable(self.graph, self.prediction)
         table.place(placed.points)
@@ -153,8 +153,3 @@ def _manifest_digest(folder: Path) -> str | None:
         return sha256(read_current(folder, MANIFEST, limit=SMALL))
     except InputError:
         return None
-
-
-def _joined(blocks: list[Prediction]) -> Prediction:
-    names = Prediction.__dataclass_fields__
-    return Prediction(**{name: np.concatenate([getattr(one, name) for one in blocks]) for name in names})

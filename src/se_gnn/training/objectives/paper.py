@@ -45,7 +45,7 @@ class PaperLoss:
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         # edge data is moved to the device step by step, which a recorded step cannot do
         self.recordable = self.objective.max_local_edges is None and graph.edge_values is None
-        self.cases, self.asking = voter.cases, self.own(voter.cases)
+        self.cases, self.asking = voter.cases.items, self.own(voter.cases.items)
         self.queries = voter.items(
             graph.validation,
             most_edges=self.objective.max_local_edges,

@@ -72,7 +72,7 @@ class VoteLoss:
             logits = self._similarity(h, self.labeled, "labeled") / temperature  # [L, L]
             losses.append(leave_one_out_loss(logits, self.one_hot, view.voting, objective))
             if self.compares_edges:
-                overall = self.voter.similarity(h).compare_among(self.voter.cases).overall / temperature
+                overall = self.voter.similarity(h).compare_among(self.voter.cases.items).overall / temperature
                 losses[-1] = (losses[-1] + leave_one_out_loss(overall, self.one_hot, view.voting, objective)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch") / temperature  # [B, L]
@@ -90,13 +90,13 @@ class VoteLoss:
         similarity = self._similarity(h, self.validation, "validation")
         nearest = top(similarity, settings.num_nearest)
         weights = vote(similarity.gather(1, nearest), settings.temperature)
-        return tally(weights, nearest, self.voter.answers(h.device))
+        return tally(weights, nearest, self.voter.cases.answers_on(h.device))
 
     def _similarity(self, h: Tensor, nodes: Tensor, name: str) -> Tensor:
         """Similarity of some nodes with all labeled nodes, [B, L]."""
         if self.objective.compare == "overall":
             queries = self._queries(nodes.cpu().numpy(), name)
-            return self.voter.similarity(h).compare(queries, self.voter.cases).overall
+            return self.voter.similarity(h).compare(queries, self.voter.cases.items).overall
         return measure_named(self.settings.similarity.measure).learned_pairs(rows(h, nodes), rows(h, self.labeled))
 
     def _queries(self, nodes: IntArray, name: str) -> Items:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.model.by_class import by_class
+from se_gnn.model.evaluate import by_class
 from se_gnn.model.metrics import confusion_matrix
 from strategies import random_graph
 

@@ -1,12 +1,12 @@
-r"""What each labeled node adds to the right answers, on average over every order in which they could have come.
+r"""What each case adds to the right answers, on average over every order in which they could have come.
 
-The Shapley value of labeled node i is the mean, over all orders of the labeled nodes, of how much the vote gains when i
-joins those before it; the values of all add up to the vote of all. Shapes: V validation nodes, L labeled nodes, P
+The Shapley value of case i is the mean, over all orders of the cases, of how much the vote gains when i
+joins those before it; the values of all add up to the vote of all. Shapes: T queries, L cases, P
 orders.
 
 **Unweighted vote**, where the gain is in the share of the K nearest that have the right class: the closed form of KNN
 Shapley ("Efficient Task-Specific Data Valuation for Nearest Neighbor Algorithms", https://arxiv.org/abs/1908.08619).
-With the labeled nodes from nearest (1) to farthest (L) and :math:`a_j = 1` where j has the right class,
+With the cases from nearest (1) to farthest (L) and :math:`a_j = 1` where j has the right class,
 
 .. math:: s_L = \frac{a_L}{L}, \qquad s_j = s_{j+1} + \frac{a_j - a_{j+1}}{K} \frac{\min(K, j)}{j}.
 
@@ -16,47 +16,56 @@ standard error of their mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
 from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
-from se_gnn.labels.ranked import ranked_blocks
-from se_gnn.model import TrainedModel
+from se_gnn.ranking.ranking import Cases, Ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapleyValues:
-    """Shapley values of the labeled nodes, each [L]; NaN without validation nodes, errors also with one order."""
+    """Shapley values of the cases, each [L]; NaN without validation nodes, errors also with one order."""
 
     unweighted: Float64Array
     weighted: Float64Array
     standard_error: Float64Array  # of ``weighted``
 
 
-def shapley_values(trained: TrainedModel, *, num_orders: int, generator: np.random.Generator) -> ShapleyValues:
-    """Values of the labeled nodes in the votes on the validation nodes."""
-    graph, settings = trained.graph, trained.settings.vote
-    num_labeled, truth = len(graph.train), graph.labels
-    if not len(graph.validation):
-        missing = np.full(num_labeled, np.nan)
+def shapley_values(
+    rankings: Iterable[Ranking], cases: Cases, truth: IntArray, *, num_orders: int, generator: np.random.Generator
+) -> ShapleyValues:
+    """Values of the cases in the votes on some queries.
+
+    Args:
+        rankings: of the queries, complete.
+        cases: those that vote.
+        truth: known classes of all nodes, [N].
+        num_orders: P.
+        generator: draws the orders.
+    """
+    orders = np.array([generator.permutation(len(cases)) for _ in range(num_orders)], dtype=np.int64)
+    unweighted, gains, count = np.zeros(len(cases)), np.zeros((num_orders, len(cases))), 0
+    for ranking in rankings:
+        positions, overall = ranking.positions.cpu().numpy(), ranking.overall.cpu().numpy().astype(np.float64)
+        right = ranking.classes.cpu().numpy() == truth[ranking.queries][:, None]
+        np.add.at(unweighted, positions, knn_shapley(right, ranking.settings.num_nearest))
+        weights = np.exp((overall - overall[:, :1]) / ranking.settings.temperature)
+        gains += _gains_in_orders(positions, weights, right, orders, ranking.settings.num_nearest)
+        count += len(ranking)
+    if not count:
+        missing = np.full(len(cases), np.nan)
         return ShapleyValues(missing, missing, missing)
-    orders = np.array([generator.permutation(num_labeled) for _ in range(num_orders)], dtype=np.int64)
-    unweighted, gains = np.zeros(num_labeled), np.zeros((num_orders, num_labeled))
-    for ranked in ranked_blocks(trained, graph.validation):
-        positions, overall = ranked.positions.cpu().numpy(), ranked.votes.overall.cpu().numpy().astype(np.float64)
-        right = ranked.votes.labels.cpu().numpy() == truth[ranked.nodes][:, None]
-        np.add.at(unweighted, positions, knn_shapley(right, settings.num_nearest))
-        weights = np.exp((overall - overall[:, :1]) / settings.temperature)
-        gains += _gains_in_orders(positions, weights, right, orders, settings.num_nearest)
-    gains /= len(graph.validation)
-    error = gains.std(axis=0, ddof=1) / np.sqrt(num_orders) if num_orders > 1 else np.full(num_labeled, np.nan)
-    return ShapleyValues(unweighted / len(graph.validation), gains.mean(axis=0), error)
+    gains /= count
+    error = gains.std(axis=0, ddof=1) / np.sqrt(num_orders) if num_orders > 1 else np.full(len(cases), np.nan)
+    return ShapleyValues(unweighted / count, gains.mean(axis=0), error)
 
 
 def knn_shapley(right: BoolArray, num_nearest: int) -> Float64Array:
-    """Closed form for the unweighted vote: values of the labeled nodes of each row, nearest first, [V, L].
+    """Closed form for the unweighted vote: values of the cases of each row, nearest first, [T, L].
 
     >>> knn_shapley(np.array([[True, False]]), 1).tolist()
     [[1.0, 0.0]]

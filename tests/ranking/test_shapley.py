@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.labels.shapley import knn_shapley, shapley_values
+from se_gnn.ranking import knn_shapley, shapley_values
 from strategies import random_graph, small_settings, untrained
 
 
@@ -31,6 +31,11 @@ def test_closed_form_is_the_mean_over_all_orders(right, num_nearest):
     np.testing.assert_allclose(knn_shapley(np.array([right]), num_nearest)[0], expected, atol=1e-12)
 
 
+def values_of(trained, *, num_orders, seed):
+    rankings, labels = trained.rank(trained.graph.validation), trained.graph.labels
+    return shapley_values(rankings, trained.cases, labels, num_orders=num_orders, generator=np.random.default_rng(seed))
+
+
 @pytest.fixture(scope="module")
 def small():
     graph = random_graph(5, num_nodes=20, num_labeled=6, num_classes=3)
@@ -39,7 +44,8 @@ def small():
 
 def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):
     graph = small.graph
-    overall = small.voter.similarities(small.embeddings, small.voter.items(graph.validation)).numpy().astype(float)
+    queries = small.similarity.items(graph.validation)
+    overall = small.similarity.compare(queries, small.cases.items).overall.double().numpy()
     expected = np.zeros(6)
     for row, label in zip(overall, graph.labels[graph.validation]):
 
@@ -49,7 +55,7 @@ def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small
             return weights[graph.labels[graph.train[near]] == label].sum() / weights.sum()
 
         expected += over_all_orders(6, probability)
-    found = shapley_values(small, num_orders=2000, generator=np.random.default_rng(0))
+    found = values_of(small, num_orders=2000, seed=0)
     expected /= len(graph.validation)
     assert (np.abs(found.weighted - expected) < 4 * found.standard_error + 1e-9).all()
     assert found.standard_error.max() < 0.01
@@ -57,7 +63,7 @@ def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small
 
 def test_values_add_up_to_the_vote_of_all(small):
     graph, now = small.graph, small.predict(small.graph.validation)
-    found = shapley_values(small, num_orders=3, generator=np.random.default_rng(1))
+    found = values_of(small, num_orders=3, seed=1)
     own = now.probabilities[np.arange(len(graph.validation)), graph.labels[graph.validation]]
     assert found.weighted.sum() == pytest.approx(own.mean(), abs=1e-5)
     right = graph.labels[now.neighbors] == graph.labels[graph.validation][:, None]
@@ -65,5 +71,5 @@ def test_values_add_up_to_the_vote_of_all(small):
 
 
 def test_the_same_generator_gives_the_same_values(small):
-    one, other = (shapley_values(small, num_orders=5, generator=np.random.default_rng(7)) for _ in range(2))
+    one, other = (values_of(small, num_orders=5, seed=7) for _ in range(2))
     np.testing.assert_array_equal(one.weighted, other.weighted)

@@ -1,0 +1,205 @@
+r"""What a prediction would be without some cases, and the fewest whose removal or relabeling changes it. All is exact.
+
+With :math:`w_i = \exp(s_i / \tau)` the score :math:`S_c` of a class is the sum of w over its cases among the K nearest,
+Eq. (8)-(9); p is the predicted class. A class c *beats* p if its score is higher, or equal and c < p. The prediction
+changes if and only if some class beats p. All this is about cases that vote for one class each.
+
+**Removal.** Let R be a smallest set that changes the prediction, m its size. None of it lies beyond the K nearest of
+the rest (removing that case changes no vote), so the cases that vote are those among the K + m nearest that are not in
+R: which places vote depends on m alone. Taking a case of the class that is to win lowers its score, taking one of a
+third class changes neither score, and taking one of p lowers its score by w. So the best R of m cases are the m nearest
+of p, for every class that is to win. One more of them never helps p: the place that is new adds at most the w that
+goes, as that case is no nearer. So the smallest m is found by bisection. A ranking that is cut at depth d shows what
+m <= d - K removals do; if none of these changes the prediction, the row is undecided, and the complete ranking of that
+query decides.
+
+**Relabeling.** The same K nearest vote. For a class c that is to win, giving c a case of p brings it 2w closer, giving
+it a case of a third class w, and any other change less. So the best m cases have the m largest gains, more of them
+never help p, and the smallest m over all c is the answer. Of the classes that take m, the one c with the most votes is
+predicted then: a class d that were ahead of it would be ahead of p as well, with m cases at most, and would have had
+fewer votes than c, which only gained.
+
+Votes are counted by the model's own vote: a stated change has exactly the stated effect. Embeddings stay as they are.
+Shapes: T queries, d ranks, K nearest, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.ranking.ranking import Ranking
+from se_gnn.ranking.vote import tally, vote
+
+NEVER = -1  # size if no set changes the prediction
+UNDECIDED = -2  # size if the ranking is cut too early to know
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallestSet:
+    """Cases (ids, nearest first), the class that is predicted if they are changed, and all class probabilities then."""
+
+    nodes: IntArray
+    predicted: int
+    probabilities: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallestSets:
+    """For each of T queries the fewest cases that change its prediction.
+
+    Shapes:
+        - **sizes:** :math:`(T,)`, -1: no number of cases changes it
+        - **becomes**, **probabilities:** :math:`(T,)` the class that is predicted then, and :math:`(T, C)` all of them
+        - **ptr:** :math:`(T + 1,)`, **labeled:** ids; set i is ``labeled[ptr[i]:ptr[i + 1]]``, nearest first
+    """
+
+    sizes: IntArray
+    becomes: IntArray
+    probabilities: FloatArray
+    ptr: IntArray
+    labeled: IntArray
+
+    @classmethod
+    def of(cls, ranking: Ranking, chosen: Tensor, sizes: Tensor, becomes: Tensor, shares: Tensor) -> SmallestSets:
+        """The sets of the cases whose ranks are ``chosen``, [T, d]; ``shares`` are the class probabilities then."""
+        marked, counted, classes, probabilities = (one.cpu().numpy() for one in (chosen, sizes, becomes, shares))
+        ptr = np.concatenate([[0], np.cumsum(np.maximum(counted, 0))]).astype(np.int64)
+        return cls(counted, classes, probabilities, ptr, ranking.nodes[:, : marked.shape[1]][marked])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, i: int) -> SmallestSet | None:
+        """The i-th set; None: no number of cases changes that prediction."""
+        if self.sizes[i] < 0:
+            return None
+        return SmallestSet(self.nodes(i), int(self.becomes[i]), tuple(self.probabilities[i].tolist()))
+
+    def nodes(self, i: int) -> IntArray:
+        """The cases (ids) of the i-th set, nearest first; empty if there is none."""
+        return self.labeled[self.ptr[i] : self.ptr[i + 1]]
+
+    def share_certified(self, count: int) -> float:
+        """Share of the queries whose prediction no change of up to ``count`` cases changes; NaN without queries."""
+        safe = (self.sizes == NEVER) | (self.sizes > count)
+        return float(safe.mean()) if len(safe) else float("nan")
+
+    @staticmethod
+    def joined(parts: Sequence[SmallestSets], order: IntArray) -> SmallestSets:
+        """The sets of several blocks of queries, one after the other, then taken in an order."""
+        sizes, becomes, shares = (
+            np.concatenate([getattr(part, name) for part in parts])[order]
+            for name in ("sizes", "becomes", "probabilities")
+        )
+        sets = [part.nodes(i) for part in parts for i in range(len(part))]
+        ptr = np.concatenate([[0], np.cumsum(np.maximum(sizes, 0))]).astype(np.int64)
+        labeled = np.concatenate([np.empty(0, np.int64), *(sets[i] for i in order)])
+        return SmallestSets(sizes, becomes, shares, ptr, labeled)
+
+
+@torch.no_grad()
+def without_each(ranking: Ranking) -> Tensor:
+    """Class probabilities without each of the K nearest, one at a time, [T, K, C]; 0 if nobody is left.
+
+    The next nearest joins the vote, so the ranking needs a rank more than K.
+    """
+    k = ranking.num_nearest
+    others = torch.arange(min(k, ranking.num_cases - 1), device=ranking.overall.device)
+    kept = others + (others >= torch.arange(k, device=others.device)[:, None])  # [K, K], ranks
+    shape = (len(ranking), k, ranking.answers.num_classes)
+    if not len(others):
+        return torch.zeros(shape, dtype=ranking.overall.dtype, device=others.device)
+    weights = vote(ranking.overall[:, kept].flatten(0, 1), ranking.settings.temperature)
+    counted = tally(weights, ranking.positions[:, kept].flatten(0, 1), ranking.answers)
+    return counted.view(shape).nan_to_num()
+
+
+@torch.no_grad()
+def smallest_removals(ranking: Ranking) -> SmallestSets:
+    """The fewest cases of each query whose removal changes its prediction."""
+    predicted = ranking.predicted  # [T]
+    of_predicted = (ranking.classes == predicted[:, None]) & ranking.voting
+    count = of_predicted.sum(dim=1)
+    possible = count < ranking.voting.sum(dim=1)  # somebody of another class can vote
+    if not ranking.complete:
+        count = count.clamp(max=ranking.depth - ranking.num_nearest)
+    low, high = torch.zeros_like(count), count  # low of them change nothing, high of them do
+    while bool((high - low > 1).any()):
+        middle = (low + high) // 2
+        changed = _without_nearest(ranking, of_predicted, middle).argmax(dim=1) != predicted
+        low, high = torch.where(changed, low, middle), torch.where(changed, middle, high)
+    sizes = high.masked_fill(~possible, 0)
+    probabilities = _without_nearest(ranking, of_predicted, sizes)
+    becomes = probabilities.argmax(dim=1)
+    same = becomes == predicted
+    chosen = of_predicted & (of_predicted.cumsum(dim=1) <= sizes[:, None]) & ~same[:, None]
+    sizes = sizes.masked_fill(same, NEVER if ranking.complete else UNDECIDED)
+    return SmallestSets.of(ranking, chosen, sizes, becomes, probabilities)
+
+
+@torch.no_grad()
+def smallest_relabelings(ranking: Ranking) -> SmallestSets:
+    """The fewest cases of each query that change its prediction if they are all given the class ``becomes``.
+
+    Of several classes that take equally few the one with the most votes, of equals the first.
+    """
+    k, weights, now, predicted = ranking.num_nearest, ranking.weights, ranking.probabilities, ranking.predicted
+    labels, voting = ranking.classes[:, :k], ranking.voting[:, :k]
+    of_predicted = labels == predicted[:, None]
+    sizes, becomes, chosen = torch.full_like(predicted, k + 1), predicted.clone(), torch.zeros_like(voting)
+    for label in range(ranking.answers.num_classes):
+        usable = voting & (labels != label)
+        gains = torch.where(of_predicted, 2 * weights, weights).masked_fill(~usable, -1.0)
+        ranks = torch.sort(gains, dim=1, descending=True, stable=True).indices.argsort(dim=1)  # 0: the largest gain
+        low, high = torch.zeros_like(predicted), usable.sum(dim=1)
+        while bool((high - low > 1).any()):
+            middle = (low + high) // 2
+            given = labels.masked_fill(ranks < middle[:, None], label)
+            beaten = _beats(_counted(ranking, weights, given), label, predicted)
+            low, high = torch.where(beaten, low, middle), torch.where(beaten, middle, high)
+        likelier = now[:, label] > now.gather(1, becomes[:, None])[:, 0]
+        fewer = (high > 0) & (predicted != label) & ((high < sizes) | ((high == sizes) & likelier))
+        sizes, becomes = torch.where(fewer, high, sizes), becomes.masked_fill(fewer, label)
+        chosen = torch.where(fewer[:, None], ranks < high[:, None], chosen)
+    probabilities = _counted(ranking, weights, torch.where(chosen, becomes[:, None], labels))
+    sizes = sizes.masked_fill(becomes == predicted, NEVER)
+    return SmallestSets.of(ranking, chosen, sizes, becomes, probabilities)
+
+
+def _counted(ranking: Ranking, weights: Tensor, classes: Tensor) -> Tensor:
+    """Class probabilities [T, C] if the cases that vote had these classes, [T, K]."""
+    return tally(weights, classes, ranking.answers.themselves(ranking.answers.num_classes, classes.device))
+
+
+def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> Tensor:
+    """Class probabilities [T, C] without the ``count`` nearest [T] of the predicted class."""
+    k = ranking.num_nearest
+    passed = of_predicted.cumsum(dim=1)
+    gone = of_predicted & (passed <= count[:, None])
+    places = torch.arange(ranking.depth, device=passed.device) - torch.minimum(passed, count[:, None])
+    places = places.masked_fill(gone | (places >= k), k)  # a last place that is cut off
+    room = (len(places), k + 1)
+    overall = torch.full(room, -torch.inf, dtype=ranking.overall.dtype, device=places.device)
+    overall = overall.scatter(1, places, ranking.overall)[:, :k]
+    positions = torch.zeros(room, dtype=torch.long, device=places.device).scatter(1, places, ranking.positions)[:, :k]
+    weights = torch.zeros_like(overall)
+    widths = (ranking.num_cases - count).clamp(max=k)
+    for width in set(widths.tolist()):  # the vote is over as many columns as it would be without these cases
+        rows = widths == width
+        weights[rows, :width] = vote(overall[rows, :width], ranking.settings.temperature)
+    return tally(weights, positions, ranking.answers)
+
+
+def _beats(probabilities: Tensor, label: int, predicted: Tensor) -> Tensor:
+    """Whether a class is ahead of the predicted one; of equals the first one is, [T]."""
+    own = probabilities.gather(1, predicted[:, None])[:, 0]
+    return (probabilities[:, label] > own) | ((probabilities[:, label] == own) & (label < predicted))
