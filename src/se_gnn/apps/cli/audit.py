@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, sh
 from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
-from se_gnn.apps.cli.tables import count, percent, table
+from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _show(found: Audit, top: int) -> str:
             f"{found.graph.name}: {count(len(found), 'labeled node')}",
             table(["finding", "nodes", "share"], counts),
             f"Most suspicious first\n{listed}",
-            _how_well(found),
+            textwrap.fill(_how_well(found), WIDTH),
             "suggested: the class that all other labels suggest; wrong: the probability that the label is wrong\n"
             "vote: the class that the other cases give it; accuracy: of validation nodes without it, in points\n"
             "decides: predictions that removing it would change",
