@@ -10,7 +10,6 @@ With 100,000 labeled nodes the graph has five million edges, and the embeddings 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import json
 import time
@@ -74,7 +73,7 @@ def way_of(graph: Graph, queries: IntArray, labeled: IntArray) -> Way:
     """Some edges that are matched in the local graphs of some nodes."""
     ptr, one = np.array([0, len(queries)]), np.zeros(1, np.int64)
     asking = LocalGraphs(one, ptr, queries.astype(np.int32), graph.num_edges)
-    return Items(graph.edges, asking).ways(Items(graph.edges, local_graphs(graph, labeled, 2)))[0]
+    return Items(graph.edges.ends, asking).ways(Items(graph.edges.ends, local_graphs(graph, labeled, 2)))[0]
 
 
 def points_of(h: Tensor, measure: Measure) -> Points:
@@ -169,8 +168,7 @@ def many_labeled() -> dict[str, Any]:
     trained = fit(graph, asked, seed=0, device="cuda")
     h = trained.embeddings.to(CUDA)
     chosen = np.sort(np.random.default_rng(0).permutation(graph.num_nodes)[:100_000])
-    nobody = np.empty(0, np.int64)
-    labeled = dataclasses.replace(graph, train=chosen, validation=nobody, test=nobody)
+    labeled = graph.with_split(train=chosen)
     settings = trained.settings
     ranker = Ranker(Similarity(labeled, h, settings.similarity), Cases.of(labeled, settings), settings.vote)
     queries = ranker.similarity.items(np.arange(graph.num_nodes))

@@ -11,6 +11,7 @@ from lab.datasets import load_dataset
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.rows import as_rows
 from se_gnn.graph.split import split_by_class
 
 NUM_CLASSES = 7  # of a generated graph
@@ -94,10 +95,10 @@ def smaller(graph: Graph, size: int, *, seed: int) -> Graph:
     generator = np.random.default_rng(seed)
     kept = np.concatenate([graph.train, graph.validation[: size // 4]])
     others = generator.permutation(np.setdiff1d(np.arange(graph.num_nodes), kept))
-    at_labeled = np.unique(graph.edges[np.isin(graph.edges, graph.train).any(axis=1)])
+    at_labeled = np.unique(graph.edges.ends[np.isin(graph.edges.ends, graph.train).any(axis=1)])
     others = others[np.argsort(~np.isin(others, at_labeled), kind="stable")]  # neighbors of labeled nodes first
     nodes = np.sort(np.concatenate([kept, others[: max(10, size - len(kept))]]))
-    inside = np.isin(graph.edges, nodes).all(axis=1)
+    inside = np.isin(graph.edges.ends, nodes).all(axis=1)
 
     def renumbered(part: IntArray) -> IntArray:
         return np.searchsorted(nodes, np.intersect1d(part, nodes))
@@ -105,7 +106,7 @@ def smaller(graph: Graph, size: int, *, seed: int) -> Graph:
     return Graph.build(
         name=graph.name,
         features=graph.features[nodes],
-        edges=np.searchsorted(nodes, graph.edges[inside]),
+        edges=np.searchsorted(nodes, graph.edges.ends[inside]),
         labels=graph.labels[nodes],
         class_names=graph.class_names,
         train=renumbered(graph.train),
@@ -118,4 +119,4 @@ def with_dense_features(graph: Graph) -> Graph:
     """The same graph with its features as a plain matrix."""
     if isinstance(graph.features, np.ndarray):
         return graph
-    return dataclasses.replace(graph, features=graph.features.toarray())
+    return graph.replace(nodes=dataclasses.replace(graph.nodes, features=as_rows(graph.features.toarray())))

@@ -49,7 +49,7 @@ def with_values(graph: Graph, *, seed: int = 0) -> Graph:
         type_names=("a", "b", "c"),
         attributes=generator.normal(size=(count, 3)).astype(np.float32),
     )
-    return dataclasses.replace(graph, edge_values=values)
+    return graph.replace(edges=dataclasses.replace(graph.edges, values=values))
 
 
 def tasks(graph: Graph, config: SimilaritySettings) -> tuple[Callable[[], object], Callable[[], object]]:

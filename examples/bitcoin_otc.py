@@ -8,7 +8,6 @@ explains the most suspicious account that nobody has looked into, and writes a r
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import textwrap
@@ -21,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from se_gnn import Graph, SEGNNClassifier
 from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.explain.edge_text import edge_text
+from se_gnn.graph import Edges
 from se_gnn.report import report_html
 
 TABLES = ImportSettings(
@@ -73,7 +73,7 @@ def tell(classifier: SEGNNClassifier, node: int) -> None:
     if closest.matches is None:
         return
     matches, label = closest.matches, closest.label_name
-    own = np.flatnonzero((graph.edges[matches.edge_ids] == node).any(axis=1))
+    own = np.flatnonzero((graph.edges.ends[matches.edge_ids] == node).any(axis=1))
     print(f"\nIts ratings beside those that they were matched with, around {closest.name}, which is known as {label}:")
     for i in own[np.argsort(-matches.similarity[own], kind="stable")][:8]:
         told = [in_words(graph, int(ids[i])) for ids in (matches.edge_ids, matches.matched_ids)]
@@ -97,7 +97,7 @@ def main(data: Path, folder: Path, *, epochs: int = 100, progress: bool = True) 
     imported = import_tables(*read_tables(data), TABLES)
     print(imported.summary)
     graph = split(imported.graph)
-    plain = dataclasses.replace(graph, edges=np.unique(graph.edges, axis=0), edge_values=None)
+    plain = graph.replace(edges=Edges.build(graph.edges.ends, graph.num_nodes))
     truth = graph.labels[graph.test] == graph.class_names.index("fraud")
     classifier = trained_on(graph, epochs, progress=progress)
     found = {

@@ -49,4 +49,4 @@ def in_order_of_edges(graph: Graph, pairs: IntArray, values: npt.NDArray[Any]) -
     [8, 7]
     """
     numbers, first = np.unique(np.sort(pairs, axis=1) @ [graph.num_nodes, 1], return_index=True)
-    return np.asarray(values)[first[np.searchsorted(numbers, graph.edges @ [graph.num_nodes, 1])]]
+    return np.asarray(values)[first[np.searchsorted(numbers, graph.edges.ends @ [graph.num_nodes, 1])]]

@@ -90,10 +90,10 @@ def _disturbed(clean: Graph, name: str, work: Path) -> tuple[Graph, dict[str, fl
     if name == "published":
         return load_dataset(f"{DATASET}-metattack-{RATE:g}"), {}
     if name == "random":
-        noise = add_random_edges(clean.edges, clean.num_nodes, RATE, generator=np.random.default_rng(0))
+        noise = add_random_edges(clean.edges.ends, clean.num_nodes, RATE, generator=np.random.default_rng(0))
         return clean.with_edges(noise), {}
     flips, spent = _attack(clean, ATTACKS[name], work / name)
-    return clean.with_edges(flip_pairs(clean.edges, clean.num_nodes, flips)), {"flips": len(flips), **spent}
+    return clean.with_edges(flip_pairs(clean.edges.ends, clean.num_nodes, flips)), {"flips": len(flips), **spent}
 
 
 def _attack(graph: Graph, config: MetattackConfig, folder: Path) -> tuple[Any, dict[str, float]]:

@@ -37,7 +37,7 @@ def runner(app: typer.Typer) -> Run:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stored graph: two groups of 12 nodes, one of them alone; some edges are given twice."""
     from se_gnn.graph import Graph
-    from se_gnn.graph.store import save_graph
+    from se_gnn.graph.storage import save_graph
 
     generator = np.random.default_rng(0)
     labels = np.arange(24) % 2

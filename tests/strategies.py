@@ -18,6 +18,8 @@ from hypothesis.extra import numpy as arrays
 from se_gnn.graph import EdgeValues, Graph, LocalGraphs, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
+from se_gnn.graph.nodes import composed
+from se_gnn.graph.split import PARTS
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.ranking import Cases, ClassAnswers, Ranking
 from se_gnn.settings import Resolved, Settings, SimilaritySettings, VoteSettings
@@ -74,6 +76,29 @@ def rich_graph(seed: int = 0, *, num_nodes: int = 7, num_edges: int = 11, **deta
 
 
 HUB, LABELED, UNLABELED, ISOLATED = 0, 5, 45, 58  # of the hub graph
+
+
+_PARTS = {
+    "nodes": {
+        "features": "features", "feature_names": "feature_names", "columns": "columns", "node_names": "names",
+        "captions": "captions", "raw": "raw", "image_shape": "image_shape", "node_types": "types",
+        "node_type_names": "type_names",
+    },
+    "edges": {"edge_values": "values", "merged": "merged"},
+    "target": {"labels": "labels", "class_names": "names"},
+    "split": {part: part for part in PARTS},
+}  # fmt: skip
+
+
+def changed(graph: Graph, **fields: Any) -> Graph:
+    """A graph with other fields, each of which is one of a part."""
+    parts = {}
+    for part, names in _PARTS.items():
+        own = {names[field]: value for field, value in fields.items() if field in names}
+        if own:
+            parts[part] = dataclasses.replace(getattr(graph, part), **own)
+    assert sum(field in names for field in fields for names in _PARTS.values()) == len(fields), fields
+    return dataclasses.replace(graph, **parts)
 
 
 def hub_graph(hostile_names: tuple[str, ...], **values: Any) -> Graph:
@@ -217,7 +242,7 @@ def way_of(graph: Graph, queries: Any, local: LocalGraphs) -> Way:
     """Some edges of a graph, by their ids, that are matched in some local graphs."""
     ids = np.asarray(queries, dtype=np.int64)
     ptr, columns = np.array([0, len(ids)]), np.arange(len(ids), dtype=np.int32)
-    return Way(QueryEdges(ids, graph.edges[ids], ptr, columns), KeyEdges.of(graph.edges, local))
+    return Way(QueryEdges(ids, graph.edges.ends[ids], ptr, columns), KeyEdges.of(graph.edges.ends, local))
 
 
 @st.composite
@@ -273,7 +298,7 @@ def graphs_with_names(draw: st.DrawFn) -> Graph:
     words = st.text(max_size=5)
     class_names = draw(st.lists(words, min_size=2, max_size=4, unique=True))
     labels = np.array(draw(st.lists(st.integers(-1, len(class_names) - 1), min_size=num_nodes, max_size=num_nodes)))
-    part = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
+    part = np.array(draw(st.lists(st.integers(0, 4), min_size=num_nodes, max_size=num_nodes)))
     details: dict[str, Any] = {}
     if draw(st.booleans()):
         details["feature_names"] = tuple(draw(st.lists(words, min_size=num_numbers, max_size=num_numbers)))
@@ -289,46 +314,54 @@ def graphs_with_names(draw: st.DrawFn) -> Graph:
     if draw(st.booleans()):
         details["image_shape"] = (1, num_numbers)
     if draw(st.booleans()):
-        details["motif_edges"] = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
-        details["edge_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=len(edges), max_size=len(edges))))
-        details["node_roles"] = np.array(draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes)))
-    if draw(st.booleans()):
         details["edge_values"] = draw(edge_values(len(edges)))
     if draw(st.booleans()):
-        details["node_types"] = draw(st.lists(st.integers(0, 1), min_size=num_nodes, max_size=num_nodes))
-        details["node_type_names"] = ("person", "firm")
+        types = np.array(draw(st.lists(st.integers(0, 1), min_size=num_nodes, max_size=num_nodes)))
+        details |= {"node_types": types, "node_type_names": ("person", "firm")}
+        labels = np.where(types == types[0], labels, -1)  # one type is predicted
+        details["target_type"] = draw(st.sampled_from([None, ("person", "firm")[types[0]]]))
     return Graph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,
         labels=labels,
         class_names=class_names,
-        node_names=draw(st.lists(words, min_size=num_nodes, max_size=num_nodes, unique=True)),
-        train=(labels >= 0) & (part == 0),
-        validation=(labels >= 0) & (part == 1),
-        test=(labels >= 0) & (part == 2),
+        node_names=draw(st.lists(words.map(composed), min_size=num_nodes, max_size=num_nodes, unique=True)),
+        **{name: (labels >= 0) & (part == i) for i, name in enumerate(PARTS)},
         name=draw(words),
+        dataset=draw(st.none() | words),
         **details,
     )
 
 
+_FIELDS = (
+    "name", "dataset", "feature_names", "columns", "node_names", "captions", "raw", "image_shape",
+    "node_types", "node_type_names", "edge_values", "labels", "class_names", *PARTS,
+)  # fmt: skip
+
+
 def assert_same_graph(one: Graph, other: Graph) -> None:
     """Every field is the same, but for the report of what was merged on the way."""
-    for field in dataclasses.fields(Graph):
-        a, b = getattr(one, field.name), getattr(other, field.name)
-        if field.name == "features":
+    fields = {name: (getattr(one, name), getattr(other, name)) for name in _FIELDS}
+    fields["ends"] = one.edges.pairs.read(), other.edges.pairs.read()
+    for name, count in (("edge_values", one.num_edges), ("raw", one.num_nodes)):
+        fields[name] = tuple(held if held is None else held.take(np.arange(count)) for held in fields[name])
+    fields["target_type"] = one.target.node_type, other.target.node_type
+    fields["features"] = one.nodes.features.read(), other.nodes.features.read()
+    for name, (a, b) in fields.items():
+        if name == "features":
             assert sp.issparse(a) == sp.issparse(b)
             a, b = (x.toarray() if sp.issparse(x) else x for x in (a, b))
-        if field.name == "merged":
-            continue
+        if name in ("node_names", "captions") and a is not None and b is not None:
+            a, b = tuple(a), tuple(b)
         if isinstance(a, np.ndarray):
-            assert a.dtype == b.dtype, field.name
-            np.testing.assert_array_equal(a, b, err_msg=field.name)
+            assert a.dtype == b.dtype, name
+            np.testing.assert_array_equal(a, b, err_msg=name)
         else:
-            assert a == b, field.name
+            assert a == b, name
 
 
 @st.composite
-def edge_lists(draw, max_nodes=9):
+def edge_lists(draw: st.DrawFn, max_nodes: int = 9) -> tuple[np.ndarray, int]:
     """Canonical edges of small graphs, from empty to complete."""
     num_nodes = draw(st.integers(0, max_nodes))
     pairs = list(combinations(range(num_nodes), 2))

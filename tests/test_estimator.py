@@ -31,7 +31,7 @@ def fitted():
 
 def pyg_data(graph, **changes):
     data = pytest.importorskip("torch_geometric.data").Data
-    both_ways = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T.copy()
+    both_ways = np.concatenate([graph.edges.ends, graph.edges.ends[:, ::-1]]).T.copy()
     values = {
         "x": torch.tensor(graph.features),
         "edge_index": torch.from_numpy(both_ways),
@@ -374,7 +374,7 @@ def test_a_pyg_data_trains_as_our_graph():
     plain = random_graph(1, num_nodes=20)
     ours, theirs = (SEGNNClassifier(**SMALL, seed=3).fit(g) for g in (plain, pyg_data(plain)))
     np.testing.assert_array_equal(ours.predict_proba(), theirs.predict_proba())
-    np.testing.assert_array_equal(theirs.graph_.edges, plain.edges)
+    np.testing.assert_array_equal(theirs.graph_.edges.ends, plain.edges.ends)
     assert theirs.graph_.merged.reciprocal == plain.num_edges
     assert theirs.score() == ours.score()
     assert theirs.explain(4).to_json() == ours.explain(4).to_json()
@@ -399,7 +399,7 @@ def test_what_edges_of_a_pyg_data_carry_is_in_the_graph(field, part):
     data[field] = torch.ones(data.edge_index.shape[1])
     graph = SEGNNClassifier(**SMALL).fit(data).graph_
     assert graph.edge_values.carried == (part,)
-    assert graph.edges.tolist() == GRAPH.edges.tolist()
+    assert graph.edges.ends.tolist() == GRAPH.edges.ends.tolist()
 
 
 def test_names_of_classes_can_be_given_as_y(fitted):

@@ -11,7 +11,7 @@ from benchmarks.cases import Case
 from benchmarks.graphs import load_graph
 from benchmarks.measure import Outcome, RunSettings, Spread
 from se_gnn.graph import Graph
-from se_gnn.graph.extended import NewNodes
+from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.split import PARTS
 from se_gnn.labels.extension import extend
 
@@ -43,11 +43,11 @@ def parted(graph: Graph, count: int, *, seed: int) -> tuple[Graph, NewNodes]:
     early = np.setdiff1d(np.arange(graph.num_nodes), late)
     place = np.empty(graph.num_nodes, np.int64)
     place[np.concatenate([early, late])] = np.arange(graph.num_nodes)
-    arrives = np.isin(graph.edges, late).any(axis=1)
+    arrives = np.isin(graph.edges.ends, late).any(axis=1)
     known = Graph.build(
         name=graph.name,
         features=graph.features[early],
-        edges=place[graph.edges[~arrives]],
+        edges=place[graph.edges.ends[~arrives]],
         labels=graph.labels[early],
         class_names=graph.class_names,
         node_names=[graph.node_names[node] for node in early],
@@ -55,4 +55,4 @@ def parted(graph: Graph, count: int, *, seed: int) -> tuple[Graph, NewNodes]:
         dataset=graph.dataset,
     )
     names = tuple(graph.node_names[node] for node in late)
-    return known, NewNodes(names=names, features=graph.features[late], pairs=place[graph.edges[arrives]])
+    return known, NewNodes(names=names, features=graph.features[late], pairs=place[graph.edges.ends[arrives]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from unittest import mock
 
 import numpy as np
@@ -51,8 +50,8 @@ def _with_labels(graph: Graph, run: RunSettings) -> Graph:
     """The graph with two of five nodes labeled."""
     count = graph.num_nodes * NUM_LABELED // NUM_NODES
     chosen: IntArray = np.sort(np.random.default_rng(run.seed).permutation(graph.num_nodes)[:count])
-    rest, nobody = np.setdiff1d(np.arange(graph.num_nodes), chosen), np.empty(0, np.int64)
-    return dataclasses.replace(graph, train=chosen, validation=nobody, test=rest)
+    rest = np.setdiff1d(np.arange(graph.num_nodes), chosen)
+    return graph.with_split(train=chosen, test=rest)
 
 
 def _measured(case: Case, run: RunSettings, ranker: Ranker, figure: str, *, by_search: bool) -> Outcome:

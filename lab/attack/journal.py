@@ -14,10 +14,10 @@ import numpy as np
 
 from lab.attack.config import MetattackConfig
 from se_gnn.errors import InputError
-from se_gnn.files import check_format, parse_json, read_file, replace_file, sha256, writing_to
+from se_gnn.files import check_format, parse_json, read_file, replace_file, writing_to
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.store import graph_files
+from se_gnn.graph.storage import digest_of
 
 NAME = "attack.json"
 FORMAT = "se-gnn-attack"
@@ -37,9 +37,7 @@ class Journal:
     @classmethod
     def of(cls, folder: str | Path, graph: Graph, config: MetattackConfig, seed: int) -> Journal:
         """The journal in a folder."""
-        files = graph_files(graph)
-        digest = sha256("".join(sha256(files[name]) for name in sorted(files)).encode())
-        return cls(Path(folder) / NAME, graph.name, config, seed, digest)
+        return cls(Path(folder) / NAME, graph.name, config, seed, digest_of(graph))
 
     def read(self) -> IntArray:
         """The flips so far, [R, 2]; none where there is no file; a file of another attack is refused."""

@@ -94,7 +94,7 @@ class _Attack:
     def choose(self, flips: IntArray) -> tuple[int, int]:
         """The next pair, given those flipped so far."""
         graph, config = self.graph, self.config
-        edges = flip_pairs(graph.edges, graph.num_nodes, flips)
+        edges = flip_pairs(graph.edges.ends, graph.num_nodes, flips)
         degrees = np.bincount(edges.ravel(), minlength=graph.num_nodes).astype(np.int64)
         adjacency = propagation(edges, graph.num_nodes, "gcn", self.device)
         start = initial_weights(

@@ -82,7 +82,7 @@ def guess_classes(
 ) -> Tensor:
     """Classes of all nodes as a surrogate trained on the clean graph says, [N]; labeled nodes keep their own."""
     device = features.values.device
-    adjacency = propagation(graph.edges, graph.num_nodes, "gcn", device)
+    adjacency = propagation(graph.edges.ends, graph.num_nodes, "gcn", device)
     train = torch.tensor(graph.train, device=device)
     known = torch.tensor(graph.labels[graph.train], device=device)
     weights = initial_weights(graph.num_features, hidden_size, graph.num_classes, seed=seed, step=0)

@@ -159,5 +159,5 @@ def dense_features(graph: Graph, scale: Literal["raw", "normalized"]) -> Tensor:
 
 def directed_edges(graph: Graph) -> Tensor:
     """Both directions of every edge, [2, 2E], as PyTorch Geometric wants them: edge e is column e and column E + e."""
-    edges = torch.from_numpy(graph.edges.T.copy())
+    edges = torch.from_numpy(graph.edges.ends.T.copy())
     return torch.cat([edges, edges.flip(0)], dim=1)

@@ -81,7 +81,7 @@ class PostHocExplainer(ABC):
         """
         mask = self.explain(node).edge_mask.detach().numpy().reshape(2, -1)  # [2, E]
         ids = local_graphs(self.graph, np.array([node]), self.fitted.settings.num_layers).row(0)
-        edges = self.graph.edges[ids]
+        edges = self.graph.edges.ends[ids]
         if directed:
             return np.concatenate([edges, edges[:, ::-1]]), mask[:, ids].ravel()
         return edges, mask[:, ids].mean(axis=0)

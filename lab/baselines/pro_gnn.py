@@ -118,7 +118,7 @@ class _Run:
         self.gram = attributes @ attributes.T  # [N, N]
         self.labels = torch.tensor(graph.labels, device=device)
         self.train, self.val = (torch.tensor(part, device=device) for part in (graph.train, graph.validation))
-        u, v = torch.tensor(graph.edges.T, device=device)
+        u, v = torch.tensor(graph.edges.ends.T, device=device)
         self.given = torch.zeros(graph.num_nodes, graph.num_nodes, device=device)  # A
         self.given[u, v] = self.given[v, u] = 1
         self.learned = self.given.clone()  # S

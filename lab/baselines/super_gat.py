@@ -85,7 +85,7 @@ class _AttentionNetwork(Network):
         settings = self.settings
         wanted = int(settings.negative_ratio * settings.edge_sample_ratio * (2 * graph.num_edges + graph.num_nodes))
         free = graph.num_nodes * (graph.num_nodes - 1) // 2 - graph.num_edges
-        pairs = sample_non_edges(graph.edges, graph.num_nodes, min(wanted, free), generator=generator)
+        pairs = sample_non_edges(graph.edges.ends, graph.num_nodes, min(wanted, free), generator=generator)
         self.negatives = torch.tensor(pairs.T, device=next(self.parameters()).device)
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:

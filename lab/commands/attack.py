@@ -64,10 +64,10 @@ def attack(
     from lab.datasets import load_dataset
     from se_gnn.device import resolve_device
     from se_gnn.files import commit_files, writing_to
-    from se_gnn.graph.store import ARRAYS, NAMES, graph_files, load_graph
+    from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
 
     shown = shows_progress(progress, quiet)
-    _check_folder(out, (JOURNAL, ARRAYS, NAMES), overwrite=overwrite, resume=resume)
+    _check_folder(out, (JOURNAL,), overwrite=overwrite, resume=resume)
     if method is Method.random and (labeled_weight or keep_degrees):
         raise InputError("--labeled-weight and --keep-degrees belong to metattack, not to random")
     resolve_device(device.value)
@@ -78,7 +78,7 @@ def attack(
     if method is Method.random:
         changed = graph.with_edges(_random(graph, rate, seed))
         with writing_to(out):
-            commit_files(out, graph_files(changed), remove=(JOURNAL,))
+            commit_files(out, graph_files(changed), remove=(JOURNAL, ARRAY_FILES))
     else:
         graph.check_trainable()
         num_changes(rate, graph.num_edges)
@@ -103,11 +103,11 @@ def _check_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool, resum
     """Refuse a folder whose files would be lost by an attack; nothing is written yet."""
     from se_gnn.apps.cli.output_folder import check_begun, check_finished, is_new_folder, some_names
     from se_gnn.files import visible_names
-    from se_gnn.graph.store import holds_graph
+    from se_gnn.graph.storage import holds_graph, is_graph_file
 
     if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
-    foreign = [name for name in visible_names(folder) if name not in (*ours, ATTACK)]
+    foreign = [name for name in visible_names(folder) if name not in (*ours, ATTACK) and not is_graph_file(name)]
     if foreign:
         raise InputError(f"{folder} exists and holds other files ({some_names(foreign)}); name another folder")
     begun = (folder / ATTACK).is_dir()
@@ -122,7 +122,7 @@ def _random(graph: Graph, rate: float, seed: int) -> IntArray:
 
     from lab.attack import add_random_edges
 
-    return add_random_edges(graph.edges, graph.num_nodes, rate, generator=np.random.default_rng(seed))
+    return add_random_edges(graph.edges.ends, graph.num_nodes, rate, generator=np.random.default_rng(seed))
 
 
 def _metattack(
@@ -143,17 +143,17 @@ def _metattack(
     from lab.attack.journal import NAME
     from se_gnn.apps.cli.output_folder import output_folder
     from se_gnn.files import commit_files, read_file
-    from se_gnn.graph.store import graph_files
+    from se_gnn.graph.storage import ARRAY_FILES, graph_files
 
     config = MetattackConfig(approximate=approximate, labeled_weight=labeled_weight, keep_degrees=keep_degrees)
     try:
         with output_folder(out, ATTACK, resume=resume) as work:
             flips = metattack(graph, rate, config, seed=seed, device=device, progress=progress, folder=work)
-            changed = graph.with_edges(flip_pairs(graph.edges, graph.num_nodes, flips))
+            changed = graph.with_edges(flip_pairs(graph.edges.ends, graph.num_nodes, flips))
             files = graph_files(changed)
             if (work / NAME).exists():
                 files[NAME] = read_file(work / NAME)
-            commit_files(out, files, remove=(NAME,))
+            commit_files(out, files, remove=(NAME, ARRAY_FILES))
     except KeyboardInterrupt as interrupt:
         kept = (out / ATTACK / NAME).exists()
         hint = "To go on from its last flip" if kept else "Nothing was kept yet. To start again"
@@ -164,7 +164,7 @@ def _metattack(
 
 def _report(before: Graph, after: Graph) -> str:
     """What changed, and how much more often edges now join different classes."""
-    old, new = (set(map(tuple, graph.edges.tolist())) for graph in (before, after))
+    old, new = (set(map(tuple, graph.edges.ends.tolist())) for graph in (before, after))
     return "\n".join(
         [
             f"{before.name}: {count(len(new - old), 'edge')} added, {count(len(old - new), 'edge')} taken out of "
@@ -176,6 +176,6 @@ def _report(before: Graph, after: Graph) -> str:
 
 def _within_class(graph: Graph) -> float | None:
     """Share of the edges between nodes of known class that join one class; None where there are none."""
-    labels = graph.labels[graph.edges]
+    labels = graph.labels[graph.edges.ends]
     known = labels[(labels >= 0).all(axis=1)]
     return float((known[:, 0] == known[:, 1]).mean()) if len(known) else None

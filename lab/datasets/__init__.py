@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -124,4 +123,4 @@ def load_with_truth(
         return load_dataset(name, seed=seed, data_dir=data_dir), None
     module = importlib.import_module(_WITH_TRUTH[name])
     graph, truth = module.load_with_truth(name, seed=seed, data_dir=data_dir)
-    return dataclasses.replace(graph, dataset=name), cast("GroundTruth", truth)
+    return graph.replace(dataset=name), cast("GroundTruth", truth)

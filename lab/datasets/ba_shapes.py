@@ -51,7 +51,7 @@ def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = N
     """A draw of `ba-shapes`, or the published one, and which of its edges are those of houses."""
     if name == "ba-shapes":
         graph = ba_shapes.load(name, seed=seed)
-        return graph, GroundTruth(motif_edges=house_edges(graph.edges))
+        return graph, GroundTruth(motif_edges=house_edges(graph.edges.ends))
     content = read_verified([FILE], "ba_shapes", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ARRAYS, sha256=SHA256, where=FILE.name)
     edges = arrays["edge_index"].T.astype(np.int64)

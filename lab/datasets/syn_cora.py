@@ -215,7 +215,7 @@ def _choose_motifs(cora: Graph, config: SynCoraConfig, generator: np.random.Gene
     for label, class_name in enumerate(cora.class_names):
         found = 0
         for center in generator.permutation(np.flatnonzero(cora.labels == label)):
-            edges = cora.edges[local.row(center)]
+            edges = cora.edges.ends[local.row(center)]
             papers = np.unique(edges)
             if config.smallest <= len(papers) <= config.largest and not taken[papers].any():
                 taken[papers] = True
@@ -238,7 +238,7 @@ def _choose_basis(cora: Graph, taken: IntArray, config: SynCoraConfig, generator
             f"basis_sample must be at most the {len(others)} nodes outside the motifs, got {config.basis_sample}"
         )
     sample = generator.choice(others, config.basis_sample, replace=False)
-    edges = cora.edges[np.isin(cora.edges, sample).all(axis=1)]
+    edges = cora.edges.ends[np.isin(cora.edges.ends, sample).all(axis=1)]
     papers = np.unique(edges)
     return _Piece(papers, np.searchsorted(papers, edges))
 

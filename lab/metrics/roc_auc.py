@@ -76,7 +76,7 @@ def _pooled_auc(
 ) -> float:
     if motif_edges.shape != (graph.num_edges,):
         raise InputError(f"motif_edges must have one entry per edge ({graph.num_edges}), got shape {motif_edges.shape}")
-    motif_of = _motifs(graph.edges[motif_edges], graph.num_nodes)
+    motif_of = _motifs(graph.edges.ends[motif_edges], graph.num_nodes)
     local = local_graphs(graph, np.array(list(explained), dtype=np.int64), hops)
     truths, scores = [], []
     for i, (node, (edges, importance)) in enumerate(explained.items()):
@@ -85,7 +85,7 @@ def _pooled_auc(
         if own_motif:
             if motif_of[node] < 0:
                 raise InputError(f"node {graph.node_names[node]!r} is in no motif: it has no edges of its own to find")
-            positive = positive & (motif_of[graph.edges[ids, 0]] == motif_of[node])
+            positive = positive & (motif_of[graph.edges.ends[ids, 0]] == motif_of[node])
         both = _both_directions(graph, node, edges, importance)[ids]  # [M, 2]
         truths.append(np.repeat(positive, 2) if each_direction else positive)
         scores.append(both.ravel() if each_direction else both.mean(axis=1))
@@ -106,7 +106,7 @@ def _both_directions(graph: Graph, node: int, edges: Any, importance: Any) -> np
     pairs, given = np.asarray(edges, dtype=np.int64).reshape(-1, 2), np.asarray(importance, dtype=np.float64)
     if given.shape != (len(pairs),):
         raise InputError(f"importance of node {node} must have one entry per edge ({len(pairs)}), got {given.shape}")
-    ids = values_of_edges(graph.edges, np.arange(graph.num_edges), pairs)
+    ids = values_of_edges(graph.edges.ends, np.arange(graph.num_edges), pairs)
     slots = 2 * ids + (pairs[:, 0] > pairs[:, 1])
     if len(np.unique(slots)) != len(slots):
         raise InputError(f"the explanation of node {node} names an edge twice")

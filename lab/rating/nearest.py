@@ -56,7 +56,7 @@ class DeepKNNMethod(Method):
         if not len(others):
             return np.empty(0, np.int64)
         graph = explanation.graph
-        found: IntArray = others[self._fitted.match_edges(graph.edges[edges], graph.edges[others])]
+        found: IntArray = others[self._fitted.match_edges(graph.edges.ends[edges], graph.edges.ends[others])]
         return found
 
 

@@ -78,7 +78,7 @@ def candidates(trained: TrainedModel) -> IntArray:
     """Nodes that may be targets: test nodes with edges; all that are not labeled, where there are no test nodes."""
     graph = trained.graph
     nodes = graph.test if len(graph.test) else np.setdiff1d(np.arange(graph.num_nodes), graph.train)
-    joined = np.bincount(graph.edges.ravel(), minlength=graph.num_nodes) > 0
+    joined = np.bincount(graph.edges.ends.ravel(), minlength=graph.num_nodes) > 0
     chosen: IntArray = nodes[joined[nodes]]
     return chosen
 

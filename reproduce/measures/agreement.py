@@ -89,7 +89,7 @@ def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _F
         model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"},
     )
     place = trained.embeddings.device
-    x, edge_index = dense_features(graph).to(place), directed(graph.edges).to(place)
+    x, edge_index = dense_features(graph).to(place), directed(graph.edges.ends).to(place)
     of_nodes = (explainer(x, edge_index, index=torch.tensor([int(node)], device=place)) for node in nodes)
     return _Found(evidence, {**_fidelity(explainer, of_nodes, top), **vote_changes(trained, nodes, top)})
 

@@ -92,7 +92,7 @@ def flipped(
         for node in generator.choice(nodes, round(rate * len(nodes)), replace=False):
             other = (labels[node] + generator.integers(1, count)) % count
             labels[node] = confused[labels[node]] if kind == "confused" else other
-    return dataclasses.replace(graph, labels=labels)
+    return graph.replace(target=graph.target.with_labels(labels))
 
 
 def gcn_probabilities(

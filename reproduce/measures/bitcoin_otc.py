@@ -12,7 +12,7 @@ from lab.baselines import GCN
 from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.methods import asked
-from se_gnn.graph import Graph
+from se_gnn.graph import Edges, Graph
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.training import fit
@@ -57,12 +57,13 @@ def with_verbs(graph: Graph) -> Graph:
     """A rating above 0 is of the type "trusts", one below of the type "distrusts"."""
     assert graph.edge_values is not None
     kind = (ratings(graph) < 0).astype(np.int32)
-    return dataclasses.replace(graph, edge_values=dataclasses.replace(graph.edge_values, type=kind, type_names=VERBS))
+    values = dataclasses.replace(graph.edge_values, type=kind, type_names=VERBS)
+    return graph.replace(edges=dataclasses.replace(graph.edges, values=values))
 
 
 def plain(graph: Graph) -> Graph:
     """The same accounts with the same columns; an edge is there or not."""
-    return dataclasses.replace(graph, edges=np.unique(graph.edges, axis=0), edge_values=None)
+    return graph.replace(edges=Edges.build(graph.edges.ends, graph.num_nodes))
 
 
 def rating_counts(graph: Graph) -> FloatArray:
@@ -70,7 +71,7 @@ def rating_counts(graph: Graph) -> FloatArray:
     values = graph.edge_values
     assert values is not None
     assert values.direction is not None
-    given, ends = ratings(graph), np.where(values.direction[:, None] > 0, graph.edges, graph.edges[:, ::-1])
+    given, ends = ratings(graph), np.where(values.direction[:, None] > 0, graph.edges.ends, graph.edges.ends[:, ::-1])
     some = (np.ones(len(given), bool), given > 0, given < 0)
     counts = [np.bincount(ends[of, side], minlength=graph.num_nodes) for side in (0, 1) for of in some]
     return np.stack(counts, axis=1).astype(np.float32)

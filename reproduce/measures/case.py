@@ -66,7 +66,7 @@ def _neighbor(fitted: Fitted, graph: Graph, explanation: Explanation) -> Neighbo
     theirs: IntArray = (
         local_graphs(graph, np.array([node]), explanation.settings.similarity.hops).row(0).astype(np.int64)
     )
-    matched = fitted.match_edges(explanation.edges, graph.edges[theirs])
+    matched = fitted.match_edges(explanation.edges, graph.edges.ends[theirs])
     matches = None
     if matched is not None:
         alike = np.zeros(len(matched), np.float32)

@@ -53,7 +53,9 @@ def load_graph(series: Series, seed: int) -> tuple[Graph, GroundTruth | None]:
     graph, truth = load_with_truth(series.dataset, seed=seed)
     if kind == "random":
         generator = np.random.default_rng(seed)
-        return graph.with_edges(add_random_edges(graph.edges, graph.num_nodes, float(rate), generator=generator)), None
+        return graph.with_edges(
+            add_random_edges(graph.edges.ends, graph.num_nodes, float(rate), generator=generator)
+        ), None
     return graph, truth
 
 
@@ -70,7 +72,7 @@ def _measure_edges(graph: Graph, fitted: Fitted, nearest: IntArray, roles: IntAr
     targets, others = local_graphs(graph, graph.test, HOPS), local_graphs(graph, nearest, HOPS)
     own, matched = [], []
     for i in range(len(graph.test)):
-        edges, theirs = graph.edges[targets.row(i)], graph.edges[others.row(i)]
+        edges, theirs = graph.edges.ends[targets.row(i)], graph.edges.ends[others.row(i)]
         found = fitted.match_edges(edges, theirs)
         if found is None:
             return {}

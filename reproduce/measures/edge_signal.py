@@ -21,7 +21,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     settings = job.series.settings
     graph = edge_signal_graph(settings["signal"], seed=job.seed)
     if not settings["carried"]:
-        graph = dataclasses.replace(graph, edge_values=None)
+        graph = graph.replace(edges=dataclasses.replace(graph.edges, values=None))
     trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
     figures: dict[str, Any] = {"accuracy": trained.predict(graph.test).accuracy(graph.labels)}
     if settings["carried"]:
@@ -37,7 +37,7 @@ def _alike(explainer: Explainer, nodes: list[int]) -> float:
         matches, graph = explanation.neighbors[0].matches, explanation.graph
         assert matches is not None
         assert graph.edge_values is not None
-        own = matches.matched & (graph.edges[matches.edge_ids] == node).any(axis=1)
+        own = matches.matched & (graph.edges.ends[matches.edge_ids] == node).any(axis=1)
         values = graph.edge_values
         for carried in (values.direction, values.type, values.weight, values.attributes):
             if carried is not None:

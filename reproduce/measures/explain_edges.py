@@ -88,10 +88,10 @@ class _Ours:
         model.load_state_dict(self.trained.model.state_dict())
         found = Explainer(TrainedModel(model, self.graph)).explain_all(nodes)
         rows = np.split(found.importance, found.local.ptr[1:-1])
-        return {int(node): (self.graph.edges[found.local.row(i)], rows[i]) for i, node in enumerate(nodes)}
+        return {int(node): (self.graph.edges.ends[found.local.row(i)], rows[i]) for i, node in enumerate(nodes)}
 
     def explanations(self, nodes: IntArray) -> Iterator[Any]:
-        x, edge_index = dense_features(self.graph), directed(self.graph.edges)
+        x, edge_index = dense_features(self.graph), directed(self.graph.edges.ends)
         return (self.pyg(x, edge_index, index=torch.tensor([node])) for node in nodes)
 
 

@@ -78,7 +78,7 @@ def _paths(graph: Graph, kind: int) -> dict[str, sp.csr_array]:
     assert graph.node_types is not None
     steps = {}
     for number, name in enumerate(values.type_names):
-        u, v = graph.edges[values.type == number].T
+        u, v = graph.edges.ends[values.type == number].T
         ones = np.ones(2 * len(u), np.float32)
         ends = (np.concatenate([u, v]), np.concatenate([v, u]))
         steps[name] = sp.csr_array((ones, ends), shape=(graph.num_nodes, graph.num_nodes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from sklearn.metrics import roc_auc_score
 from lab.baselines import baseline
 from lab.datasets import load_dataset
 from reproduce.job import Job
-from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.split import PARTS
+from se_gnn.graph import UNKNOWN, Classes, Graph, Split
 from se_gnn.labels.novelty import novelty
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.settings import Settings
@@ -48,10 +46,9 @@ def without_class(graph: Graph, label: int) -> Graph:
     renumbered = np.full(graph.num_classes, UNKNOWN, np.int64)
     renumbered[kept] = np.arange(len(kept))
     labels = np.where(graph.labels == UNKNOWN, UNKNOWN, renumbered[graph.labels])
-    before = {part: getattr(graph, part) for part in PARTS}
-    parts: dict[str, Any] = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in before.items()}
+    parts: dict[str, Any] = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in graph.split.items()}
     names = tuple(graph.class_names[c] for c in kept)
-    return dataclasses.replace(graph, labels=labels, class_names=names, **parts)
+    return graph.replace(target=Classes(labels=labels, names=names), split=Split(**parts))
 
 
 def _untrained(graph: Graph) -> TrainedModel:

@@ -69,7 +69,7 @@ class _Network(nn.Module):
         dense = features if isinstance(features, np.ndarray) else features.toarray()
         self.register_buffer("features", torch.from_numpy(dense.copy()).to_sparse())
         kinds = torch.from_numpy(values.type.astype(np.int64))
-        edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T))
+        edges = torch.from_numpy(np.ascontiguousarray(graph.edges.ends.T))
         self.register_buffer("edges", torch.cat([edges, edges.flip(0)], dim=1))
         self.register_buffer("types", torch.cat([kinds, kinds + values.num_types]))
         self.first = nn.Linear(graph.num_features, hidden_size)

@@ -40,7 +40,7 @@ def local_edges(graph: Graph, node: int, hops: int) -> IntArray:
     """Ids of the edges both of whose ends lie within some hops of a node, ascending."""
     near = np.zeros(graph.num_nodes, dtype=bool)
     near[node] = True
-    u, v = graph.edges.T
+    u, v = graph.edges.ends.T
     for _ in range(hops):
         reached = near[u] | near[v]
         near[u[reached]] = near[v[reached]] = True
@@ -91,7 +91,7 @@ class Recomputed:
 
     def edge_vectors(self, ids: Sequence[int] | IntArray) -> Double:
         """e_ij, the mean of both ends, Eq. (3)."""
-        ends: Double = self.h[self.graph.edges[np.asarray(ids, dtype=np.int64)]]
+        ends: Double = self.h[self.graph.edges.ends[np.asarray(ids, dtype=np.int64)]]
         return ends.mean(axis=1)
 
     def node_truth(self, node: int) -> NodeTruth:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from se_gnn.datasets.pyg import from_pyg
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Explainer, Explanation
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.graph.labels import class_indices, integer_classes
-from se_gnn.graph.split import PARTS
+from se_gnn.graph.split import Split
+from se_gnn.graph.target import class_indices, integer_classes
 from se_gnn.labels import Audit, Certificates, Memory, audit, certify
 from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
@@ -34,6 +32,7 @@ from se_gnn.model.folder import load_model_on, save_model
 from se_gnn.progress import announce_compilation, phase
 from se_gnn.settings import Settings
 from se_gnn.settings.sections import BestBy
+from se_gnn.tables.pyg import from_pyg
 from se_gnn.training import fit
 
 NAMED = (
@@ -377,9 +376,8 @@ def _as_graph(graph: Any) -> Graph:
 def _relabeled(graph: Graph, y: Any) -> Graph:
     """The graph with other labels; nodes of its split that have none leave it."""
     labels = class_indices(y, graph.class_names, count=graph.num_nodes)
-    parts = {part: getattr(graph, part) for part in PARTS}
-    kept = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in parts.items()}
-    return dataclasses.replace(graph, labels=labels, **kept)
+    kept: dict[str, Any] = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in graph.split.items()}
+    return graph.replace(target=graph.target.with_labels(labels), split=Split(**kept))
 
 
 def _with_labeled(graph: Graph, nodes: Any, y: Any) -> Graph:
@@ -393,5 +391,5 @@ def _with_labeled(graph: Graph, nodes: Any, y: Any) -> Graph:
         if len(torn):
             raise InputError(f"y must hold one label per node, node {graph.node_names[torn[0]]!r} has two")
     train = np.unique(ids[labels[ids] != UNKNOWN])
-    others: dict[str, Any] = {part: np.setdiff1d(getattr(graph, part), ids) for part in PARTS if part != "train"}
-    return dataclasses.replace(graph, labels=labels, train=train, **others)
+    parts: dict[str, Any] = {part: np.setdiff1d(own, ids) for part, own in graph.split.items()}
+    return graph.replace(target=graph.target.with_labels(labels), split=Split(**{**parts, "train": train}))

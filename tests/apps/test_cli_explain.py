@@ -1,11 +1,11 @@
-import dataclasses
 import json
 
 from se_gnn.display import printable_name
 from se_gnn.explain import Explainer
 from se_gnn.graph import RawTable
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.model.folder import load_model
+from strategies import changed
 
 
 def test_the_sentence_comes_first_and_everything_fits_80_columns(run, model):
@@ -60,7 +60,7 @@ def test_k_below_one_is_refused(run, model):
 def test_attributes_with_names_are_shown_with_what_they_add_to_the_similarity(run, toy, tmp_path):
     names = ("age", "a name of more than forty characters, which is long", "<b>income</b>")
     nodes = tuple(f"a node of a rather long name, number {i}" for i in range(24))
-    save_graph(dataclasses.replace(load_graph(toy), feature_names=names, node_names=nodes), tmp_path / "named")
+    save_graph(changed(load_graph(toy), feature_names=names, node_names=nodes), tmp_path / "named")
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "named", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", nodes[14])
@@ -86,7 +86,7 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
         **{f"more {j}": ["x"] * 24 for j in range(12)},
     }
     captions = tuple(f"Person {i}" if i else "" for i in range(24))
-    save_graph(dataclasses.replace(graph, raw=RawTable.from_columns(cells), captions=captions), tmp_path / "raw")
+    save_graph(changed(graph, raw=RawTable.from_columns(cells), captions=captions), tmp_path / "raw")
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "raw", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", "node 14", "--edges", "2")
@@ -109,7 +109,7 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
 def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_path):
     graph = load_graph(toy)
     names = tuple(f"a\x1b[31m{i}\nb" for i in range(24))
-    save_graph(dataclasses.replace(graph, node_names=names), tmp_path / "hostile")
+    save_graph(changed(graph, node_names=names), tmp_path / "hostile")
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "hostile", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", names[14])
@@ -120,13 +120,13 @@ def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_pat
 
 def test_both_ends_of_an_edge_are_shown_however_long_their_names_are(run, toy, tmp_path):
     names = tuple(f"a node of a rather long name, more than forty letters, number {i}" for i in range(24))
-    save_graph(dataclasses.replace(load_graph(toy), node_names=names), tmp_path / "long")
+    save_graph(changed(load_graph(toy), node_names=names), tmp_path / "long")
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "long", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", names[14])
     explanation = Explainer(load_model(tmp_path / "model")).explain(14)
     lines = result.stdout.split("The edges that matter most")[1].splitlines()[3:]
-    ends = [explanation.graph.edges[edge].tolist() for edge in explanation.crucial_subgraph().edge_ids]
+    ends = [explanation.graph.edges.ends[edge].tolist() for edge in explanation.crucial_subgraph().edge_ids]
     assert len(lines) == len(ends) > 0
     for line, (start, end) in zip(lines, ends):
         first, second = line.split(" - ")

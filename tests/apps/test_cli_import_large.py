@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mapped_graphs import in_memory, random_tables
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import array_file, save_graph
 from se_gnn.shards import read_shards
 
 QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
@@ -53,13 +53,13 @@ def test_a_sample_of_nodes_is_drawn_by_the_seed(run, place, tmp_path):
 
 def test_verify_finds_a_changed_array(run, place, tmp_path):
     assert "is whole: 300 nodes" in run("verify", place / "big").stdout
-    path = place / "big" / "arrays" / "labels.npy"
+    path = place / "big" / array_file("labels")
     content = path.read_bytes()
     path.write_bytes(content[:-8] + b"\x01" + content[-7:])
     try:
         result = run("verify", place / "big")
         assert result.exit_code == 2
-        assert "labels.npy was changed" in result.stderr
+        assert "graph.labels.npy" in result.stderr
     finally:
         path.write_bytes(content)
 
@@ -76,9 +76,9 @@ def test_verify_finds_a_changed_array(run, place, tmp_path):
             "--sample has an effect only if --out is a folder",
         ),
         (["predict", "PLACE/model", "--sample", "3", "--nodes", "#1", "--out", "OUT/p"], "give one of them"),
-        (["train", "PLACE/big", "--out", "OUT/m"], "train on a part of it that fits the memory"),
-        (["explain", "PLACE/model", "--graph", "PLACE/big", "--all", "--out", "OUT/e"], "explanations need a graph"),
-        (["explain", "PLACE/model", "--graph", "PLACE/big", "--node", "#3"], "explanations need a graph"),
+        (["train", "PLACE/big", "--out", "OUT/m"], "train on a part of it that fits in memory"),
+        (["explain", "PLACE/model", "--graph", "PLACE/big", "--all", "--out", "OUT/e"], "are mapped from files"),
+        (["explain", "PLACE/model", "--graph", "PLACE/big", "--node", "#3"], "are mapped from files"),
     ],
 )
 def test_what_a_mapped_graph_is_not_for_is_refused(run, place, tmp_path, arguments, text):

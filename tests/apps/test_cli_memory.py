@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import save_graph
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.model.folder import HISTORY, load_model
 from strategies import random_graph
@@ -59,7 +59,7 @@ def test_an_edit_is_previewed_applied_listed_and_taken_back(run, model, tmp_path
     assert "node 3: odd, not even to even" in listed
     assert run("labels", "edit", model, "restore", "0", "--quiet").output == ""
     assert len(Memory(load_model(model)).history) == 2
-    for name in ("graph.safetensors", "graph.json", "model.safetensors", "settings.json"):
+    for name in ("graph.json", "model.safetensors", "settings.json"):
         assert (model / name).read_bytes() == before[name]
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from commands import QUICK
-from se_gnn.graph.store import load_graph
+from se_gnn.graph.storage import load_graph
 from se_gnn.model.folder import load_model
 
 

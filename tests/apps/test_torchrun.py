@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from se_gnn.graph import Graph
-from se_gnn.graph.store import save_graph
+from se_gnn.graph.storage import save_graph
 from se_gnn.shards import verify_shards
 
 NODES = 300
@@ -249,7 +249,7 @@ def test_training_in_two_ranks_with_one_killed_gives_the_model_of_one_process(ru
     code, out, err = finished(process)
     assert code == 0, err
     assert out.count("test accuracy") == 1  # one rank speaks
-    for name in ("model.safetensors", "settings.json", "graph.safetensors"):
+    for name in ("model.safetensors", "settings.json", "graph.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert not begun.exists()
 

@@ -18,7 +18,7 @@ def graph() -> Graph:
     """A small graph in which two labeled and some other nodes have no edges."""
     full = generated_graph(140, seed=3, labeled_a_class=4)
     lonely = np.concatenate([full.train[:2], full.validation[:1], full.test[:2]])
-    return full.with_edges(full.edges[~np.isin(full.edges, lonely).any(axis=1)][::3])
+    return full.with_edges(full.edges.ends[~np.isin(full.edges.ends, lonely).any(axis=1)][::3])
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_local_edges_are_the_edges_of_the_local_graphs(graph, config):
     dense = DenseVoter(graph, config).local_edges(nodes)
     sparse = local_graphs(graph, nodes, config.similarity.hops)
     for i in nodes:
-        expected = graph.edges[sparse.row(i)].tolist()
+        expected = graph.edges.ends[sparse.row(i)].tolist()
         assert sorted(dense.edges[dense.owner == i].tolist()) == expected
 
 

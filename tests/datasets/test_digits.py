@@ -32,7 +32,7 @@ def test_every_digit_is_joined_to_its_five_nearest(digits):
 
 
 def test_most_edges_join_the_same_digit(digits):
-    same = digits.labels[digits.edges[:, 0]] == digits.labels[digits.edges[:, 1]]
+    same = digits.labels[digits.edges.ends[:, 0]] == digits.labels[digits.edges.ends[:, 1]]
     assert 0.96 < same.mean() < 0.98
 
 
@@ -48,4 +48,4 @@ def test_the_seed_draws_the_split_and_leaves_the_graph(digits):
     np.testing.assert_array_equal(digits.train, again.train)
     np.testing.assert_array_equal(digits.validation, again.validation)
     assert digits.train.tolist() != other.train.tolist()
-    np.testing.assert_array_equal(digits.edges, other.edges)
+    np.testing.assert_array_equal(digits.edges.ends, other.edges.ends)

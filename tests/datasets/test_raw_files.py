@@ -82,11 +82,11 @@ def test_a_graph_of_gnn_benchmark_is_read_symmetrized_and_split_by_the_seed(name
     adjacency = gnn_benchmark_file(tmp_path / file)
     one, other = (load_dataset(name, seed=seed, data_dir=tmp_path) for seed in (0, 1))
     expected = sp.triu(adjacency + adjacency.T, k=1)
-    np.testing.assert_array_equal(one.edges, np.argwhere(expected.toarray()))
+    np.testing.assert_array_equal(one.edges.ends, np.argwhere(expected.toarray()))
     assert (len(one.train), len(one.validation), len(one.test)) == (40, 60, 60)
     assert np.bincount(one.labels[one.train]).tolist() == [20, 20]
     assert one.train.tolist() != other.train.tolist()
-    np.testing.assert_array_equal(one.edges, other.edges)
+    np.testing.assert_array_equal(one.edges.ends, other.edges.ends)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def encoder(graph, seed=0, **settings):
 
 def adjacency(graph):
     dense = np.zeros((graph.num_nodes, graph.num_nodes))
-    for u, v in graph.edges:
+    for u, v in graph.edges.ends:
         dense[u, v] = dense[v, u] = 1
     return dense
 
@@ -74,17 +74,17 @@ def test_the_mean_encoder_adds_the_scaled_mean_of_the_neighbors(graph, scale_ini
 def test_propagation_is_the_normalization_of_pyg():
     gcn_norm = pytest.importorskip("torch_geometric.nn.conv.gcn_conv").gcn_norm
     graph = random_graph(3, isolated=(0, 7))
-    both_ways = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T.copy()
+    both_ways = np.concatenate([graph.edges.ends, graph.edges.ends[:, ::-1]]).T.copy()
     index, values = gcn_norm(torch.from_numpy(both_ways), num_nodes=graph.num_nodes)
     expected = torch.zeros(graph.num_nodes, graph.num_nodes)
     expected[index[1], index[0]] = values
-    found = dense_of(propagation(graph.edges, graph.num_nodes, "gcn"))
+    found = dense_of(propagation(graph.edges.ends, graph.num_nodes, "gcn"))
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @given(graph=graphs(), aggregation=aggregations)
 def test_a_node_without_neighbors_hears_itself_or_nothing(graph, aggregation):
-    found = dense_of(propagation(graph.edges, graph.num_nodes, aggregation))
+    found = dense_of(propagation(graph.edges.ends, graph.num_nodes, aggregation))
     for node in np.flatnonzero(graph.degrees == 0):
         expected = np.zeros(graph.num_nodes)
         expected[node] = 1 if aggregation == "gcn" else 0
@@ -100,7 +100,7 @@ def test_sparse_features_are_encoded_as_dense_ones_with_the_same_gradients(graph
     for features in (values, sp.csr_array(values)):
         made = encoder(graph, aggregation=aggregation)
         kept = torch.tensor(values) if isinstance(features, np.ndarray) else SparseMatrix.from_scipy(features)
-        inputs = EncoderInputs(kept, propagation(graph.edges, graph.num_nodes, aggregation))
+        inputs = EncoderInputs(kept, propagation(graph.edges.ends, graph.num_nodes, aggregation))
         h = made(inputs)
         (h * continuous(seed, *h.shape)).sum().backward()
         results.append((h.detach(), *(parameter.grad for parameter in made.parameters())))
@@ -196,7 +196,7 @@ def test_what_is_aggregated_is_a_polynomial_of_the_propagation(aggregation):
     if made.step_weights is not None:
         with torch.no_grad():
             made.step_weights.copy_(torch.tensor([0.5, -1.0, 0.25, 2.0]))
-    matrix = propagation(graph.edges, graph.num_nodes, aggregation)
+    matrix = propagation(graph.edges.ends, graph.num_nodes, aggregation)
     own = torch.randn(graph.num_nodes, 6, generator=torch.Generator().manual_seed(0))
     power, expected = own, torch.zeros_like(own)
     for weight in made.step_polynomial:

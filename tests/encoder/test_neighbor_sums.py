@@ -11,7 +11,8 @@ from strategies import random_graph
 @pytest.mark.parametrize("with_itself", [True, False])
 def test_rows_are_the_sums_of_their_neighbors(width, with_itself):
     graph, generator = random_graph(width, num_nodes=40, num_edges=70, isolated=(3, 39)), np.random.default_rng(width)
-    indptr, indices, _ = graph.neighbor_arrays
+    csr = graph.neighbors()
+    indptr, indices = csr.indptr, csr.indices
     h, own = (generator.standard_normal((40, width), dtype=np.float32) for _ in range(2))
     factor, weight = generator.random(40, dtype=np.float32), np.float32(0.3)
     out = aligned(40, width)

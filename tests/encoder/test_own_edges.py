@@ -56,7 +56,9 @@ def test_a_node_reads_the_mean_of_what_its_edges_carry_and_0_without_edges(graph
 
 def test_nothing_is_read_where_edges_carry_nothing_or_the_settings_say_so(graph):
     assert encoder_features(graph, EncoderSettings()) is graph.features
-    plain = dataclasses.replace(graph.with_edges(graph.edges), edges=np.unique(graph.edges, axis=0), edge_values=None)
+    plain = dataclasses.replace(
+        graph.with_edges(graph.edges.ends), edges=np.unique(graph.edges.ends, axis=0), edge_values=None
+    )
     assert encoder_features(plain, READING) is plain.features
     assert SEGNN.for_graph(plain, Settings.of("best").resolve()).encoder.num_features == 4
     assert SEGNN.for_graph(graph, Settings.of("best").resolve()).encoder.num_features == 4 + 2 * 5
@@ -67,7 +69,7 @@ def test_a_step_weighs_neighbors_by_the_edges_and_parallel_edges_add_up(graph, w
     inputs = EncoderInputs.from_graph(graph, dataclasses.replace(READING, weighted_steps=weighted))
     weights = graph.edge_values.weight / 2 if weighted else np.ones(4, np.float32)
     adjacency = torch.zeros(4, 4)
-    for (u, v), weight in zip(graph.edges, weights):
+    for (u, v), weight in zip(graph.edges.ends, weights):
         adjacency[u, v] += weight
         adjacency[v, u] += weight
     expected = dense_propagation(adjacency)
@@ -76,6 +78,6 @@ def test_a_step_weighs_neighbors_by_the_edges_and_parallel_edges_add_up(graph, w
 
 def test_the_mean_of_neighbors_is_weighted_too(graph):
     weights = graph.edge_values.weight
-    step = propagation(graph.edges, 4, "mean", weights=weights) @ torch.eye(4)
+    step = propagation(graph.edges.ends, 4, "mean", weights=weights) @ torch.eye(4)
     torch.testing.assert_close(step[0], torch.tensor([0, 4 / 6, 2 / 6, 0]))
     torch.testing.assert_close(step[3], torch.zeros(4))

@@ -161,7 +161,7 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
     exact = edge_similarities(trained)
     explanation = Explainer(trained).explain(node)
     np.testing.assert_array_equal(explanation.edge_ids, local.row(node))
-    np.testing.assert_array_equal(explanation.edges, graph.edges[local.row(node)])
+    np.testing.assert_array_equal(explanation.edges, graph.edges.ends[local.row(node)])
     for neighbor in explanation.neighbors:
         np.testing.assert_array_equal(neighbor.edge_ids, local.row(neighbor.node))
     expected = []
@@ -245,7 +245,7 @@ def test_all_edges_that_are_mentioned_have_the_names_of_their_ends():
         mentioned |= {one["edge"] for one in neighbor["matches_back"] or []}
     assert {int(edge) for edge in values["edge_ends"]} == mentioned
     for edge, ends in values["edge_ends"].items():
-        assert ends == [names[node] for node in trained.graph.edges[int(edge)]]
+        assert ends == [names[node] for node in trained.graph.edges.ends[int(edge)]]
 
 
 @few

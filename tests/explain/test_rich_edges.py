@@ -33,6 +33,7 @@ from se_gnn.report import report_html
 from se_gnn.report.node import node_part
 from se_gnn.settings import Settings
 from se_gnn.similarity.edges import edge_vectors
+from strategies import changed
 
 SETTINGS = Settings.of("best", num_nearest=4, node_weight=0.5, members=2).resolve()
 
@@ -111,7 +112,9 @@ def test_the_json_holds_what_edges_carry_and_fits_its_schema(explained):
 
 
 def test_the_json_of_a_plain_graph_is_as_it_was(graph):
-    plain = Graph.build(features=graph.features, edges=graph.edges, labels=graph.labels, class_names=graph.class_names)
+    plain = Graph.build(
+        features=graph.features, edges=graph.edges.ends, labels=graph.labels, class_names=graph.class_names
+    )
     told = Explainer(TrainedModel(SEGNN.for_graph(plain, SETTINGS), plain)).explain(0).to_dict()
     assert "edge_values" not in told
     assert "edge_settings" not in told
@@ -132,7 +135,7 @@ def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
     for node in (0, 2):
         features = graph.features.copy()
         features[node, 0] = features[:, 0].mean()
-        other = TrainedModel(trained.model, dataclasses.replace(graph, features=features))
+        other = TrainedModel(trained.model, changed(graph, features=features))
         lost.append(found.similarity - shared_attributes(other, 0, 2).similarity)
     assert age.effect == pytest.approx(np.mean(lost), abs=1e-5)
 
@@ -145,13 +148,13 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
     assert (found.name, found.target_value, found.neighbor_value) == ("amount", "118", "120")
 
     @torch.no_grad()
-    def similarity(changed):
+    def similarity(hidden):
         attributes = graph.edge_values.attributes.copy()
-        if changed is not None:
-            attributes[changed] = amounts.mean()
+        if hidden is not None:
+            attributes[hidden] = amounts.mean()
         values = dataclasses.replace(graph.edge_values, attributes=attributes)
-        vectors = trained.model.edge_terms(dataclasses.replace(graph, edge_values=values))
-        ends = torch.from_numpy(graph.edges[[edge, matched]])
+        vectors = trained.model.edge_terms(changed(graph, edge_values=values))
+        ends = torch.from_numpy(graph.edges.ends[[edge, matched]])
         one, other = edge_vectors(trained.embeddings, ends) + vectors(torch.tensor([edge, matched]))
         return float(torch.cosine_similarity(one, other, dim=0))
 
@@ -161,7 +164,7 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
 
 def test_edges_without_attributes_have_none_to_share(graph):
     bare = dataclasses.replace(graph.edge_values, attributes=None, attribute_names=None)
-    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), dataclasses.replace(graph, edge_values=bare))
+    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), changed(graph, edge_values=bare))
     with pytest.raises(InputError, match="edges must carry attributes"):
         shared_edge_data(trained, 0, 1)
 
@@ -188,7 +191,7 @@ def test_a_notebook_names_edges_with_the_verb_of_their_type(explained):
 def test_a_hostile_type_is_only_text_on_every_page(graph):
     hostile = "<script>alert(1)</script>"
     values = dataclasses.replace(graph.edge_values, type_names=(hostile, "refund"), type_verbs=None)
-    rich = dataclasses.replace(graph, edge_values=values)
+    rich = changed(graph, edge_values=values)
     trained = TrainedModel(SEGNN.for_graph(rich, SETTINGS), rich)
     found = Explainer(trained).explain(0)
     for page in (found._repr_html_(), report_html(trained, [0], k=2)):
@@ -256,7 +259,7 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
     kept = np.array([0, 1, 2, 3, 5, 6])  # node 5 is labeled, and has no edges now
     values = graph.edge_values
     alone = Graph.build(
-        features=graph.features, edges=graph.edges[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], test=[0],
+        features=graph.features, edges=graph.edges.ends[kept], labels=np.arange(8) % 2, train=[1, 4, 5, 6], test=[0],
         validation=[], class_names=graph.class_names, edge_values=dataclasses.replace(
             values, raw=None,
             **{name: getattr(values, name)[kept] for name in ("direction", "type", "weight", "attributes")},
@@ -286,9 +289,9 @@ def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, meas
     compared = 0
     for edge, matched, similarity in zip(matches.edge_ids, matches.matched_ids, matches.similarity):
         if 0 not in (edge, matched) and 1 not in (edge, matched):  # these two join the same nodes
-            found = shared_edge_attributes(trained, graph.edges[edge], graph.edges[matched])
+            found = shared_edge_attributes(trained, graph.edges.ends[edge], graph.edges.ends[matched])
             assert found.similarity == pytest.approx(float(similarity), abs=1e-5)
             compared += 1
     assert compared
     with pytest.raises(InputError, match="2 edges join 'a' and 'b'"):
-        shared_edge_attributes(trained, graph.edges[0], graph.edges[4])
+        shared_edge_attributes(trained, graph.edges.ends[0], graph.edges.ends[4])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,11 +14,11 @@ from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity import measure_named
-from strategies import models, random_graph, small_settings, untrained
+from strategies import changed, models, random_graph, small_settings, untrained
 
 
 def with_features(graph: Graph, features) -> Graph:
-    return dataclasses.replace(graph, features=features)
+    return changed(graph, features=features)
 
 
 def bag_of_words(seed: int = 0, num_nodes: int = 16, num_words: int = 12) -> sp.csr_array:
@@ -80,7 +78,7 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each
     config = small_settings(num_layers=3, **encoder, measure=measure)
     trained = untrained(graph, config)
     dense = words.toarray()
-    for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:
+    for target, neighbor in [*graph.edges.ends[:4].tolist(), (0, 15)]:
         found = shared_attributes(trained, target, neighbor, top=100)
         both = np.flatnonzero((dense[target] != 0) & (dense[neighbor] != 0))
         if sparse:  # all features count words; a dense one may be there in more than half of the nodes
@@ -101,7 +99,7 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each
 def test_taken_from_both_nodes_together_they_are_compared_without_it(measure):
     graph = with_features(random_graph(1), bag_of_words())
     trained = untrained(graph, small_settings(measure=measure))
-    for target, neighbor in [*graph.edges[:4].tolist(), (0, 15)]:
+    for target, neighbor in [*graph.edges.ends[:4].tolist(), (0, 15)]:
         found = shared_attributes(trained, target, neighbor, top=100, taken_from="both")
         assert "from both nodes, all" in found.note
         assert {a.name for a in found.attributes} == {
@@ -144,7 +142,7 @@ def both_have(graph, word):
 
 def test_names_of_features_are_used_where_there_are_any():
     names = tuple(f"word-{j}" for j in range(12))
-    graph = dataclasses.replace(random_graph(1), features=bag_of_words(), feature_names=names)
+    graph = changed(random_graph(1), features=bag_of_words(), feature_names=names)
     found = shared_attributes(untrained(graph, small_settings()), *both_have(graph, 2), top=100)
     assert "word-2" in {a.name for a in found.attributes}
 
@@ -160,7 +158,7 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
         CategoryColumn(name="city", first=2, size=3, categories=("Bern", "Oslo", "Rome"), has_other=False),
         TextColumn(name="text", first=5, size=2, vocabulary=("red", "blue"), idf=(1.0, 1.0)),
     )
-    graph = dataclasses.replace(random_graph(1), features=sp.csr_array(x) if sparse else x, columns=columns)
+    graph = changed(random_graph(1), features=sp.csr_array(x) if sparse else x, columns=columns)
     trained = untrained(graph, small_settings())
     seen = set()
     for neighbor in range(1, 16):
@@ -188,7 +186,7 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
 
 def test_matched_edges_share_attributes_of_their_ends():
     trained = untrained(with_features(random_graph(1), bag_of_words()), small_settings())
-    edges, dense = trained.graph.edges, trained.graph.features.toarray()
+    edges, dense = trained.graph.edges.ends, trained.graph.features.toarray()
     for edge, matched in [(edges[0], edges[5]), (edges[0], edges[1]), (edges[2], edges[2])]:
         found = shared_edge_attributes(trained, edge, matched, top=100)
         both = (dense[edge].any(axis=0)) & (dense[matched].any(axis=0))

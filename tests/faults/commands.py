@@ -20,7 +20,7 @@ from lab.commands import app as lab
 from se_gnn.apps.cli.app import app
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.model.folder import load_model
 from se_gnn.shards import verify_shards
 from se_gnn.training import trainer
@@ -116,7 +116,7 @@ def model_content(folder: Path) -> object:
 def graph_content(folder: Path) -> object:
     """Edges of a graph that loads; None where there is none yet."""
     try:
-        return load_graph(folder).edges.tobytes()
+        return load_graph(folder).edges.ends.tobytes()
     except InputError as error:
         return _none_yet(error, "is missing")
 

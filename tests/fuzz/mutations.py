@@ -1,8 +1,9 @@
-"""Ways to spoil a file: blindly, byte by byte, and with knowledge of JSON and safetensors."""
+"""Ways to spoil a file: blindly, byte by byte, and with knowledge of JSON, NumPy files and safetensors."""
 
 from __future__ import annotations
 
 import copy
+import io
 import json
 import random
 from typing import Any
@@ -106,32 +107,42 @@ def spoil_tensors(content: bytes, draw: random.Random) -> bytes:
         if not arrays:
             break
         name = draw.choice(list(arrays))
-        array = arrays[name].copy()
-        kind = draw.randrange(8)
-        if kind == 0:
+        kind = draw.random()
+        if kind < 0.12:
             del arrays[name]
-            continue
-        if kind == 1:
-            arrays[draw.choice(("surplus", name + "x", "", "features", "features.data", "raw.text"))] = array
-            continue
-        if kind == 2:
-            array = array.astype(
-                draw.choice((np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8, np.bool_))
-            )
-        elif kind == 3:
-            array = draw.choice((array.ravel(), array[None], array[:-1] if array.ndim else array, array.T.copy()))
-        elif array.size:
-            flat = array.reshape(-1)
-            place = draw.randrange(flat.size)
-            values = (0, 1, -1, 5, 10**6) if array.dtype.kind in "iu" else (0, 1, -1, 1e30, np.nan, np.inf)
-            if array.dtype == np.int64 and draw.random() < 0.4:
-                values = (2**63 - 1, -(2**63), 2**31, -2)
-            if array.dtype == np.uint8:
-                values = (0, 255, 128)
-            with np.errstate(all="ignore"):
-                flat[place : place + draw.choice((1, 1, 3))] = np.array(draw.choice(values)).astype(array.dtype)
-        arrays[name] = np.ascontiguousarray(array)
+        elif kind < 0.24:
+            arrays[draw.choice(("surplus", name + "x", "", "features", "raw.text"))] = arrays[name].copy()
+        else:
+            arrays[name] = _spoil_array(arrays[name], draw)
     return bytes(save(arrays))
+
+
+def spoil_npy(content: bytes, draw: random.Random) -> tuple[bytes, np.ndarray]:
+    """Another array in a NumPy file, and that array."""
+    array = _spoil_array(np.load(io.BytesIO(content)), draw)
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue(), array
+
+
+def _spoil_array(array: np.ndarray, draw: random.Random) -> np.ndarray:
+    """Change the type, the shape or some values."""
+    array, kind = array.copy(), draw.randrange(6)
+    if kind == 0:
+        array = array.astype(draw.choice((np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8, np.bool_)))
+    elif kind == 1:
+        array = draw.choice((array.ravel(), array[None], array[:-1] if array.ndim else array, array.T.copy()))
+    elif array.size:
+        flat = array.reshape(-1)
+        place = draw.randrange(flat.size)
+        values = (0, 1, -1, 5, 10**6) if array.dtype.kind in "iu" else (0, 1, -1, 1e30, np.nan, np.inf)
+        if array.dtype == np.int64 and draw.random() < 0.4:
+            values = (2**63 - 1, -(2**63), 2**31, -2)
+        if array.dtype == np.uint8:
+            values = (0, 255, 128)
+        with np.errstate(all="ignore"):
+            flat[place : place + draw.choice((1, 1, 3))] = np.array(draw.choice(values)).astype(array.dtype)
+    return np.ascontiguousarray(array)
 
 
 def _spoil_header(content: bytes, draw: random.Random) -> bytes:

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from safetensors.torch import load as load_torch
 
-from fuzz.mutations import NASTY, json_text, spoil_bytes, spoil_tensors, spoil_value
+from fuzz.mutations import NASTY, json_text, spoil_bytes, spoil_npy, spoil_tensors, spoil_value
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.files.tensors import read_header, sealed_tensors
 from se_gnn.graph import Graph
-from se_gnn.graph.store import graph_files, load_graph
+from se_gnn.graph.storage import HEADER, array_file, graph_files, load_graph, save_graph
 from se_gnn.model import SEGNN, RunFacts, TrainedModel
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.settings import Resolved, Settings
@@ -65,19 +65,22 @@ def small_graph(*, sparse: bool, tables: bool = False) -> Graph:
         validation=np.arange(6, 8),
         test=np.arange(8, 12),
         feature_names=[f"f{i}" for i in range(5)],
-        node_roles=np.zeros(12, int),
     )
 
 
 def _spoil_graph(files: Files, draw: random.Random, *, seal: bool) -> Files:
+    about = json.loads(files[HEADER])
     if draw.random() < 0.5:
-        files["graph.safetensors"] = spoil_tensors(files["graph.safetensors"], draw)
-    about = json.loads(files["graph.json"])
+        name = draw.choice(list(about["arrays"]))
+        files[array_file(name)], array = spoil_npy(files[array_file(name)], draw)
+        told = {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256(array.tobytes())}
+        about["arrays"][name] = told if seal else about["arrays"][name]
     if draw.random() < 0.6:
         about = spoil_value(about, draw)
     if seal and isinstance(about, dict):
-        about["arrays_sha256"] = sha256(files["graph.safetensors"])
-    files["graph.json"] = json_text(about, draw)
+        about.pop("sha256", None)
+        about["sha256"] = sha256(json.dumps(about, sort_keys=True).encode())
+    files[HEADER] = json_text(about, draw)
     return files
 
 
@@ -97,7 +100,7 @@ def spoil_model(files: Files, draw: random.Random) -> Files:
         name = "settings.json" if kind == 2 else "facts.json"
         files[name] = json_text(spoil_value(json.loads(files[name]), draw), draw)
     manifest = json.loads(files["manifest.json"])
-    manifest["files"] = {name: sha256(content) for name, content in files.items() if name != "manifest.json"}
+    manifest["files"] = {name: sha256(content) for name, content in files.items() if name in manifest["files"]}
     files["manifest.json"] = json_text(spoil_value(manifest, draw) if kind == 4 else manifest, draw)
     return files
 
@@ -209,7 +212,7 @@ def spoil_commit(files: Files, draw: random.Random) -> Files:
     record = json.loads(files[".commit/commit.json"])
     files[".commit/commit.json"] = json_text(spoil_value(record, draw), draw)
     if draw.random() < 0.5:
-        name = draw.choice((".commit/graph.json", ".commit/graph.safetensors"))
+        name = draw.choice((".commit/graph.json", ".commit/graph.labels.npy"))
         files[name] = spoil_bytes(files[name], draw)
     return files
 
@@ -252,6 +255,8 @@ def targets(work: Path) -> list[Target]:
         graph = small_graph(sparse=sparse)
         kind = "sparse" if sparse else "dense"
         made.append(Target(f"graph, {kind}", graph_files(graph), spoil_graph, load_graph))
+        save_graph(graph, work / f"{kind}-mapped", mapped=True)
+        made.append(Target(f"mapped graph, {kind}", _content(work / f"{kind}-mapped"), spoil_graph, load_graph))
         model = SEGNN(5, ASKED.resolve(), generator=torch.Generator().manual_seed(1))
         save_model(TrainedModel(model, graph, RunFacts(seed=3, validation={"accuracy": 0.5})), work / kind)
         made.append(Target(f"model, {kind}", _content(work / kind), spoil_model, read_model))

@@ -17,7 +17,7 @@ from se_gnn.graph.columns import (
     check_columns,
     column_from_dict,
 )
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import load_graph, save_graph
 
 BALANCE = NumberColumn(name="balance", first=0, size=2, marked=True, offset=3.0, scale=2.0, log_unit=10.0, decimals=2)
 VERIFIED = BooleanColumn(name="verified", first=2, size=1, words=("no", "yes"), fill=0.75)

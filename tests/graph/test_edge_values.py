@@ -38,7 +38,7 @@ def test_parallel_edges_are_all_kept_and_a_turned_edge_turns_its_direction() -> 
     graph = graph_of(EDGES, payments())
     values = graph.edge_values
     assert values is not None
-    assert graph.edges.tolist() == [[0, 1], [0, 2], [0, 2], [1, 3]]
+    assert graph.edges.ends.tolist() == [[0, 1], [0, 2], [0, 2], [1, 3]]
     assert values.direction is not None
     assert values.weight is not None
     assert values.raw is not None
@@ -51,7 +51,7 @@ def test_parallel_edges_are_all_kept_and_a_turned_edge_turns_its_direction() -> 
 def test_edges_that_agree_in_everything_are_merged_and_counted() -> None:
     values = EdgeValues(weight=np.array([1, 1, 1, 2], np.float32))
     graph = graph_of([[0, 1], [1, 0], [0, 1], [1, 0]], values)
-    assert graph.edges.tolist() == [[0, 1], [0, 1]]
+    assert graph.edges.ends.tolist() == [[0, 1], [0, 1]]
     assert (graph.merged.reciprocal, graph.merged.duplicates) == (1, 1)
 
 
@@ -76,7 +76,7 @@ def test_a_local_graph_holds_all_parallel_edges(max_edges: int | None) -> None:
 def test_adjacency_with_values_is_that_without_where_no_edges_are_parallel() -> None:
     rng = np.random.default_rng(0)
     plain = graph_of(rng.integers(0, 20, (60, 2)), None, 20)
-    valued = graph_of(plain.edges, EdgeValues(weight=np.ones(plain.num_edges, np.float32)), 20)
+    valued = graph_of(plain.edges.ends, EdgeValues(weight=np.ones(plain.num_edges, np.float32)), 20)
     for part in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(plain.adjacency, part), getattr(valued.adjacency, part))
 
@@ -84,7 +84,7 @@ def test_adjacency_with_values_is_that_without_where_no_edges_are_parallel() -> 
 def test_other_edges_keep_the_values_of_pairs_that_stay() -> None:
     graph = graph_of(EDGES, payments())
     changed = graph.with_edges([[0, 2], [1, 3], [2, 3]])  # (0, 1) goes, (2, 3) comes
-    assert changed.edges.tolist() == [[0, 2], [0, 2], [1, 3], [2, 3]]
+    assert changed.edges.ends.tolist() == [[0, 2], [0, 2], [1, 3], [2, 3]]
     values = changed.edge_values
     assert values is not None
     assert values.weight is not None
@@ -99,13 +99,13 @@ def test_each_replaced_edge_hands_its_values_on() -> None:
     rng = np.random.default_rng(0)
     edges = np.sort(rng.integers(0, 30, (80, 2)), axis=1)
     graph = graph_of(edges, EdgeValues(weight=np.arange(1, 81, dtype=np.float32)), 30)
-    assert len(np.unique(graph.edges, axis=0)) < graph.num_edges  # some are parallel
-    noisy = replace_edges(graph.edges, 30, 0.3, generator=rng)
+    assert len(np.unique(graph.edges.ends, axis=0)) < graph.num_edges  # some are parallel
+    noisy = replace_edges(graph.edges.ends, 30, 0.3, generator=rng)
     assert len(noisy.edges) == graph.num_edges
     assert sorted(noisy.origin.tolist()) == list(range(graph.num_edges))
     stayed = np.isin(noisy.origin, noisy.kept)
-    assert np.array_equal(noisy.edges[stayed], graph.edges[noisy.origin[stayed]])
-    before = set(map(tuple, graph.edges.tolist()))
+    assert np.array_equal(noisy.edges[stayed], graph.edges.ends[noisy.origin[stayed]])
+    before = set(map(tuple, graph.edges.ends.tolist()))
     assert not before & set(map(tuple, noisy.edges[~stayed].tolist()))
 
 
@@ -162,10 +162,21 @@ def test_values_of_other_edges_are_refused() -> None:
 
 
 def test_kinds_of_nodes_are_checked() -> None:
-    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "labels": [0, 1]}
+    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "labels": [0, -1]}
     graph = Graph.build(**parts, node_types=[0, 1], node_type_names=["paper", "author"])
     assert graph.node_type_names == ("paper", "author")
     with pytest.raises(InputError, match="node_types must be int32 from 0 to 0"):
         Graph.build(**parts, node_types=[0, 1], node_type_names=["paper"])
     with pytest.raises(InputError, match="given together"):
         Graph.build(**parts, node_types=[0, 0])
+
+
+def test_labeled_nodes_are_of_the_type_that_is_predicted() -> None:
+    parts: dict[str, Any] = {"features": np.eye(2), "edges": [[0, 1]], "node_type_names": ["paper", "author"]}
+    graph = Graph.build(**parts, labels=[0, -1], node_types=[0, 1])
+    assert graph.target.node_type == "paper"
+    assert graph.candidates.tolist() == [0]
+    with pytest.raises(InputError, match="one type of nodes is predicted, but nodes of 'paper' and of 'author'"):
+        Graph.build(**parts, labels=[0, 0], node_types=[0, 1])
+    with pytest.raises(InputError, match="target_type must be one of paper, author, got 'firm'"):
+        Graph.build(**parts, labels=[0, -1], node_types=[0, 1], target_type="firm")

@@ -22,14 +22,14 @@ def graphs(draw, max_nodes=12):
 
 
 def edge_sets(graph, local):
-    return [{tuple(edge) for edge in graph.edges[local.row(i)].tolist()} for i in range(len(local))]
+    return [{tuple(edge) for edge in graph.edges.ends[local.row(i)].tolist()} for i in range(len(local))]
 
 
 @given(graph=graphs(), hops=st.integers(1, 3))
 def test_a_local_graph_has_the_edges_of_the_ego_graph(graph, hops):
     reference = nx.Graph()
     reference.add_nodes_from(range(graph.num_nodes))
-    reference.add_edges_from(graph.edges.tolist())
+    reference.add_edges_from(graph.edges.ends.tolist())
     local = local_graphs(graph, np.arange(graph.num_nodes), hops)
     for node, found in enumerate(edge_sets(graph, local)):
         ego = nx.ego_graph(reference, node, radius=hops)
@@ -48,7 +48,7 @@ def test_edge_ids_of_a_local_graph_ascend_and_sizes_count_them(graph, hops):
 @given(graph=graphs(), hops=st.integers(1, 3), data=st.data())
 def test_permuting_the_nodes_permutes_the_local_graphs(graph, hops, data):
     new_id = np.array(data.draw(st.permutations(range(graph.num_nodes))), dtype=np.int64)
-    permuted = graph.with_edges(new_id[graph.edges])
+    permuted = graph.with_edges(new_id[graph.edges.ends])
     original = edge_sets(graph, local_graphs(graph, np.arange(graph.num_nodes), hops))
     moved = edge_sets(permuted, local_graphs(permuted, new_id, hops))
     for before, after in zip(original, moved):
@@ -89,6 +89,6 @@ def test_a_local_graph_is_what_lies_at_its_inner_nodes_and_its_rim(graph, hops):
     for t in range(graph.num_nodes):
         inner = local.cover.inner[local.cover.inner_ptr[t] : local.cover.inner_ptr[t + 1]]
         rim = local.cover.rim[local.cover.rim_ptr[t] : local.cover.rim_ptr[t + 1]]
-        at_inner = np.flatnonzero(np.isin(graph.edges, inner).any(axis=1))
+        at_inner = np.flatnonzero(np.isin(graph.edges.ends, inner).any(axis=1))
         assert not np.isin(rim, at_inner).any()
         np.testing.assert_array_equal(np.sort(np.concatenate([at_inner, rim])), local.row(t))

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.graph import edge_roles, local_graphs, ranked_local
-from se_gnn.graph.parts import map_parts
+from se_gnn.deterministic.threads import map_parts
+from se_gnn.graph import local, local_graphs, ranked_local
 from se_gnn.similarity import top
 from se_gnn.similarity.cpu import backend
 from strategies import random_graph, rich_graph
@@ -52,11 +52,11 @@ def test_local_graphs_in_parts_are_the_same(monkeypatch):
 
 def test_roles_in_parts_are_the_same(monkeypatch):
     graph = rich_graph(1, num_nodes=40, num_edges=90)
-    local = local_graphs(graph, np.arange(40), 2)
-    whole = edge_roles.edge_roles(graph, local, 2)
-    monkeypatch.setattr(edge_roles, "FEWEST", 1)
+    around = local_graphs(graph, np.arange(40), 2)
+    whole = local.edge_roles(graph, around, 2)
+    monkeypatch.setattr(local, "FEWEST_ROLES", 1)
     assert len(set(whole)) > 2
-    np.testing.assert_array_equal(whole, edge_roles.edge_roles(graph, local, 2))
+    np.testing.assert_array_equal(whole, local.edge_roles(graph, around, 2))
 
 
 def test_the_nearest_in_parts_are_the_same(monkeypatch):

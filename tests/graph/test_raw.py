@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, RawTable
-from se_gnn.graph.store import NAMES, graph_files, graph_from_files, load_graph, save_graph
+from se_gnn.graph.rows import Texts
+from se_gnn.graph.storage import load_graph, save_graph
 from strategies import random_graph
 
 CELLS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -25,7 +26,7 @@ def test_every_cell_comes_back(rows):
 
 def test_a_text_in_many_cells_is_stored_once():
     raw = RawTable.from_columns({"one": ["same"] * 1000, "other": ["same"] * 1000})
-    assert len(raw.text) == len("same")
+    assert len(raw.texts.text) == len("same")
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,6 @@ def test_a_text_in_many_cells_is_stored_once():
         ({"codes": np.array([[5]], np.int32)}, "codes from -1 to 0, got 5"),
         ({"codes": np.array([[0.5]])}, "raw codes must be int32, got float64"),
         ({"codes": np.array([[0, 0]], np.int32)}, "1 cells per node"),
-        ({"offsets": np.array([0, 9])}, "offsets that cut its text"),
-        ({"offsets": np.array([], np.int64)}, "offsets that cut its text"),
         ({"columns": ("a", "a"), "codes": np.array([[0, 0]], np.int32)}, "each column once"),
     ],
 )
@@ -43,6 +42,12 @@ def test_a_table_that_does_not_fit_together_is_refused(change, message):
     raw = RawTable.from_columns({"a": ["text"]})
     with pytest.raises(InputError, match=message):
         dataclasses.replace(raw, **change)
+
+
+@pytest.mark.parametrize("offsets", [np.array([0, 9]), np.array([], np.int64), np.array([0, 3, 1, 4])])
+def test_texts_whose_offsets_do_not_cut_their_bytes_are_refused(offsets):
+    with pytest.raises(InputError, match="offsets that cut their bytes from beginning to end"):
+        Texts(offsets, np.frombuffer(b"text", np.uint8))
 
 
 def graph_with_rows() -> Graph:
@@ -63,15 +68,6 @@ def test_captions_and_rows_are_stored_with_the_graph(tmp_path):
     loaded = load_graph(tmp_path)
     assert loaded.captions == graph.captions
     assert [loaded.raw.row(i) for i in range(16)] == [graph.raw.row(i) for i in range(16)]
-
-
-def test_a_graph_stored_before_there_were_captions_and_rows_is_read(tmp_path):
-    files = graph_files(random_graph())
-    old = files[NAMES].replace(b' "captions": null,\n "raw_columns": null,\n', b"")
-    assert old != files[NAMES]
-    loaded = graph_from_files({**files, NAMES: old}, where=tmp_path)
-    assert loaded.captions is None
-    assert loaded.raw is None
 
 
 def test_captions_and_rows_must_have_one_entry_per_node():

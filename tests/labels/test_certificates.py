@@ -11,7 +11,7 @@ import pytest
 from se_gnn.explain import Explainer
 from se_gnn.labels import certify
 from se_gnn.model import TrainedModel
-from strategies import random_graph, small_settings, untrained
+from strategies import changed, random_graph, small_settings, untrained
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_every_set_changes_a_fresh_prediction(model, certificates):
             assert fresh(model, other, i) == certificates.removal.becomes[i] != certificates.predicted[i]
         labels = graph.labels.copy()
         labels[certificates.relabeling.nodes(i)] = certificates.relabeling.becomes[i]
-        assert fresh(model, dataclasses.replace(graph, labels=labels), i) != certificates.predicted[i]
+        assert fresh(model, changed(graph, labels=labels), i) != certificates.predicted[i]
 
 
 def test_no_removal_of_a_certified_number_changes_a_fresh_prediction():

@@ -7,7 +7,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues
-from se_gnn.graph.extended import extended_graph
+from se_gnn.graph.extend import extended_graph
 from se_gnn.labels.extension import new_nodes_from_arrays
 from strategies import random_graph
 
@@ -16,7 +16,9 @@ from strategies import random_graph
 def graph():
     values = EdgeValues(direction=np.ones(26, np.int8), weight=np.arange(1, 27, dtype=np.float32))
     kinds = np.arange(16) % 2
-    return random_graph(edge_values=values, node_types=kinds, node_type_names=["person", "firm"])
+    labels, train = np.where(kinds == 0, np.arange(16) // 2 % 2, -1), np.arange(0, 16, 2)
+    details = {"labels": labels, "train": train, "validation": [], "test": []}
+    return random_graph(edge_values=values, node_types=kinds, node_type_names=["person", "firm"], **details)
 
 
 def test_new_edges_bring_their_values_and_new_nodes_their_kind(graph):
@@ -24,7 +26,7 @@ def test_new_edges_bring_their_values_and_new_nodes_their_kind(graph):
     new = new_nodes_from_arrays(graph, np.ones((1, 5)), [[16, 3]], edge_values=values, node_types=["firm"])
     larger = extended_graph(graph, new)
     (edge,) = np.flatnonzero(larger.edge_values.weight == 99)
-    assert larger.edges[edge].tolist() == [3, 16]
+    assert larger.edges.ends[edge].tolist() == [3, 16]
     assert larger.edge_values.direction[edge] == -1
     assert larger.node_types[-1] == 1
 
@@ -32,7 +34,7 @@ def test_new_edges_bring_their_values_and_new_nodes_their_kind(graph):
 def test_new_edges_of_which_nothing_is_known_are_neutral(graph):
     new = new_nodes_from_arrays(graph, np.ones((1, 5)), [[16, 3]], node_types=[0])
     larger = extended_graph(graph, new)
-    (edge,) = np.flatnonzero((larger.edges == [3, 16]).all(axis=1))
+    (edge,) = np.flatnonzero((larger.edges.ends == [3, 16]).all(axis=1))
     assert larger.edge_values.direction[edge] == 0
     assert larger.edge_values.weight[edge] == np.median(graph.edge_values.weight)
 

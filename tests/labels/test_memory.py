@@ -13,7 +13,7 @@ from se_gnn.labels import Memory
 from se_gnn.labels.edits import state_of
 from se_gnn.model import TrainedModel
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
-from strategies import assert_same_graph, random_graph, small_settings, untrained
+from strategies import assert_same_graph, changed, random_graph, small_settings, untrained
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def memory(model):
 
 
 def assert_same_as_from_nothing(edited, labels, train, val, test):
-    graph = dataclasses.replace(edited.graph, labels=labels, train=train, validation=val, test=test)
+    graph = changed(edited.graph, labels=labels, train=train, validation=val, test=test)
     fresh = TrainedModel(edited.model, graph).predict()
     now = edited.predict()
     for field in ("probabilities", "neighbors", "weights", "overall"):

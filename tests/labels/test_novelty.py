@@ -7,9 +7,10 @@ from sklearn.metrics import roc_auc_score
 
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph
+from se_gnn.graph import Classes, Graph
 from se_gnn.labels import novelty as module
 from se_gnn.labels.novelty import left_out, novelty, similarities, without_itself
+from strategies import changed
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def kernel(graph):
 def test_similarities_are_cosines_of_smoothed_centered_attributes(graph):
     x = graph.features / np.linalg.norm(graph.features, axis=1, keepdims=True)
     a = np.eye(graph.num_nodes)
-    a[graph.edges[:, 0], graph.edges[:, 1]] = a[graph.edges[:, 1], graph.edges[:, 0]] = 1
+    a[graph.edges.ends[:, 0], graph.edges.ends[:, 1]] = a[graph.edges.ends[:, 1], graph.edges.ends[:, 0]] = 1
     step = a / np.sqrt(np.outer(a.sum(axis=1), a.sum(axis=1)))
     z = x.astype(np.float64)
     for _ in range(10):
@@ -37,7 +38,7 @@ def test_features_some_at_a_time_and_sparse_ones_give_the_same(graph, monkeypatc
     whole = similarities(graph, nodes, nodes, smoothed=True)
     monkeypatch.setattr(module, "COLUMNS", 2)
     np.testing.assert_allclose(similarities(graph, nodes, nodes, smoothed=True), whole, atol=1e-12)
-    sparse = dataclasses.replace(graph, features=sp.csr_array(graph.features))
+    sparse = changed(graph, features=sp.csr_array(graph.features))
     np.testing.assert_allclose(similarities(sparse, nodes, nodes, smoothed=True), whole, atol=1e-6)
 
 
@@ -70,7 +71,8 @@ def strangers() -> tuple[Graph, np.ndarray]:
     blue = graph.labels == 2
     labels = np.where(blue, -1, graph.labels)
     parts = {part: getattr(graph, part)[~blue[getattr(graph, part)]] for part in ("train", "validation")}
-    return dataclasses.replace(graph.with_split(**parts), labels=labels, class_names=("red", "green")), blue
+    target = Classes(labels=labels, names=("red", "green"))
+    return graph.with_split(**parts).replace(target=target), blue
 
 
 def test_nodes_of_an_unknown_class_are_told_from_the_rest():
@@ -104,7 +106,7 @@ def test_the_score_of_a_node_does_not_depend_on_who_else_is_asked_about(trained)
 def test_labels_of_test_nodes_change_nothing(trained, graph):
     labels = graph.labels.copy()
     labels[graph.test] = (labels[graph.test] + 1) % 3
-    other = dataclasses.replace(trained, graph=dataclasses.replace(graph, labels=labels))
+    other = dataclasses.replace(trained, graph=changed(graph, labels=labels))
     assert np.array_equal(novelty(other).score, novelty(trained).score)
 
 

@@ -8,6 +8,7 @@ from se_gnn.errors import InputError
 from se_gnn.labels import suggest as module
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.suggest import FLOOR, suggest
+from strategies import changed
 
 
 def worth(trained, candidates, represented, chosen):
@@ -55,7 +56,7 @@ def test_labels_that_are_not_known_to_the_model_change_nothing(small):
     labels = graph.labels.copy()
     free = free_nodes(graph)
     labels[free] = (labels[free] + 1) % 3
-    other = dataclasses.replace(small, graph=dataclasses.replace(graph, labels=labels))
+    other = dataclasses.replace(small, graph=changed(graph, labels=labels))
     assert [one.node for one in suggest(other, 5)] == [one.node for one in suggest(small, 5)]
 
 
@@ -64,7 +65,7 @@ def test_nodes_without_a_known_label_come_first_where_there_are_some(small):
     labels = graph.labels.copy()
     unknown = free_nodes(graph)[:7]
     labels[unknown] = -1
-    other = dataclasses.replace(small, graph=dataclasses.replace(graph, labels=labels))
+    other = dataclasses.replace(small, graph=changed(graph, labels=labels))
     assert {one.node for one in suggest(other, 7)} == set(unknown.tolist())
 
 

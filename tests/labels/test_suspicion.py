@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -12,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from se_gnn.graph import Graph
 from se_gnn.labels import suspicion as module
 from se_gnn.labels.suspicion import leave_one_out, suspicion
+from strategies import changed
 
 
 def communities(seed=0, flipped=6):
@@ -66,7 +65,7 @@ def test_a_label_is_no_witness_of_itself():
 
 
 def with_labels(graph, labels):
-    return dataclasses.replace(graph, labels=labels)
+    return changed(graph, labels=labels)
 
 
 def test_test_labels_are_never_looked_at():
@@ -96,7 +95,7 @@ def test_nodes_without_attributes_edges_or_validation_do_not_break_it():
     graph, _, _ = communities()
     features = graph.features.copy()
     features[3] = 0
-    bare = dataclasses.replace(graph, features=features).with_split(train=graph.train).with_edges(np.empty((0, 2), int))
+    bare = changed(graph, features=features).with_split(train=graph.train).with_edges(np.empty((0, 2), int))
     assert np.isfinite(suspicion(bare, generator=np.random.default_rng(0)).score).all()
 
 
@@ -110,7 +109,7 @@ def votes_of(graph, truth, *, right, seed=0):
 
 def test_a_vote_that_generalizes_is_believed_where_attributes_say_nothing():
     graph, wrong, truth = communities()
-    blind = dataclasses.replace(graph, features=np.random.default_rng(1).normal(size=(120, 3)).astype(np.float32))
+    blind = changed(graph, features=np.random.default_rng(1).normal(size=(120, 3)).astype(np.float32))
     blind = blind.with_edges(np.empty((0, 2), int))
     alone, helped = (
         suspicion(blind, votes, generator=np.random.default_rng(0))

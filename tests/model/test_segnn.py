@@ -22,7 +22,7 @@ def moved(graph, new_id):
     """The same graph with node i renamed to new_id[i]."""
     old_id = np.argsort(new_id)
     return Graph.build(
-        features=graph.features[old_id], edges=new_id[graph.edges], labels=graph.labels[old_id],
+        features=graph.features[old_id], edges=new_id[graph.edges.ends], labels=graph.labels[old_id],
         train=new_id[graph.train], class_names=graph.class_names,
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_the_order_and_direction_of_the_edges_given_do_not_change_a_bit(trained,
     turned = np.array(
         data.draw(st.lists(st.booleans(), min_size=graph.num_edges, max_size=graph.num_edges)), dtype=bool
     )
-    edges = np.where(turned[:, None], graph.edges[:, ::-1], graph.edges)[order].reshape(-1, 2)
+    edges = np.where(turned[:, None], graph.edges.ends[:, ::-1], graph.edges.ends)[order].reshape(-1, 2)
     before, after = trained.predict(), TrainedModel(trained.model, graph.with_edges(edges)).predict()
     np.testing.assert_array_equal(before.probabilities, after.probabilities)
     np.testing.assert_array_equal(before.neighbors, after.neighbors)
@@ -88,7 +88,7 @@ def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
         way = way_of(graph, np.arange(graph.num_edges), local_graphs(graph, nodes, hops))
         best, winners = match_edges(h, way, "cosine")
         return {
-            (tuple(graph.edges[q]), t): (tuple(graph.edges[way.keys.ids[winners[q, t]]]), float(best[q, t]))
+            (tuple(graph.edges.ends[q]), t): (tuple(graph.edges.ends[way.keys.ids[winners[q, t]]]), float(best[q, t]))
             for q in range(len(way.queries))
             for t in range(way.keys.num_local)
             if winners[q, t] >= 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
 from se_gnn.graph.columns import NumberColumn
-from strategies import random_graph, small_settings, untrained
+from strategies import changed, random_graph, small_settings, untrained
 
 
 def test_a_model_on_its_own_graph_says_the_same():
@@ -40,7 +38,7 @@ def test_features_and_classes_must_mean_the_same():
         trained.with_graph(graph.with_split(train=[0]))
     columns = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0.0, scale=1.0) for i in range(5))
     with pytest.raises(InputError, match=r"another encoding of them, .* --like"):
-        trained.with_graph(dataclasses.replace(graph, columns=columns))
+        trained.with_graph(changed(graph, columns=columns))
 
 
 def test_a_classifier_goes_to_another_graph_and_stays_itself():

@@ -23,7 +23,7 @@ from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_s
 from se_gnn.plot.save import figure_bytes
 from se_gnn.plot.text import show
 from se_gnn.plot.vote import vote_bars
-from strategies import HUB, ISOLATED, LABELED, UNLABELED
+from strategies import HUB, ISOLATED, LABELED, UNLABELED, changed
 
 
 def texts(figure) -> list[str]:
@@ -242,7 +242,7 @@ def test_nodes_may_stand_by_their_features_and_the_picture_says_so(hub, unlabele
 
 def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_them(hub):
     names = ("<script>$x$</script>", "a name of more than forty characters, which is long", "مرحبا")
-    graph = replace(hub.trained.graph, feature_names=names)
+    graph = changed(hub.trained.graph, feature_names=names)
     explanation = Explainer(TrainedModel(hub.trained.model, graph)).explain(UNLABELED)
     figure = explanation_figure(explanation)
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")

@@ -27,7 +27,7 @@ def test_a_view_is_small_connected_and_counts_what_it_hides(hub, node, most):
 
 def test_the_rings_count_hops_in_the_whole_graph(hub):
     graph = hub.trained.graph
-    whole = nx.Graph(graph.edges.tolist())
+    whole = nx.Graph(graph.edges.ends.tolist())
     view = target_view(hub.explain(LABELED), most_edges=12, crucial_edges=3)
     hops = nx.single_source_shortest_path_length(whole, LABELED)
     assert view.hops.tolist() == [hops[node] for node in view.nodes.tolist()]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from chromium import until
 from se_gnn import load_dataset
 from se_gnn.explain import Explainer
-from se_gnn.graph.raw import RawTable
+from se_gnn.graph.columns import RawTable
 from se_gnn.number_format import decimal
 from se_gnn.plot.text import readable
 from se_gnn.report import report_html
 from se_gnn.settings import Settings
-from strategies import untrained
+from strategies import changed, untrained
 
 NODE = 45
 
@@ -68,10 +66,10 @@ def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(
     article = f"#node-{NODE}"
     hover(opened, opened.locator(f"{article} figure.own line.m1").first)
     (own,) = lit(opened, f"{article} figure.own .edge.lit")
-    assert own.startswith(names_of(hub.graph.edges[edge], hub.graph))
+    assert own.startswith(names_of(hub.graph.edges.ends[edge], hub.graph))
     for rank, neighbor in enumerate(explanation.neighbors[:3]):
         (title,) = lit(opened, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
-        assert title.startswith(names_of(hub.graph.edges[neighbor.matches.matched_ids[position]], hub.graph))
+        assert title.startswith(names_of(hub.graph.edges.ends[neighbor.matches.matched_ids[position]], hub.graph))
     rows = opened.locator(f"{article} tr.lit").all()
     assert [row.get_attribute("data-m") for row in rows] == [str(edge)]
     told = opened.locator(f"{article} .told").inner_text()
@@ -89,7 +87,7 @@ def test_a_row_lights_its_edges(open_page, page, hub):
     hover(opened, row)
     assert row.evaluate(place) == top  # nothing jumps
     (own,) = lit(opened, f"#node-{NODE} figure.own .edge.lit")
-    edge = hub.graph.edges[int(row.get_attribute("data-m"))]
+    edge = hub.graph.edges.ends[int(row.get_attribute("data-m"))]
     assert own.startswith(names_of(edge, hub.graph))
 
 
@@ -227,7 +225,7 @@ def captioned(hub):
     notes = ["salary rent school books and a long story " * 20 if i % 2 else None for i in range(graph.num_nodes)]
     raw = RawTable.from_columns({"country": ["DE", "PL"] * (graph.num_nodes // 2), "note": notes})
     codes = [f"AC-{i:09d}" for i in range(graph.num_nodes)]
-    table = dataclasses.replace(graph, captions=tuple(captions), raw=raw, node_names=tuple(codes))
+    table = changed(graph, captions=tuple(captions), raw=raw, node_names=tuple(codes))
     return untrained(table, hub.settings)
 
 

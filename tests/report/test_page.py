@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import re
 from html.parser import HTMLParser
@@ -15,7 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Explainer
 from se_gnn.graph.columns import TextColumn
 from se_gnn.report import report_html
-from strategies import random_graph, small_settings, untrained
+from strategies import changed, random_graph, small_settings, untrained
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -176,7 +175,7 @@ def test_attributes_with_names_are_shown(page):
 def test_a_text_of_a_table_is_shown_as_words_without_numbers():
     words = TextColumn(name="purpose", first=0, size=2, vocabulary=("rent", "food"), idf=(1.0, 1.0))
     features = np.tile(np.float32([[0.6, 0.8], [1, 0]]), (8, 1))
-    graph = dataclasses.replace(random_graph(1, num_features=2), features=features, columns=(words,))
+    graph = changed(random_graph(1, num_features=2), features=features, columns=(words,))
     trained = untrained(graph, small_settings())
     page = report_html(trained, [12], k=1)
     shown = Page(page).words

@@ -76,7 +76,7 @@ def test_our_edges_are_matched_as_the_explanation_says(graph):
     nearest = explanation.neighbors[0]
     assert ours.nearest(np.array([10]), 1).tolist() == [[nearest.node]]
     assert nearest.matches is not None
-    matched = ours.match_edges(explanation.edges, graph.edges[nearest.edge_ids])
+    matched = ours.match_edges(explanation.edges, graph.edges.ends[nearest.edge_ids])
     assert nearest.edge_ids[matched].tolist() == nearest.matches.matched_ids.tolist()
     assert ours.predict(graph.test).tolist() == ours.trained.predict(graph.test).classes.tolist()
 
@@ -86,4 +86,4 @@ def test_noise_is_added_by_the_seed(monkeypatch, graph):
     noisy = Series(kind="classify", dataset="toy", method="gcn", settings={}, noise="random-0.25")
     one, again, other = (classify.load_graph(noisy, seed)[0] for seed in (0, 0, 1))
     assert one.num_edges == 10
-    assert one.edges.tolist() == again.edges.tolist() != other.edges.tolist()
+    assert one.edges.ends.tolist() == again.edges.ends.tolist() != other.edges.ends.tolist()

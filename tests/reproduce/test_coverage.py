@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from reproduce import coverage
 from reproduce.measures.coverage import redrawn
-from strategies import random_graph
+from strategies import changed, random_graph
 
 
 @pytest.fixture
 def graph():
     found = random_graph(0, num_nodes=900, num_edges=900, num_labeled=20)
     rest = np.setdiff1d(np.arange(900), found.train)
-    return dataclasses.replace(found, validation=rest[:10], calibration=rest[10:110], test=rest[110:])
+    return changed(found, validation=rest[:10], calibration=rest[10:110], test=rest[110:])
 
 
 def test_exchangeable_nodes_are_covered_as_promised_however_the_test_nodes_differ(graph):

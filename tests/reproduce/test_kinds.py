@@ -43,7 +43,7 @@ def test_papers_that_share_an_author_or_a_venue_are_joined(library):
     assert graph.edge_values.type_names == ("writes", "at")
     same = [[0, 2], [0, 4], [1, 3], [1, 5], [2, 4], [3, 5]]
     for kind in (0, 1):
-        assert graph.edges[graph.edge_values.type == kind].tolist() == same
+        assert graph.edges.ends[graph.edge_values.type == kind].tolist() == same
     assert (graph.train.tolist(), graph.test.tolist()) == ([0, 1], [4, 5])
     assert graph.num_features == 3  # the mark of papers and their two attributes
 

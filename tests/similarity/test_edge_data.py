@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from backends import on_every_device
 from se_gnn.deterministic import linear_by_row
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.graph.edge_roles import edge_roles
+from se_gnn.graph.local import edge_roles
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import items_of, measure_named, reference
 from se_gnn.similarity.edges import edge_features
@@ -53,9 +53,9 @@ def by_loops(h, graph, sides, config, terms):
         found = []
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = int(local.edge_ids[place])
-            ends, part = graph.edges[edge].tolist(), 0
+            ends, part = graph.edges.ends[edge].tolist(), 0
             if config.match_direction:
-                arguments = (int(local.nodes[i]), ends, int(values.direction[edge]), graph.edges.tolist())
+                arguments = (int(local.nodes[i]), ends, int(values.direction[edge]), graph.edges.ends.tolist())
                 part += reference.edge_role(*arguments)
             if config.match_types == "own":
                 part += 10 * int(values.type[edge])
@@ -124,7 +124,7 @@ def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, devic
     _, matching, _ = sides.comparison(h.to(device)).structure_and_matches(None)
     points = measure_named("cosine").points(h.double())
     terms = terms_of(graph, EVERYTHING, 4, torch.float64)[1](torch.arange(graph.num_edges)).detach()
-    ends = torch.from_numpy(np.array(graph.edges))
+    ends = torch.from_numpy(np.array(graph.edges.ends))
     vectors = torch.nn.functional.normalize(points[ends].mean(dim=1) + terms, dim=1)
     cosines = (vectors @ vectors.T).numpy()  # of all edges with each other, [E, E]
     for t in range(len(sides.queries.local)):
@@ -177,7 +177,7 @@ def test_labeled_nodes_in_blocks_have_the_same_bits(seed):
 def test_roles_are_those_of_a_search_from_the_center(seed, hops):
     graph = rich_graph(seed, num_nodes=8, num_edges=12)
     local = items_of(graph, np.arange(graph.num_nodes), SimilaritySettings(hops=hops)).local
-    roles, edges = edge_roles(graph, local, hops), graph.edges.tolist()
+    roles, edges = edge_roles(graph, local, hops), graph.edges.ends.tolist()
     for i, center in enumerate(local.nodes.tolist()):
         for place in range(local.ptr[i], local.ptr[i + 1]):
             edge = local.edge_ids[place]

@@ -32,7 +32,7 @@ def test_all_similarities_are_those_of_the_paper(graph, seed, measure, weight, d
     for t in range(graph.num_nodes):
         for column, one in enumerate(graph.train):
             node = reference.similarity(wide[t], wide[one], measure)
-            edges = [graph.edges[local.row(i)].tolist() for i in (t, one)]
+            edges = [graph.edges.ends[local.row(i)].tolist() for i in (t, one)]
             structure = reference.structure_similarity(wide, *edges, measure, both=directions == "both")
             expected = reference.overall_similarity(node, structure, weight)
             for name, value in (("node", node), ("structure", structure), ("overall", expected)):

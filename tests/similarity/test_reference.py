@@ -31,7 +31,7 @@ def test_embeddings_are_those_of_equation_1(graph, seed, device):
     encoder = trained.model.encoder
     mlp = [(layer.weight.detach(), layer.bias.detach()) for layer in encoder.layers]
     features = torch.tensor(np.asarray(graph.features, np.float32))
-    expected = reference.embeddings(features, graph.edges.tolist(), mlp, encoder.weight.weight.detach())
+    expected = reference.embeddings(features, graph.edges.ends.tolist(), mlp, encoder.weight.weight.detach())
     torch.testing.assert_close(moved(trained, device).embeddings.cpu(), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -65,9 +65,9 @@ def test_edge_importance_is_that_of_equation_10(trained, device):
     h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
     labeled = trained.cases.items.local
     for i in range(len(every)):
-        neighbors = [graph.edges[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
+        neighbors = [graph.edges.ends[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
         found = every.importance[every.local.ptr[i] : every.local.ptr[i + 1]]
-        edges = graph.edges[every.local.row(i)].tolist()
+        edges = graph.edges.ends[every.local.row(i)].tolist()
         expected = [reference.edge_importance(h, edge, neighbors, measure) for edge in edges]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -99,7 +99,7 @@ def test_the_contrastive_losses_are_those_of_equations_12_and_13(seed, measure, 
     model, inputs = trained.model, trained.model.inputs(graph)
     generator = np.random.default_rng(seed)
     draws = ContrastDraws.draw(
-        inputs, graph.edges, trained.settings.objective, trained.settings.encoder.aggregation, generator=generator
+        inputs, graph.edges.ends, trained.settings.objective, trained.settings.encoder.aggregation, generator=generator
     ).to(torch.device(device))
     with torch.no_grad():
         found = contrast_loss(model, inputs, draws)

@@ -21,7 +21,7 @@ directions = st.sampled_from(["one", "both"])
 
 def ends(graph, local, i):
     """Edges of the i-th local graph by their ends."""
-    return graph.edges[local.row(i)].tolist()
+    return graph.edges.ends[local.row(i)].tolist()
 
 
 def by_loops(h, graph, targets, labeled, measure, both=False):
@@ -188,7 +188,7 @@ def test_a_matching_names_edges_by_their_ids(graph, seed, hops, measure):
                 matched = found.matched(found.rows(i), position)
                 others = answering.row(position)
                 if len(others):
-                    ours = graph.edges[asking.row(i)].tolist()
+                    ours = graph.edges.ends[asking.row(i)].tolist()
                     best = reference.matched_edges(h.double(), ours, ends(graph, answering, position), measure)
                     np.testing.assert_array_equal(matched, others[best])
                 else:
@@ -201,7 +201,7 @@ def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measu
     """Small local graphs: any edges in each, without a cover."""
     generator = np.random.default_rng(seed)
     queries, cases = (
-        Items(graph.edges, local_graphs(graph, nodes, 2).sampled(most, generator=generator))
+        Items(graph.edges.ends, local_graphs(graph, nodes, 2).sampled(most, generator=generator))
         for nodes in (np.arange(graph.num_nodes), graph.train)
     )
     assert queries.local.cover is None

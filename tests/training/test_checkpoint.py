@@ -221,7 +221,7 @@ def changed_graphs():
     split = {"validation": GRAPH.validation, "test": GRAPH.test}
     return {
         "a feature": random_graph(1, **size, features=features),
-        "an edge": GRAPH.with_edges(GRAPH.edges[1:]),
+        "an edge": GRAPH.with_edges(GRAPH.edges.ends[1:]),
         "a label": random_graph(1, **size, labels=np.where(np.arange(24) == 5, 0, GRAPH.labels)),
         "one labeled node less": GRAPH.with_split(train=GRAPH.train[:-1], **split),
         "a labeled node for validation": GRAPH.with_split(

@@ -194,7 +194,7 @@ def test_labels_of_test_nodes_change_nothing(graph, trained):
     labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
     scrambled = Graph.build(
         features=graph.features,
-        edges=graph.edges,
+        edges=graph.edges.ends,
         labels=labels,
         train=graph.train,
         validation=graph.validation,
@@ -235,7 +235,7 @@ def misleading(graph) -> Graph:
 def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(graph, kept):
     base = random_graph(3, num_nodes=200, num_edges=400, num_labeled=60, num_classes=3)
     informative = Graph.build(
-        features=np.eye(3, dtype="f4")[base.labels], edges=base.edges, labels=base.labels, train=base.train,
+        features=np.eye(3, dtype="f4")[base.labels], edges=base.edges.ends, labels=base.labels, train=base.train,
         validation=base.validation, test=base.test,
     )  # fmt: skip
     asked = Settings.of(

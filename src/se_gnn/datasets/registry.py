@@ -5,7 +5,6 @@ Nothing heavy is imported before a data set is asked for, so that listing them i
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import operator
 from collections.abc import Iterable
@@ -162,7 +161,7 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
         raise InputError(f"seed must be at least 0, got {seed}")
     module = importlib.import_module(info.module)
     graph = cast("Graph", module.load(exact, seed=whole_seed, data_dir=data_dir))
-    return dataclasses.replace(graph, dataset=exact)
+    return graph.replace(dataset=exact)
 
 
 def unknown_dataset(name: str, instead: str = "") -> str:

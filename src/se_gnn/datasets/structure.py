@@ -7,7 +7,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.edge_list import canonical_edges
+from se_gnn.graph.edges import canonical_edges
 
 EDGES, TRIANGLES, NEIGHBORS = "number of edges", "number of triangles", "mean edges of neighbors"
 DECIMALS = {EDGES: 0, TRIANGLES: 0, NEIGHBORS: 1}

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from io import BufferedRandom
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -22,10 +23,9 @@ from se_gnn.encoder.ensemble import Ensemble, side_by_side
 from se_gnn.encoder.inputs import scaled_attributes
 from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
 from se_gnn.errors import InputError
-from se_gnn.files.npy import read_rows
 from se_gnn.files.scratch import nameless_file, room_for_scratch
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.graph.mapped import MappedGraph
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import FloatArray
 
 LEAST = 64  # bytes per node that there must be
 ARRAYS_AT_ONCE = 3  # of N x dimensions while they are propagated
@@ -33,12 +33,12 @@ SHARE = 16  # of the memory is for blocks of rows
 
 
 @torch.no_grad()
-def embed_in_blocks(encoder: Encoder | Ensemble, graph: MappedGraph, budget: int) -> FloatArray:
+def embed_in_blocks(encoder: Encoder | Ensemble, graph: Graph, budget: int) -> FloatArray:
     """H of all nodes, [N, D], as a mapped file that is removed when it is no longer used.
 
     Args:
         encoder: on the CPU.
-        graph: mapped.
+        graph: any, mapped or not.
         budget: bytes of memory, besides 16 per node.
     """
     if LEAST * graph.num_nodes > budget:
@@ -64,7 +64,7 @@ class _Member:
     """One encoder: what is aggregated, and its own part where that is added, in files of one panel after the other."""
 
     def __init__(
-        self, encoder: Encoder, graph: MappedGraph, propagation: _Propagation, stack: ExitStack, budget: int
+        self, encoder: Encoder, graph: Graph, propagation: _Propagation, stack: ExitStack, budget: int
     ) -> None:
         self.encoder, self.num_nodes = encoder, graph.num_nodes
         self.own, self.aggregated = (stack.enter_context(nameless_file()) for _ in range(2))
@@ -88,12 +88,13 @@ class _Member:
         own = self._some(self.own, low, high) if self.encoder.adds_own else aggregated
         return self.encoder.finish(own, aggregated)
 
-    def _write_own(self, graph: MappedGraph, budget: int) -> None:
+    def _write_own(self, graph: Graph, budget: int) -> None:
         encoder, scaling = self.encoder, self.encoder.settings.attribute_scaling
         widest = max(encoder.settings.hidden_size, graph.num_features, self.width)
-        for low, high in _blocks(self.num_nodes, budget // SHARE // (24 * widest)):
-            features = read_rows(graph.features, low, high).astype(np.float32)
-            scaled = torch.from_numpy(np.asarray(scaled_attributes(features, scaling), np.float32))
+        most = graph.nodes.features.dtype.itemsize * graph.num_features * (budget // SHARE // (24 * widest))
+        for low, rows in graph.nodes.features.blocks(most):
+            dense = rows.toarray() if sp.issparse(rows) else rows
+            scaled = torch.from_numpy(np.asarray(scaled_attributes(dense.astype(np.float32), scaling), np.float32))
             own = encoder.later_layers(encoder.first_layer(scaled))
             for first, last in self.panels:
                 self.own.seek(self._place(first, last, low))
@@ -121,12 +122,12 @@ class _Propagation:
     all steps and divided by it after them: between, a step is :math:`R^2 (A + I)`, and neighbors are added as they are.
     """
 
-    def __init__(self, graph: MappedGraph, mean: bool, budget: int) -> None:
-        self.graph, self.mean = graph, mean
-        degrees = np.diff(graph.indptr)
+    def __init__(self, graph: Graph, mean: bool, budget: int) -> None:
+        self.neighbors, self.mean = graph.neighbors(), mean
+        degrees = graph.degrees
         self.factor = (1 / (np.maximum(degrees, 1) if mean else degrees + 1)).astype(np.float32)
         self.root = np.sqrt(self.factor)
-        self.most = max(1, budget // SHARE // 4)
+        self.budget = budget // SHARE
 
     def __call__(self, own: FloatArray, weights: Tensor) -> FloatArray:
         """The sum over k of ``weights[k]`` times the k-th power times ``own``, [N, D]; ``own`` is written over."""
@@ -144,17 +145,8 @@ class _Propagation:
         return h
 
     def _step(self, h: FloatArray, weight: float, own: FloatArray, out: FloatArray) -> None:
-        indptr = self.graph.indptr
-        low, num_nodes = 0, self.graph.num_nodes
-        while low < num_nodes:
-            high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + self.most, side="right")) - 1)
-            aggregate_rows(*self._neighbors(low, high), low, not self.mean, self.factor, h, weight, own, out)
-            low = high
-
-    def _neighbors(self, low: int, high: int) -> tuple[IntArray, Int32Array]:
-        """Neighbors of some nodes in CSR form."""
-        starts = np.asarray(self.graph.indptr[low : high + 1])
-        return starts - starts[0], read_rows(self.graph.indices, int(starts[0]), int(starts[-1]))
+        for low, ptr, neighbors in self.neighbors.blocks(self.budget):
+            aggregate_rows(ptr, neighbors, low, not self.mean, self.factor, h, weight, own, out)
 
 
 def _panel_width(num_nodes: int, budget: int) -> int:

@@ -37,7 +37,9 @@ class EncoderInputs:
         else:
             features = torch.tensor(scaled, dtype=torch.float32, device=device)
         weights = step_weights(graph, settings)
-        return cls(features, propagation(graph.edges, graph.num_nodes, settings.aggregation, device, weights=weights))
+        return cls(
+            features, propagation(graph.edges.ends, graph.num_nodes, settings.aggregation, device, weights=weights)
+        )
 
     def with_propagation(self, matrix: SparseMatrix) -> EncoderInputs:
         """The same attributes on other edges."""

@@ -65,7 +65,7 @@ def own_edges(graph: Graph) -> FloatArray:
     """The values of those columns, [N, S]."""
     values = graph.edge_values
     assert values is not None
-    u, v = graph.edges[:, 0], graph.edges[:, 1]
+    u, v = graph.edges.ends[:, 0], graph.edges.ends[:, 1]
     if values.direction is None:
         every = np.arange(graph.num_edges)
         sides = [(np.concatenate([every, every]), np.concatenate([u, v]))]

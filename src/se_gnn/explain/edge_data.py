@@ -28,7 +28,7 @@ def shared_edge_data(trained: TrainedModel, edge: int, matched: int, top: int = 
 
     Args:
         trained: the model and its graph.
-        edge: id of the one edge, a row of ``graph.edges``.
+        edge: id of the one edge, a row of ``graph.edges.ends``.
         matched: id of the other.
         top: how many attributes are listed.
     """
@@ -45,7 +45,9 @@ def shared_edge_data(trained: TrainedModel, edge: int, matched: int, top: int = 
     carried = edge_features(values, settings)
     if carried is not None and settings.match_attributes:
         measure, points = measure_named(settings.measure), measure_named(settings.measure).points(trained.embeddings)
-        middle = edge_vectors(points, torch.from_numpy(graph.edges[[edge, matched]]).to(points.device))  # [2, D of H]
+        middle = edge_vectors(
+            points, torch.from_numpy(graph.edges.ends[[edge, matched]]).to(points.device)
+        )  # [2, D of H]
 
         def vectors(rows: FloatArray) -> Tensor:
             """The two edges with other values."""

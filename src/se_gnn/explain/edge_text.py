@@ -38,7 +38,7 @@ class EdgeText(NamedTuple):
 
 def edge_text(graph: Graph, edge: int) -> EdgeText:
     """What is said of an edge; of one that carries nothing, its two ends."""
-    u, v = graph.edges[edge].tolist()
+    u, v = graph.edges.ends[edge].tolist()
     values = graph.edge_values
     if values is None:
         return EdgeText(u, LINE, v, ())

@@ -24,7 +24,7 @@ class EdgeMatches:
     similarity is that of the edge with its own opposite.
 
     Shapes:
-        - **edge_ids**, **matched_ids:** :math:`(M,)` rows of ``graph.edges``
+        - **edge_ids**, **matched_ids:** :math:`(M,)` rows of ``graph.edges.ends``
         - **similarity**, **above_average:** :math:`(M,)`
     """
 

@@ -22,7 +22,7 @@ from se_gnn.explain.sentence import Word, words_of
 from se_gnn.explain.shared_attributes import SharedAttributes, shared_attributes
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
+from se_gnn.graph.local import ROLE_WORDS, edge_roles
 from se_gnn.model import TrainedModel
 from se_gnn.ranking import Ranking, SmallestSet, smallest_relabelings, smallest_removals
 from se_gnn.settings import Resolved
@@ -38,7 +38,7 @@ class Explanation:
         predicted: the class with the highest probability.
         probabilities: one per class; each is the sum of the weights of the neighbors of that class.
         neighbors: the K nearest labeled nodes, nearest first.
-        edge_ids: the edges of its local graph, rows of ``graph.edges``, ascending, :math:`(M,)`.
+        edge_ids: the edges of its local graph, rows of ``graph.edges.ends``, ascending, :math:`(M,)`.
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN where no neighbor has
             edges.
         ranking: all labeled nodes, nearest first, with their similarities; the first K vote.
@@ -90,7 +90,7 @@ class Explanation:
     @property
     def edges(self) -> IntArray:
         """Node ids of the ends of the edges of its local graph, [M, 2]."""
-        ends: IntArray = self.graph.edges[self.edge_ids]
+        ends: IntArray = self.graph.edges.ends[self.edge_ids]
         return ends
 
     @cached_property
@@ -153,7 +153,7 @@ class Explanation:
         else:
             order = order[: CRUCIAL_EDGES if size is None else size]
         ids = self.edge_ids[order]
-        edges = self.graph.edges[ids]
+        edges = self.graph.edges.ends[ids]
         return CrucialSubgraph(np.unique(edges), ids, edges, self.importance[order])
 
     def sentence(self) -> str:

@@ -102,7 +102,7 @@ def _how(explanation: Explanation, closest: Neighbor) -> str:
 def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
     """The best match of an edge of the node itself in the closest, with what both carry; how many edges have none."""
     graph = explanation.graph
-    own = (graph.edges[matches.edge_ids] == explanation.node).any(axis=1)
+    own = (graph.edges.ends[matches.edge_ids] == explanation.node).any(axis=1)
     good = np.flatnonzero(own & matches.matched & (matches.matched_ids != matches.edge_ids))
     if len(good):
         best = good[np.argmax(matches.similarity[good])]

@@ -123,7 +123,7 @@ def _mentioned(explanation: Explanation) -> IntArray:
 def _edge_ends(explanation: Explanation) -> dict[str, list[str]]:
     """The two nodes of every edge that an explanation mentions."""
     names, ids = explanation.graph.node_names, _mentioned(explanation)
-    return {str(edge): [names[u], names[v]] for edge, (u, v) in zip(ids, explanation.graph.edges[ids])}
+    return {str(edge): [names[u], names[v]] for edge, (u, v) in zip(ids, explanation.graph.edges.ends[ids])}
 
 
 def _edge_settings(explanation: Explanation) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def _edge_term(trained: TrainedModel, ends: Sequence[int]) -> Tensor | None:
     graph, terms = trained.graph, trained.model.edge_terms(trained.graph)
     if terms is None:
         return None
-    ids = np.flatnonzero((graph.edges == sorted(ends)).all(axis=1))
+    ids = np.flatnonzero((graph.edges.ends == sorted(ends)).all(axis=1))
     if len(ids) > 1:
         raise InputError(
             f"the ends of an edge must tell which one it is, {len(ids)} edges join {graph.node_names[ends[0]]!r} and "

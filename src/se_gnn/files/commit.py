@@ -12,6 +12,8 @@ The folder itself stays where it is: it may be a mount point, a shell may be in 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
+import hashlib
 import os
 import re
 import stat
@@ -19,16 +21,17 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from se_gnn.errors import InputError
-from se_gnn.files.digest import sha256
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
 from se_gnn.files.lock import LOCK, locked
-from se_gnn.files.reading import LARGE, SMALL, read_file
-from se_gnn.files.writing import is_partial, new_file, remove_tree, sync_folder
+from se_gnn.files.reading import LARGE, SMALL, file_digest, read_file
+from se_gnn.files.writing import NewFile, is_partial, new_file, remove_tree, sync_folder
 
 NEW, COMMIT, RECORD = ".new", ".commit", "commit.json"
 FORMAT, VERSION = "se-gnn-commit", 1
+Content: TypeAlias = bytes | Path | Iterable[bytes]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -40,21 +43,26 @@ class _Record:
     remove: tuple[str, ...]
 
 
-def commit_files(folder: Path, files: Mapping[str, bytes], *, remove: Iterable[str] = ()) -> None:
-    """Replace or add files of a folder, which is made where it is missing, and remove others, all in one step."""
-    ended = tuple(sorted(set(remove) - files.keys()))
+def commit_files(folder: Path, files: Mapping[str, Content], *, remove: Iterable[str] = ()) -> None:
+    """Replace or add files of a folder, which is made where it is missing, and remove others, all in one step.
+
+    Args:
+        folder: where they belong.
+        files: what each file is to hold: bytes, or for large files pieces one after the other, or another file of the
+            same file system, which is moved.
+        remove: names of files that end, and patterns of names, as far as they are not among ``files``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         finish_interrupted(folder)
+        ended = tuple(sorted(_matching(folder, remove) - files.keys()))
         for name in (*files, *ended):
             if (folder / name).is_dir():
                 raise InputError(f"{folder / name} is a folder, where a file is to be written; move it away")
         new = folder / NEW
         try:
             new.mkdir()
-            for name, content in files.items():
-                new_file(new / name, content)
-            digests = {name: sha256(content) for name, content in files.items()}
+            digests = {name: _write(new / name, content) for name, content in files.items()}
             about = {"format": FORMAT, "version": VERSION, "files": digests, "remove": list(ended)}
             new_file(new / RECORD, json_bytes(about))
             sync_folder(new)
@@ -66,6 +74,26 @@ def commit_files(folder: Path, files: Mapping[str, bytes], *, remove: Iterable[s
             raise
         sync_folder(folder)
         _move(folder, _Record(digests, ended))
+
+
+def _matching(folder: Path, names: Iterable[str]) -> set[str]:
+    return {path.name for path in folder.iterdir() if any(fnmatch.fnmatchcase(path.name, name) for name in names)}
+
+
+def _write(path: Path, content: Content) -> str:
+    """A new file, and the digest of what it was to hold."""
+    if isinstance(content, Path):
+        content.rename(path)
+        return file_digest(path)
+    digest, file = hashlib.sha256(), NewFile(path)
+    try:
+        for piece in (content,) if isinstance(content, bytes) else content:
+            file.write(piece)
+            digest.update(piece)
+        file.sync()
+    finally:
+        file.close()
+    return digest.hexdigest()
 
 
 def finish_interrupted(folder: Path) -> None:
@@ -151,7 +179,7 @@ def _pending(folder: Path) -> _Record | None:
 def _check(where: Path, digests: Mapping[str, str]) -> None:
     """Every file that is there is the one that was meant."""
     for name, digest in digests.items():
-        if os.path.lexists(where / name) and sha256(read_file(where / name)) != digest:
+        if os.path.lexists(where / name) and file_digest(where / name) != digest:
             raise InputError(f"{where / name} is damaged: it is not what was written; remove {where}")
 
 

@@ -10,7 +10,9 @@ import io
 import itertools
 import mmap
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tokenize import TokenError
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -34,6 +36,14 @@ class ArrayInfo(NamedTuple):
     sha256: str  # of the numbers, without the header
 
 
+def npy_header(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> bytes:
+    """The first bytes of a `.npy` file."""
+    text = io.BytesIO()
+    about = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(text, about)
+    return text.getvalue()
+
+
 class NpyWriter:
     """A new `.npy` file; rows are appended, and :meth:`close` tells what it holds."""
 
@@ -41,7 +51,7 @@ class NpyWriter:
         self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
         self.digest = hashlib.sha256()
         self.file = NewFile(path)
-        self.file.write(self._header())
+        self.file.write(npy_header(self.dtype, (0, *row_shape)))
 
     def append(self, values: Array) -> None:
         """Write some more rows."""
@@ -55,22 +65,17 @@ class NpyWriter:
 
     def close(self) -> ArrayInfo:
         """Put the number of rows into the header and wait until the disk has it."""
-        os.pwrite(self.file.descriptor, self._header(), 0)
+        shape = (self.rows, *self.row_shape)
+        os.pwrite(self.file.descriptor, npy_header(self.dtype, shape), 0)
         self.file.sync()
         self.file.close()
-        return ArrayInfo(self.dtype.str, (self.rows, *self.row_shape), self.digest.hexdigest())
+        return ArrayInfo(self.dtype.str, shape, self.digest.hexdigest())
 
     def __enter__(self) -> NpyWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.file.close()
-
-    def _header(self) -> bytes:
-        text = io.BytesIO()
-        about = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.rows, *self.row_shape)}
-        np.lib.format.write_array_header_1_0(text, about)
-        return text.getvalue()
 
 
 def map_array(path: Path, info: ArrayInfo) -> Array:
@@ -81,33 +86,60 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing") from error
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, RecursionError) as error:  # of its header
         raise InputError(f"{path} is truncated or damaged: {error}") from error
-    if (array.dtype.str, array.shape) != (info.dtype, info.shape):
+    if (array.dtype.str, array.shape) != (info.dtype, info.shape) or not array.flags.c_contiguous:
         raise InputError(f"{path} must hold {info.dtype} of shape {info.shape}, got {array.dtype.str} of {array.shape}")
     if path.stat().st_size != array.nbytes + getattr(array, "offset", 0):
         raise InputError(f"{path} is truncated or longer than it was written")
     return array
 
 
-def check_array(path: Path, info: ArrayInfo, within: range | None = None) -> None:
-    """Compare all numbers of a stored array with their digest and their range, some megabytes at a time.
+class Rule(NamedTuple):
+    """What the numbers of an array must be, beyond their digest: a digest that was made up with them tells nothing."""
 
-    A digest that was made up with the numbers tells nothing; numbers outside their range must not reach compiled code.
-    """
-    offset = int(getattr(map_array(path, info), "offset", 0))
-    digest, outside = hashlib.sha256(), False
-    with path.open("rb") as file:
-        file.seek(offset)
-        while block := file.read(BLOCK):
-            digest.update(block)
-            if within is not None:
-                numbers = np.frombuffer(block, info.dtype)
-                outside = outside or int(numbers.min()) < within.start or int(numbers.max()) >= within.stop
+    words: str
+    holds: Callable[[Array], Any]
+
+    @classmethod
+    def between(cls, low: int, high: int) -> Rule:
+        """At least ``low`` and at most ``high``."""
+        return cls(f"lie between {low:,} and {high:,}", lambda block: block.min() >= low and block.max() <= high)
+
+
+FINITE = Rule("be finite", lambda block: np.isfinite(block).all())
+POSITIVE = Rule("be finite and above 0", lambda block: np.isfinite(block).all() and block.min() > 0)
+
+
+def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
+    """Compare all numbers of a stored array with their digest and a rule, some megabytes at a time."""
+    digest, broken = hashlib.sha256(), False
+    for block in _numbers(path, info):
+        digest.update(block.data)
+        broken = broken or (rule is not None and not rule.holds(block))
     if digest.hexdigest() != info.sha256:
         raise InputError(f"{path} was changed: it does not have the digest that was written with it")
-    if within is not None and outside:
-        raise InputError(f"{path} is damaged: its numbers must lie between {within.start:,} and {within.stop - 1:,}")
+    if broken:
+        assert rule is not None
+        raise InputError(f"{path} is damaged: its numbers must {rule.words}")
+
+
+def load_array(path: Path, info: ArrayInfo) -> Array:
+    """A stored array in memory; type, shape, size and digest must be those that are expected."""
+    blocks = [*_numbers(path, info)]
+    found: Array = blocks[0] if len(blocks) == 1 else np.concatenate([np.empty(0, info.dtype), *blocks])
+    if hashlib.sha256(found.data).hexdigest() != info.sha256:
+        raise InputError(f"{path} is truncated or was changed: it does not have the digest that was written with it")
+    return found.reshape(info.shape)
+
+
+def _numbers(path: Path, info: ArrayInfo) -> Iterator[Array]:
+    """The numbers of a stored array, some megabytes at a time; type, shape and size of the file must fit."""
+    offset, dtype = int(getattr(map_array(path, info), "offset", 0)), np.dtype(info.dtype)
+    with path.open("rb") as file:
+        file.seek(offset)
+        while len(block := np.fromfile(file, dtype, BLOCK // dtype.itemsize)):
+            yield block
 
 
 def read_rows(array: Array, low: int, high: int) -> Array:

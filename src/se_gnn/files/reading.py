@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -11,6 +12,7 @@ from se_gnn.errors import InputError
 SMALL = 16 << 20  # bytes: settings, manifests and the like
 LARGE = 64 << 30  # bytes: arrays and tables, which take as much memory as the file is long
 
+_CHUNK = 16 << 20  # bytes that are read at a time to make a digest
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe must not keep us waiting
 
 
@@ -36,10 +38,27 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
         raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from error  # holds a zero byte
 
 
-def _content(descriptor: int, path: Path, limit: int) -> bytes:
-    about = os.fstat(descriptor)
+def file_digest(path: Path) -> str:
+    """SHA-256 of the content of a file of any size."""
+    digest = hashlib.sha256()
+    descriptor = os.open(path, _OPEN)
+    try:
+        _check_regular(os.fstat(descriptor), path)
+        while chunk := os.read(descriptor, _CHUNK):
+            digest.update(chunk)
+    finally:
+        os.close(descriptor)
+    return digest.hexdigest()
+
+
+def _check_regular(about: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
+
+
+def _content(descriptor: int, path: Path, limit: int) -> bytes:
+    about = os.fstat(descriptor)
+    _check_regular(about, path)
     if about.st_size > limit:
         raise InputError(f"{path} must have at most {limit:,} bytes, got {about.st_size:,}")
     chunks, left = [], about.st_size  # what is written behind the end meanwhile is not read

@@ -1,24 +1,29 @@
 """Attributed graphs, their local graphs, and how they are perturbed."""
 
 import se_gnn.compiled_code  # noqa: F401 (before any compiled function is declared)
-from se_gnn.graph.columns import Column
-from se_gnn.graph.edge_list import EdgeReport
+from se_gnn.graph.columns import Column, RawTable
 from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.graph.edges import EdgeReport, Edges
 from se_gnn.graph.graph import Graph
-from se_gnn.graph.labels import UNKNOWN
 from se_gnn.graph.local import LocalGraphs, local_graphs
+from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.perturb import PerturbedEdges, replace_edges, sample_non_edges
-from se_gnn.graph.raw import RawTable
+from se_gnn.graph.split import Split
+from se_gnn.graph.target import UNKNOWN, Classes
 
 __all__ = [
     "UNKNOWN",
+    "Classes",
     "Column",
     "EdgeReport",
     "EdgeValues",
+    "Edges",
     "Graph",
     "LocalGraphs",
+    "Nodes",
     "PerturbedEdges",
     "RawTable",
+    "Split",
     "local_graphs",
     "replace_edges",
     "sample_non_edges",

@@ -1,24 +1,27 @@
-"""What became of the columns of a table: which features each is now, and how its values became them.
+"""What is kept of the tables of nodes and edges: how each column became features, and the cells as they were given.
 
 A column is plain data, fitted once: it is stored with the graph, travels with the model, and encodes the same column of
-new rows (`se_gnn.datasets.tables`). How people see its values is `se_gnn.display`.
+new rows (`se_gnn.datasets.tables`). How people see its values is `se_gnn.display`. Shapes: N rows, C columns.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
+from se_gnn.graph.arrays import Int32Array
+from se_gnn.graph.rows import Texts, stack, take
 
 MISSING = "(missing)"
 OTHER = "(other)"
+NO_TEXT = -1  # code of a cell without a value
 
 Values = npt.NDArray[np.float64]
 
@@ -179,3 +182,95 @@ def check_columns(columns: tuple[Column, ...], num_features: int) -> None:
         first += column.size
     if first != num_features:
         raise InputError(f"columns must cover the {num_features} features, they cover {first}")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RawTable:
+    """The rows of a node table or an edge table as they were given, kept to be shown; :meth:`from_columns` makes one.
+
+    Every different text is stored once, whichever column it is in, so that a million rows stay small.
+
+    Args:
+        columns: names of the columns, in the order of the table.
+        codes: which text each cell holds, -1 where it is empty.
+        texts: the different texts.
+        verified: the codes were checked when the file was opened.
+
+    Shapes:
+        - **codes:** :math:`(N, C)`
+
+    >>> raw = RawTable.from_columns({"country": ["DE", None, "DE"], "note": ["paid late", "refund", None]})
+    >>> raw.row(0), raw.row(1)
+    ({'country': 'DE', 'note': 'paid late'}, {'country': None, 'note': 'refund'})
+    """
+
+    columns: tuple[str, ...]
+    codes: Int32Array
+    texts: Texts
+    verified: InitVar[bool] = False
+
+    def __post_init__(self, verified: bool) -> None:
+        if self.codes.dtype != np.int32:
+            raise InputError(f"raw codes must be int32, got {self.codes.dtype}")
+        if len(self.codes.shape) != 2 or self.codes.shape[1] != len(self.columns):
+            raise InputError(f"raw must have {len(self.columns)} cells per node, got codes of shape {self.codes.shape}")
+        if len(set(self.columns)) != len(self.columns):
+            raise InputError(f"raw must have each column once, got {', '.join(map(repr, self.columns))}")
+        if verified:
+            return
+        if self.codes.size and not NO_TEXT <= self.codes.min() <= self.codes.max() < len(self.texts):
+            raise InputError(f"raw must have codes from {NO_TEXT} to {len(self.texts) - 1}, got {self.codes.max()}")
+        self.codes.setflags(write=False)
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Sequence[str | None]]) -> RawTable:
+        """Cells by column; None where there is no value."""
+        places: dict[str, int] = {}
+        num_rows = len(next(iter(columns.values()), ()))
+        codes = np.full((num_rows, len(columns)), NO_TEXT, np.int32)
+        for i, (name, cells) in enumerate(columns.items()):
+            if len(cells) != num_rows:
+                raise InputError(f"raw must have {num_rows} cells per column, column {name!r} has {len(cells)}")
+            codes[:, i] = [NO_TEXT if cell is None else places.setdefault(cell, len(places)) for cell in cells]
+        return cls(columns=tuple(columns), codes=codes, texts=Texts.of(places, errors="replace"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RawTable):
+            return NotImplemented
+        same = self.columns == other.columns and np.array_equal(self.codes, other.codes)
+        return same and tuple(self.texts) == tuple(other.texts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def joined(self, later: RawTable) -> RawTable:
+        """These rows, then those of another table with the same columns; the texts of both are kept.
+
+        >>> one, two = RawTable.from_columns({"a": ["x"]}), RawTable.from_columns({"a": ["y", None]})
+        >>> [one.joined(two).row(i)["a"] for i in range(3)]
+        ['x', 'y', None]
+        """
+        if self.columns != later.columns:
+            raise InputError(f"raw must have the columns {self.columns} in both tables, got {later.columns}")
+        moved = np.where(later.codes == NO_TEXT, NO_TEXT, later.codes + len(self.texts)).astype(np.int32)
+        codes, texts = stack(self.codes, moved), self.texts.joined(later.texts)
+        return RawTable(columns=self.columns, codes=codes, texts=texts, verified=True)
+
+    def take(self, rows: npt.NDArray[Any]) -> RawTable:
+        """Some rows in memory, in their order, by position or mask; all texts are kept.
+
+        >>> RawTable.from_columns({"a": ["x", "y"]}).take(np.array([1])).row(0)
+        {'a': 'y'}
+        """
+        return dataclasses.replace(self, codes=take(self.codes, rows), verified=True)
+
+    def empty(self, count: int) -> RawTable:
+        """So many rows of the same columns without a value."""
+        return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32), verified=True)
+
+    def row(self, row: int) -> dict[str, str | None]:
+        """The cells of one row by column; None where there is no value."""
+        codes = self.codes[row].tolist()
+        return {name: None if code == NO_TEXT else self.texts[code] for name, code in zip(self.columns, codes)}

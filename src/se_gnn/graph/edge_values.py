@@ -7,18 +7,20 @@ edges: same ends, different values, each with an id of its own. Shapes: E edges,
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.graph.columns import MISSING, Column, check_columns
-from se_gnn.graph.raw import NO_TEXT, RawTable
+from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray
+from se_gnn.graph.columns import MISSING, Column, RawTable, check_columns
+from se_gnn.graph.rows import as_rows, filtered, stack, take
 
+Date = str | int | datetime.date | datetime.datetime
 NO_TIME = int(np.iinfo(np.int64).min)  # of an edge without a date: it has always been there
 ARRAYS = {  # of one entry per edge, with the type that each has
     "direction": np.int8,
@@ -46,6 +48,7 @@ class EdgeValues:
         time: seconds since 1970, UTC; :data:`NO_TIME` where an edge has no date. None: no edge has one.
         raw: the rows of the edge table as it was given, kept to be shown.
         names: what the table calls its direction, weight, type and time: pairs of part and column.
+        verified: values were checked when the files were opened; only sizes and types are looked at.
 
     Shapes:
         - **direction**, **weight**, **type**, **time:** :math:`(E,)`
@@ -67,8 +70,9 @@ class EdgeValues:
     time: IntArray | None = None
     raw: RawTable | None = None
     names: tuple[tuple[str, str], ...] = ()
+    verified: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, verified: bool) -> None:
         present = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
         if not present and self.raw is None:
             raise InputError(f"edge values must hold at least one of {', '.join(ARRAYS)} and raw, got none")
@@ -79,12 +83,16 @@ class EdgeValues:
                 raise InputError(f"edge {name} must be {np.dtype(ARRAYS[name])}, got {array.dtype}")
             if shape[:1] != (count,) or len(shape) != (2 if name == "attributes" else 1):
                 raise InputError(f"edge {name} must have one entry per edge ({count}), got shape {shape}")
-            array.setflags(write=False)
         if self.raw is not None and len(self.raw) != count:
             raise InputError(f"edge raw must have one row per edge ({count}), got {len(self.raw)}")
+        self._check_names()
+        if verified:
+            return
         self._check_direction_and_weight()
         self._check_types()
         self._check_attributes()
+        for array in present.values():
+            array.setflags(write=False)
 
     def _check_direction_and_weight(self) -> None:
         if self.direction is not None:
@@ -101,7 +109,7 @@ class EdgeValues:
                     f" ({len(wrong)} such edges)"
                 )
 
-    def _check_types(self) -> None:
+    def _check_names(self) -> None:
         names = self.type_names
         if (self.type is None) != (not names):
             raise InputError("edge type and type_names must be given together")
@@ -109,22 +117,31 @@ class EdgeValues:
             raise InputError(f"type_names must be unique, got {', '.join(map(repr, names))}")
         if self.type_verbs is not None and len(self.type_verbs) != len(names):
             raise InputError(f"type_verbs must have one entry per type ({len(names)}), got {len(self.type_verbs)}")
-        if self.type is not None and len(self.type):
-            low, high = int(self.type.min()), int(self.type.max())
-            if low < 0 or high >= len(names):
-                raise InputError(
-                    f"edge type must be from 0 to {len(names) - 1}, a position in type_names, got "
-                    f"{low if low < 0 else high}"
-                )
-
-    def _check_attributes(self) -> None:
-        size = 0 if self.attributes is None else self.attributes.shape[1]
-        if self.attributes is None and (self.attribute_names is not None or self.columns is not None):
-            raise InputError("attribute_names and columns of edges must come with attributes")
         if self.attributes is None:
+            if self.attribute_names is not None or self.columns is not None:
+                raise InputError("attribute_names and columns of edges must come with attributes")
             return
+        size = self.num_attributes
         if size == 0:
             raise InputError("edge attributes must have at least one column; None where there are none")
+        if self.attribute_names is not None and len(self.attribute_names) != size:
+            raise InputError(f"attribute_names must have {size} entries, got {len(self.attribute_names)}")
+        if self.columns is not None:
+            check_columns(self.columns, size)
+
+    def _check_types(self) -> None:
+        if self.type is None or not len(self.type):
+            return
+        low, high = int(self.type.min()), int(self.type.max())
+        if low < 0 or high >= self.num_types:
+            raise InputError(
+                f"edge type must be from 0 to {self.num_types - 1}, a position in type_names, got "
+                f"{low if low < 0 else high}"
+            )
+
+    def _check_attributes(self) -> None:
+        if self.attributes is None:
+            return
         bad = np.argwhere(~np.isfinite(self.attributes))
         if len(bad):
             row, column = bad[0]
@@ -132,10 +149,6 @@ class EdgeValues:
                 f"edge attributes must be finite: {len(bad)} values are not, the first is "
                 f"{self.attributes[row, column]} of edge {row}, column {column}"
             )
-        if self.attribute_names is not None and len(self.attribute_names) != size:
-            raise InputError(f"attribute_names must have {size} entries, got {len(self.attribute_names)}")
-        if self.columns is not None:
-            check_columns(self.columns, size)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EdgeValues):
@@ -188,10 +201,19 @@ class EdgeValues:
         return (self.type_verbs or self.type_names)[number]
 
     def take(self, edges: Any) -> EdgeValues:
-        """The values of some edges, in their order: ids, or a mask."""
+        """The values of some edges in memory, in their order: ids, or a mask."""
         rows = np.asarray(edges)
-        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.carried}
-        return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.take(rows))
+        arrays: dict[str, Any] = {name: take(getattr(self, name), rows) for name in self.carried}
+        raw = None if self.raw is None else self.raw.take(rows)
+        return dataclasses.replace(self, **arrays, raw=raw, verified=True)
+
+    def keep(self, kept: BoolArray) -> EdgeValues:
+        """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
+        arrays: dict[str, Any] = {name: filtered(getattr(self, name), kept) for name in self.carried}
+        raw = self.raw
+        if raw is not None:
+            raw = dataclasses.replace(raw, codes=filtered(raw.codes, kept), verified=True)
+        return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
         """The same with the ends of some edges swapped, [E]: their direction is the other one."""
@@ -209,28 +231,24 @@ class EdgeValues:
         if self.direction is not None:
             arrays["direction"] = np.zeros(count, np.int8)
         if self.weight is not None:
-            arrays["weight"] = np.full(count, np.median(self.weight) if len(self) else 1, np.float32)
+            arrays["weight"] = np.full(count, np.median(as_rows(self.weight).read()) if len(self) else 1, np.float32)
         if self.type is not None:
-            arrays["type"] = np.full(count, np.bincount(self.type, minlength=1).argmax(), np.int32)
+            arrays["type"] = np.full(count, np.bincount(as_rows(self.type).read(), minlength=1).argmax(), np.int32)
         if self.attributes is not None:
-            mean = self.attributes.mean(axis=0) if len(self) else np.zeros(self.num_attributes, np.float32)
+            size = self.num_attributes
+            mean = as_rows(self.attributes).read().mean(axis=0) if len(self) else np.zeros(size, np.float32)
             arrays["attributes"] = np.tile(mean, (count, 1)).astype(np.float32)
         if self.time is not None:
             arrays["time"] = np.full(count, NO_TIME, np.int64)
-        raw = self.raw
-        if raw is not None:
-            raw = dataclasses.replace(raw, codes=np.full((count, len(raw.columns)), NO_TEXT, np.int32))
-        return dataclasses.replace(self, **arrays, raw=raw)
+        return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.empty(count))
 
     def joined(self, later: EdgeValues) -> EdgeValues:
         """These edges, then those of other values with the same parts, types and columns."""
         if self.layout != later.layout:
             raise InputError(f"edge values must have the same parts to be joined: {self.layout} and {later.layout}")
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.carried
-        }
+        arrays: dict[str, Any] = {name: stack(getattr(self, name), getattr(later, name)) for name in self.carried}
         raw = None if self.raw is None or later.raw is None else self.raw.joined(later.raw)
-        return dataclasses.replace(self, **arrays, raw=raw)
+        return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     @property
     def layout(self) -> tuple[object, ...]:
@@ -256,3 +274,27 @@ def encoded_types(types: Sequence[str | None]) -> tuple[Int32Array, tuple[str, .
     names = tuple(sorted(set(texts)))
     place = {name: i for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], np.int32), names
+
+
+def as_seconds(date: Date) -> int:
+    """The last second of a date: of the day where no time is given; an integer is seconds already.
+
+    >>> as_seconds("1970-01-01"), as_seconds("1970-01-01T00:01"), as_seconds(7)
+    (86399, 60, 7)
+    """
+    if isinstance(date, bool):
+        raise InputError(f"a date must be a text such as 2026-03-31, a date or seconds since 1970, got {date!r}")
+    if isinstance(date, int):
+        return date
+    if isinstance(date, str):
+        text = date.strip()
+        try:
+            whole_day = len(text) == len("2026-03-31")
+            date = datetime.date.fromisoformat(text) if whole_day else datetime.datetime.fromisoformat(text)
+        except ValueError as error:
+            raise InputError(f"a date must look like 2026-03-31 or 2026-03-31T12:00, got {text!r}") from error
+    if isinstance(date, datetime.datetime):
+        moment = date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
+        return int(moment.timestamp() // 1)
+    day = datetime.datetime.combine(date, datetime.time.max, tzinfo=datetime.UTC)
+    return int(day.timestamp() // 1)

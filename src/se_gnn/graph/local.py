@@ -1,6 +1,7 @@
 """n-hop local graphs as CSR rows of edge ids, never as copies of edges.
 
-`E_s(v)` holds every edge both of whose ends lie within n hops of v. Shapes: T nodes asked for, E edges.
+`E_s(v)` holds every edge both of whose ends lie within n hops of v. The same edge leads towards the center of one local
+graph and away from that of another: a *role* belongs to an edge in a local graph. Shapes: T nodes asked for, E edges.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph.arrays import Int32Array, IntArray
 from se_gnn.graph.graph import Graph
-from se_gnn.graph.parts import map_parts
 from se_gnn.graph.ranked_local import ranked_rows
+from se_gnn.graph.rows import take
 
-FEWEST = 16  # local graphs that are worth a thread
+FEWEST, FEWEST_ROLES = 16, 256  # local graphs that are worth a thread
+NONE, TOWARDS, AWAY, BETWEEN = range(4)
+ROLE_WORDS = (
+    "without a direction",
+    "towards the center",
+    "away from the center",
+    "between nodes equally far from the center",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,12 +144,21 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
     if max_edges is not None:
         ptr, edge_ids, left_out = ranked_rows(graph, nodes, hops, max_edges)
         return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges, left_out=left_out)
-    arrays = graph.neighbor_arrays
-    parts = map_parts(lambda part: _local_edges(*arrays, nodes[part], hops), len(nodes), fewest=FEWEST)
+    region = graph.neighbors().around(nodes, hops)
+    places = region.places(nodes)
+    parts = map_parts(lambda part: _local_edges(*region.arrays, places[part], hops), len(nodes), fewest=FEWEST)
     sizes = np.concatenate([part[0] for part in parts], axis=1)
     starts = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
     edge_ids, inner, rim = (np.concatenate([part[which] for part in parts]) for which in (1, 2, 3))
-    return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, Cover(starts[1], inner, starts[2], rim))
+    if region.nodes is not None:  # edges of nodes that joined later have higher ids than those of their neighbors
+        edge_ids, rim = _sorted_rows(starts[0], edge_ids), _sorted_rows(starts[2], rim)
+    cover = Cover(starts[1], region.ids(inner), starts[2], rim)
+    return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, cover)
+
+
+def _sorted_rows(ptr: IntArray, values: Int32Array) -> Int32Array:
+    """The values of each row, ascending."""
+    return values[np.lexsort((values, np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))))]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -248,3 +266,68 @@ def _with_room(values: Int32Array, held: int, more: int) -> Int32Array:
     larger = np.empty(max(held + more, len(values) + len(values) // 2), np.int32)
     larger[:held] = values[:held]
     return larger
+
+
+def edge_roles(graph: Graph, local: LocalGraphs, hops: int) -> Int32Array:
+    r"""The role of each edge of each local graph, :math:`(\sum_i |E_s(v_i)|,)`, in the order of ``local.edge_ids``.
+
+    An edge leads *towards* the center if it ends at a node that is fewer hops away than the one it starts at, *away*
+    if it ends at one that is more, *between* if both are equally far; an edge without a direction has no role.
+    """
+    direction = None if graph.edge_values is None else graph.edge_values.direction
+    if direction is None:
+        return np.zeros(len(local.edge_ids), np.int32)
+    region = graph.neighbors().around(local.nodes, hops)
+    centers, num_nodes = region.places(local.nodes), len(region.indptr) - 1
+    used = local.union()
+    entries = local.positions(used)
+    ends, leads = region.places(graph.edges.pairs.take(used)), take(direction, used)
+    roles = np.empty(len(local.edge_ids), np.int32)
+
+    def decide(part: slice) -> None:
+        away = np.full(num_nodes, hops + 1)  # hops from the center
+        reached = np.empty(num_nodes, np.int64)
+        ptr = local.ptr[part.start : part.stop + 1]
+        _roles(region.indptr, region.indices, ends, leads, centers[part], ptr, entries, hops, away, reached, roles)
+
+    map_parts(decide, len(local), fewest=FEWEST_ROLES)
+    return roles
+
+
+@numba.njit(cache=True, nogil=True)
+def _roles(
+    indptr: IntArray,
+    indices: Int32Array,
+    ends: IntArray,
+    direction: npt.NDArray[np.int8],
+    nodes: IntArray,
+    ptr: IntArray,
+    entries: Int32Array,
+    hops: int,
+    away: IntArray,
+    reached: IntArray,
+    roles: Int32Array,
+) -> None:
+    for t in range(len(nodes)):
+        reached[0] = nodes[t]
+        away[nodes[t]] = 0
+        start, end = 0, 1
+        for hop in range(1, hops + 1):
+            last = end
+            for b in range(start, last):
+                for j in range(indptr[reached[b]], indptr[reached[b] + 1]):
+                    v = indices[j]
+                    if away[v] > hops:
+                        away[v] = hop
+                        reached[end] = v
+                        end += 1
+            start = last
+        for m in range(ptr[t], ptr[t + 1]):
+            edge = entries[m]
+            step = (away[ends[edge, 1]] - away[ends[edge, 0]]) * direction[edge]  # hops that it leads away
+            if direction[edge] == 0:
+                roles[m] = 0
+            else:
+                roles[m] = 1 if step < 0 else 2 if step > 0 else 3
+        for b in range(end):
+            away[reached[b]] = hops + 1

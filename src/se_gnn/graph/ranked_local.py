@@ -16,9 +16,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph.arrays import Int32Array, IntArray
 from se_gnn.graph.graph import Graph
-from se_gnn.graph.parts import map_parts
 
 TELEPORT = 0.2
 EQUAL = 2.0**-40  # shares that differ by a smaller part of themselves are equal
@@ -28,7 +28,8 @@ FEWEST = 256  # local graphs that are worth a thread
 
 def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tuple[IntArray, Int32Array, IntArray]:
     """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
-    arrays, num_nodes = graph.neighbor_arrays, graph.num_nodes
+    region = graph.neighbors().around(nodes, hops)
+    places, num_nodes = region.places(nodes), len(region.indptr) - 1
     held = np.empty((len(nodes), _possible(graph, max_edges)), np.int32)
     sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
 
@@ -37,7 +38,18 @@ def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tup
         reached, nearest = np.empty(num_nodes, np.int64), np.empty(MAX_NODES, np.int64)
         edges, count, others = held[part], sizes[part], left_out[part]
         _ranked_edges(
-            *arrays, nodes[part], hops, TELEPORT, share, arriving, inside, reached, nearest, edges, count, others
+            *region.arrays,
+            places[part],
+            hops,
+            TELEPORT,
+            share,
+            arriving,
+            inside,
+            reached,
+            nearest,
+            edges,
+            count,
+            others,
         )
 
     map_parts(rank, len(nodes), fewest=FEWEST)
@@ -50,9 +62,7 @@ def _possible(graph: Graph, max_edges: int) -> int:
     pairs = MAX_NODES * (MAX_NODES - 1) // 2
     if max_edges <= pairs:
         return max_edges
-    if graph.edge_values is not None and graph.num_edges:  # parallel edges, all between the same two nodes at most
-        pairs *= int(np.unique(graph.edges, axis=0, return_counts=True)[1].max())
-    return min(max_edges, pairs, graph.num_edges)
+    return min(max_edges, pairs * graph.edges.most_parallel, graph.num_edges)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

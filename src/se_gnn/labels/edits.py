@@ -6,7 +6,6 @@ undone: the states before are in it. The limit, which no edit lifts: the encoder
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.split import PARTS, Part
+from se_gnn.graph.split import Part, Split
 
 LABELED: Part = "train"
 
@@ -46,8 +45,7 @@ class Change:
 def state_of(graph: Graph, node: int) -> State:
     """The state of a node as the graph has it."""
     label = int(graph.labels[node])
-    part = next((part for part in PARTS if node in getattr(graph, part)), None)
-    return State(None if label == UNKNOWN else graph.class_names[label], part)
+    return State(None if label == UNKNOWN else graph.class_names[label], graph.split.part_of(node))
 
 
 def adding(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
@@ -82,7 +80,7 @@ def relabeling(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
 def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
     """The graph with the states that the changes ask for."""
     labels = graph.labels.copy()
-    parts = {part: set(getattr(graph, part).tolist()) for part in PARTS}
+    parts = {part: set(nodes.tolist()) for part, nodes in graph.split.items()}
     for change in changes:
         node = graph.node_id(change.node)
         name = change.becomes.label
@@ -92,7 +90,7 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
             if part == change.becomes.part:
                 nodes.add(node)
     split: dict[str, Any] = {part: np.array(sorted(nodes), dtype=np.int64) for part, nodes in parts.items()}
-    return dataclasses.replace(graph, labels=labels, **split)
+    return graph.replace(target=graph.target.with_labels(labels), split=Split(**split))
 
 
 def check_enough(before: Graph, after: Graph, num_nearest: int) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import Int32Array, IntArray, as_features
-from se_gnn.graph.edge_list import as_pairs
-from se_gnn.graph.extended import NewNodes, extended_graph
+from se_gnn.graph.edges import as_pairs
+from se_gnn.graph.extend import NewNodes, extended_graph
 from se_gnn.model import Prediction, TrainedModel
 
 

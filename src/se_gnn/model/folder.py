@@ -34,7 +34,7 @@ from se_gnn.files import (
 )
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
-from se_gnn.graph import Graph, store
+from se_gnn.graph import Graph, storage
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.segnn import SEGNN
 from se_gnn.model.trained import StoredIn, TrainedModel
@@ -50,12 +50,11 @@ FORMAT = "se-gnn-model"
 VERSION = 1
 
 Stored = TypeVar("Stored", Resolved, RunFacts)
-_NEEDED = (PARAMETERS, SETTINGS, FACTS, store.ARRAYS, store.NAMES)
-MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY)
+_NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
+MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
 _LIMITS = {
     PARAMETERS: LARGE,
-    store.ARRAYS: LARGE,
-    store.NAMES: store.MOST_NAMES,
+    storage.HEADER: storage.MOST_HEADER,
     EPOCHS: LARGE,
     HISTORY: LARGE,
 }  # others are small; fmt: skip
@@ -73,11 +72,14 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
     Raises:
         InputError: the model was loaded from this folder or saved there before, and others have changed it since.
     """
+    graph = storage.graph_files(trained.graph)  # its header holds the digests of its arrays
+    header = graph.pop(storage.HEADER)
+    assert isinstance(header, bytes)
     files = {
         PARAMETERS: parameter_bytes(trained.model),
         SETTINGS: json_bytes(trained.settings.to_dict()),
         FACTS: json_bytes(trained.facts.to_dict()),
-        **store.graph_files(trained.graph),
+        storage.HEADER: header,
     }
     if epochs is not None:
         files[EPOCHS] = epochs
@@ -87,7 +89,7 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
     files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
     with writing_to(folder) as path, locked(path):
         _check_unchanged(trained, path, files.get(HISTORY, b""))
-        commit_files(path, files, remove=MODEL_FILES)
+        commit_files(path, {**graph, **files}, remove=MODEL_FILES)
         digest = sha256(files[MANIFEST])
         if trained.stored is None:
             object.__setattr__(trained, "stored", StoredIn(os.path.realpath(path), digest))
@@ -134,7 +136,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     files, manifest = _verified_files(path)
     settings = _read(Resolved, files, path / SETTINGS)
     facts = _read(RunFacts, files, path / FACTS)
-    graph = store.graph_from_files(files, where=path)
+    graph = storage.read_graph(path, files[storage.HEADER])
     _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, settings, path)
     parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
     model = SEGNN.for_graph(graph, settings)
@@ -160,7 +162,7 @@ def load_model_on(
         max_memory: what a comparison may take at a time; None: a quarter of what is free.
     """
     trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
-    return trained if graph is None else trained.with_graph(store.load_graph(graph))
+    return trained if graph is None else trained.with_graph(storage.load_graph(graph))
 
 
 def model_digest(folder: str | Path) -> str:

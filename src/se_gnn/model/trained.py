@@ -17,7 +17,6 @@ from se_gnn.encoder.blocks import embed_in_blocks
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
-from se_gnn.graph.mapped import MappedGraph
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.prediction import Prediction
 from se_gnn.model.segnn import SEGNN
@@ -55,8 +54,6 @@ class TrainedModel:
     @cached_property
     def embeddings(self) -> Tensor:
         """H of all nodes, [N, D]."""
-        if isinstance(self.graph, MappedGraph):
-            raise InputError(f"{self.graph.name} is mapped from files: explanations need a graph that fits the memory")
         return self.model.embed(self.graph)
 
     @cached_property
@@ -73,7 +70,7 @@ class TrainedModel:
     @cached_property
     def cases(self) -> Cases:
         """The labeled nodes of the graph, which vote."""
-        if isinstance(self.graph, MappedGraph) and self.settings.similarity.max_edges is None:
+        if not self.graph.fits_memory and self.settings.similarity.max_edges is None:
             raise InputError(
                 "similarity.max_edges must be set for a mapped graph, as in the preset best: local graphs without a "
                 "limit may be as large as the graph"
@@ -84,7 +81,7 @@ class TrainedModel:
     def similarity(self) -> Similarity:
         """What compares the nodes of the graph."""
         settings, memory = self.settings.similarity, self.max_memory
-        if isinstance(self.graph, MappedGraph):
+        if not self.graph.fits_memory:
             memory = max(1 << 20, memory_budget(memory) // 4)  # the rest is for pages of the files
             return Similarity(self.graph, self.mapped_embeddings, settings, max_memory=memory, device=self.model.device)
         terms = self.model.edge_terms(self.graph)
@@ -103,7 +100,6 @@ class TrainedModel:
     @cached_property
     def mapped_embeddings(self) -> FloatArray:
         """H of all nodes of a mapped graph, [N, D], as a mapped file."""
-        assert isinstance(self.graph, MappedGraph)
         self.model.check_features(self.graph)
         encoder = self.model.encoder
         if self.model.device.type != "cpu":  # the graph is in files of this machine, and so is all of its propagation

@@ -103,7 +103,7 @@ def plain_view(
 
 def by_distance(graph: Graph, center: int, edge_ids: IntArray) -> list[int]:
     """The edges of a local graph, those nearest to the center first; of equally near ones the lower id."""
-    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(edge_ids.tolist(), graph.edges[edge_ids].tolist())}
+    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(edge_ids.tolist(), graph.edges.ends[edge_ids].tolist())}
     toward = _edges_toward(center, ends)
     away = {node: len(path) for node, path in toward.items()}
     return sorted(ends, key=lambda edge: (sum(away.get(end, len(ends)) for end in ends[edge]), edge))
@@ -132,7 +132,7 @@ def _view(
     most: int,
 ) -> LocalView:
     """The first of the ranked edges, each with a shortest path to the center, ``most`` edges in all."""
-    pairs = explanation.graph.edges[np.array(ranked, dtype=np.int64)].tolist()
+    pairs = explanation.graph.edges.ends[np.array(ranked, dtype=np.int64)].tolist()
     ends: Ends = {edge: (u, v) for edge, (u, v) in zip(ranked, pairs)}
     toward = _edges_toward(center, ends)
     shown: dict[int, None] = {}

@@ -16,8 +16,8 @@ from torch import Tensor
 from se_gnn.deterministic import rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.graph.edge_roles import ROLE_WORDS, edge_roles
 from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.graph.local import ROLE_WORDS, edge_roles
 from se_gnn.settings import SimilaritySettings
 
 Terms = Callable[[Tensor], Tensor]  # W a of some edges by their ids, [U] to [U, D], with gradients to W

@@ -407,7 +407,9 @@ def items_of(graph: Graph, nodes: IntArray, settings: SimilaritySettings) -> Ite
     local = local_graphs(graph, nodes, settings.hops, settings.max_edges)
     parts = edge_parts(graph, local, settings)
     local = local if parts is None else dataclasses.replace(local, parts=parts)
-    return Items(graph.edges, local, edge_weights(graph, settings))
+    pairs = graph.edges.pairs  # if they are mapped, `Similarity` reads those of a comparison
+    edges: Any = pairs.whole() if pairs.in_memory else pairs
+    return Items(edges, local, edge_weights(graph, settings))
 
 
 def _own_rows(rows: IntArray, ids: IntArray) -> IntArray:

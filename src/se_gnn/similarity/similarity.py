@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.files.npy import forget, take_rows
+from se_gnn.files.npy import take_rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.ranked_local import MAX_NODES
@@ -90,7 +90,7 @@ class Similarity:
     def items(self, nodes: IntArray) -> Items:
         """Some nodes with their local graphs, for either side of a comparison."""
         found = items_of(self.graph, nodes, self.settings)
-        forget(*self.graph.neighbor_arrays)
+        self.graph.neighbors().release()
         return found
 
     def compare(self, queries: Items, cases: Items, *, edge_weights: Tensor | None = None) -> Similarities:
@@ -201,7 +201,7 @@ class Similarity:
             for side in (queries, cases):
                 used[side.local.edge_ids] = True
             rows = np.flatnonzero(used)
-            ends, ids = (torch.from_numpy(array).to(self.device) for array in (self.graph.edges[rows], rows))
+            ends, ids = (torch.from_numpy(array).to(self.device) for array in (self.graph.edges.pairs.take(rows), rows))
             vectors = edge_vectors(self.measure.points(h), ends) + self.terms(ids)
         return Comparison(
             h=h,
@@ -217,7 +217,7 @@ class Similarity:
     def _read(self, h: FloatArray, queries: Items, cases: Items) -> tuple[Tensor, IntArray, Items, Items]:
         """The rows of a mapped file that a comparison needs, ids of the edges, and both sides by positions in these."""
         edge_ids = np.union1d(queries.local.edge_ids, cases.local.edge_ids).astype(np.int64)
-        edges = take_rows(self.graph.edges, edge_ids)
+        edges = self.graph.edges.pairs.take(edge_ids)
         used = np.unique(np.concatenate([edges.ravel(), queries.nodes, cases.nodes]))
         ends = np.searchsorted(used, edges).reshape(-1, 2)
         asking, answering = (Items(ends, _renumbered(side.local, used, edge_ids)) for side in (queries, cases))

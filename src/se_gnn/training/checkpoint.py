@@ -51,7 +51,7 @@ def fingerprint(graph: Graph, settings: Mapping[str, Any], seed: int) -> str:
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
     values = graph.edge_values
     carried = [] if values is None else [getattr(values, part) for part in values.carried]
-    for array in [*features, graph.edges, graph.labels, graph.train, graph.validation, graph.test, *carried]:
+    for array in [*features, graph.edges.ends, graph.labels, graph.train, graph.validation, graph.test, *carried]:
         digest.update(f"{array.dtype}{array.shape}".encode())  # where one ends: a node moved to the next part counts
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from se_gnn.apps.service import Store
 from se_gnn.explain.edge_text import agreeing_facts, edge_text
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.settings import Settings
+from strategies import changed
 from web_client import UNLIMITED, Client
 
 
@@ -28,7 +29,7 @@ def rich() -> TrainedModel:
         attributes=generator.normal(size=(graph.num_edges, 1)).astype(np.float32),
         attribute_names=("amount",),
     )
-    graph = dataclasses.replace(graph, edge_values=values)
+    graph = changed(graph, edge_values=values)
     settings = Settings.of("best", members=1, hidden_size=8, output_size=4).resolve()
     return TrainedModel(SEGNN.for_graph(graph, settings), graph)
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from se_gnn.datasets.networkx import from_networkx
 from se_gnn.datasets.tables import ImportSettings, import_tables, load_import
 from se_gnn.datasets.tables.new_nodes import read_new_nodes
 from se_gnn.display import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.edge_values import NO_TIME
-from se_gnn.graph.extended import extended_graph
-from se_gnn.graph.store import graph_files
+from se_gnn.graph.extend import extended_graph
+from se_gnn.tables.networkx import from_networkx
+from strategies import assert_same_graph
 
 PAYMENTS = """\
 from,to,eur,what,day,currency,fee,note
@@ -37,7 +37,7 @@ def day(text):
 def test_direction_weight_type_time_and_attributes_are_read_from_columns(load):
     imported = load(edges=PAYMENTS, **ALL)
     graph, values = imported.graph, imported.graph.edge_values
-    assert graph.edges.tolist() == [[0, 1], [0, 1], [2, 3], [2, 3], [3, 4]]
+    assert graph.edges.ends.tolist() == [[0, 1], [0, 1], [2, 3], [2, 3], [3, 4]]
     assert values.direction.tolist() == [1, -1, 1, 1, -1]  # A-4 pays A-3
     assert values.weight.tolist() == [5, 7, 1, 3, 2]
     assert [values.type_names[kind] for kind in values.type] == ["pays", "pays", "owns", "pays", "pays"]
@@ -63,7 +63,7 @@ def test_the_summary_says_what_the_edges_carry(load):
 def test_edges_without_values_stay_what_they_were(load):
     graph = load(edges=PAYMENTS, edge_ignore=["eur", "what", "day", "currency", "fee", "note"]).graph
     assert graph.edge_values is None
-    assert graph.edges.tolist() == [[0, 1], [2, 3], [3, 4]]
+    assert graph.edges.ends.tolist() == [[0, 1], [2, 3], [3, 4]]
 
 
 def test_a_column_that_only_names_the_edges_keeps_no_parallel_edges(load):
@@ -91,7 +91,7 @@ def test_an_import_with_edge_values_is_saved_and_comes_back_as_tables(load, tmp_
         id="account", label="fraud", source="from", target="to", split="split", name="nodes", **ALL
     )
     again = import_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", settings)
-    assert graph_files(again.graph)["graph.safetensors"] == graph_files(imported.graph)["graph.safetensors"]
+    assert_same_graph(again.graph, imported.graph)
 
 
 def test_unix_seconds_and_dates_are_the_same_times(load):
@@ -105,7 +105,7 @@ def test_unix_seconds_and_dates_are_the_same_times(load):
 def test_nothing_after_a_date_is_seen(load, date):
     graph = load(edges=PAYMENTS, **ALL).graph
     cut = load(edges=PAYMENTS, **ALL, until=date)
-    assert cut.graph.edges.tolist() == graph.until(date).edges.tolist() == [[0, 1], [0, 1], [2, 3]]
+    assert cut.graph.edges.ends.tolist() == graph.until(date).edges.ends.tolist() == [[0, 1], [0, 1], [2, 3]]
     assert cut.summary.edges_later == 3  # one of them given twice
     assert graph.until(date).edge_values.weight.tolist() == [5, 7, 3]  # an edge without a date stays
     # what comes later does not shift the mean of a column either
@@ -180,7 +180,7 @@ def test_new_nodes_bring_edges_with_values(load):
     graph = load(edges=PAYMENTS, **ALL).graph
     new = read_new_nodes(graph, NEW, new_edges(), id="account", source="from", target="to")
     larger = extended_graph(graph, new)
-    place = larger.edges.tolist().index([1, 6])
+    place = larger.edges.ends.tolist().index([1, 6])
     values = larger.edge_values
     assert larger.num_edges == graph.num_edges + 1
     assert (values.direction[place], values.weight[place], values.time[place]) == (-1, 4, day("2020-05-05"))

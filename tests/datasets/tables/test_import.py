@@ -14,7 +14,7 @@ from se_gnn.datasets.tables import import_tables as import_with_settings
 from se_gnn.display import node_values, show_value
 from se_gnn.errors import InputError
 from se_gnn.graph.columns import CategoryColumn, DateColumn, NumberColumn, TextColumn
-from se_gnn.graph.store import graph_files, load_graph
+from se_gnn.graph.storage import graph_files, load_graph
 
 ROLES = {"id": "account", "label": "fraud", "source": "from", "target": "to"}
 
@@ -57,7 +57,7 @@ def test_every_kind_of_column_is_understood_and_shown_as_the_table_has_it(load):
     assert shown == {"country": "DE", "balance": "312.50", "opened": "2020-03-05", "verified": "yes"}
     assert node_values(graph, 1)["balance"] == "(missing)"
     assert node_values(graph, 3)["country"] == "(missing)"
-    assert graph.edges.tolist() == [[0, 1], [2, 3], [3, 4]]
+    assert graph.edges.ends.tolist() == [[0, 1], [2, 3], [3, 4]]
 
 
 def test_the_summary_says_what_was_understood(load):
@@ -224,7 +224,7 @@ def test_numbers_name_nodes_as_people_write_them():
     edges = pd.DataFrame({"from": [1000.0, 1001.0], "to": ["1001", "1002"]})  # floats, as pandas makes them of gaps
     graph = import_tables(nodes, edges, **ROLES).graph
     assert graph.node_names[:2] == ("1000", "1001")
-    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert graph.edges.ends.tolist() == [[0, 1], [1, 2]]
 
 
 def test_classes_that_are_numbers_keep_their_order():
@@ -265,7 +265,7 @@ def test_quotes_newlines_and_a_byte_order_mark(load):
     )
     imported = load(nodes=nodes, edges='from,to\n"a ""1"", b","a ""2"", b"\n')
     assert imported.graph.node_names[1] == 'a "1", b'
-    assert imported.graph.edges.tolist() == [[1, 2]]
+    assert imported.graph.edges.ends.tolist() == [[1, 2]]
 
 
 def test_new_rows_are_encoded_as_the_training_rows_were():

@@ -10,7 +10,7 @@ from se_gnn.apps.cli import app
 from se_gnn.datasets.tables import EdgesOfType, ImportSettings, import_kinds
 from se_gnn.display import node_values
 from se_gnn.errors import InputError
-from se_gnn.graph.store import load_graph
+from se_gnn.graph.storage import load_graph
 
 PAPERS = "id,year,venue,topic\n" + "".join(
     f"p{i},{1990 + 3 * i},{['KDD', 'ICML'][i % 2]},{['db', 'ml', ''][i % 3]}\n" for i in range(9)
@@ -77,7 +77,7 @@ def test_direction_and_time_are_kept_for_the_types_that_have_them(load):
     values = graph.edge_values
     assert np.bincount(values.type).tolist() == [4, 9]
     kinds = np.array(graph.node_type_names)[graph.node_types]
-    start = np.where(values.direction == 1, graph.edges[:, 0], graph.edges[:, 1])
+    start = np.where(values.direction == 1, graph.edges.ends[:, 0], graph.edges.ends[:, 1])
     assert {(kinds[u], values.type_names[k]) for u, k in zip(start, values.type)} == {
         ("author", "writes"),
         ("paper", "about"),
@@ -91,7 +91,7 @@ def test_ids_that_two_kinds_share_need_a_declaration(load):
         load(**same, writes=writes)
     graph = load(**same, writes=writes, kinds={"writes": ("author", "paper")}).graph
     assert graph.node_names[9] == "author p0"
-    joined = graph.edges[graph.edge_values.type == 0]
+    joined = graph.edges.ends[graph.edge_values.type == 0]
     assert set(graph.node_types[joined].sum(axis=1).tolist()) == {1}  # a paper and an author
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from se_gnn.datasets.tables import ImportSettings, load_import
 from se_gnn.datasets.tables import import_tables as import_with_settings
-from se_gnn.graph.store import graph_files
+from strategies import assert_same_graph
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
 ROLES = {"id": "id", "label": "label", "source": "from", "target": "to"}
@@ -82,9 +82,7 @@ def test_tables_come_back_from_a_graph(given_tables, tmp_path_factory):
         again = import_tables(
             nodes_back, edges_back, **ROLES, split=imported.split_column, kinds=KINDS, name=imported.graph.name
         )
-        assert graph_files(again.graph)["graph.safetensors"] == graph_files(imported.graph)["graph.safetensors"]
-        assert again.graph.columns == imported.graph.columns
-        assert again.graph.node_names == imported.graph.node_names
+        assert_same_graph(again.graph, imported.graph)
 
 
 def test_files_come_back_value_by_value(load, tmp_path):
@@ -97,8 +95,7 @@ def test_files_come_back_value_by_value(load, tmp_path):
         split="split", name="nodes",
     )  # fmt: skip
     assert again.nodes.drop_columns("split").equals(imported.nodes)
-    one, other = graph_files(imported.graph), graph_files(again.graph)
-    assert one["graph.safetensors"] == other["graph.safetensors"]
+    assert_same_graph(again.graph, imported.graph)
 
 
 def test_a_split_column_of_another_meaning_keeps_its_name(load):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from se_gnn.explain import Explainer
 from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
 from se_gnn.explain.interop.pyg_explanation import dense_features, directed, mask_of_importance
 from se_gnn.model import TrainedModel
-from strategies import models, random_graph, rich_graph, seeds, small_settings, untrained
+from strategies import changed, models, random_graph, rich_graph, seeds, small_settings, untrained
 
 MODEL = {"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"}
 
@@ -36,7 +35,7 @@ def trained() -> TrainedModel:
 
 
 def inputs(graph):
-    return dense_features(graph), directed(graph.edges)
+    return dense_features(graph), directed(graph.edges.ends)
 
 
 @settings(max_examples=40)
@@ -54,7 +53,7 @@ def test_a_mask_of_zeros_and_ones_is_the_model_on_the_graph_without_those_edges(
     x, edge_index = inputs(graph)
     mask = torch.from_numpy(np.concatenate([kept, kept])).float()
     found = pyg_explainer(trained).get_masked_prediction(x, edge_index, edge_mask=mask)
-    smaller = TrainedModel(trained.model, graph.with_edges(graph.edges[kept]))
+    smaller = TrainedModel(trained.model, graph.with_edges(graph.edges.ends[kept]))
     np.testing.assert_allclose(found.numpy(), smaller.predict().probabilities, atol=1e-4)
 
 
@@ -78,12 +77,12 @@ def test_the_module_carries_what_edges_carry(seed, directions, kinds):
 def test_a_mask_on_edges_that_carry_something_is_the_model_without_those_pairs(seed, data):
     graph = rich_graph(seed)
     trained = untrained(graph, small_settings(**RICH))
-    pairs, place = np.unique(graph.edges, axis=0, return_inverse=True)
+    pairs, place = np.unique(graph.edges.ends, axis=0, return_inverse=True)
     chosen = data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
     kept = np.array(chosen, dtype=bool)[place.ravel()]
     mask = torch.from_numpy(np.concatenate([kept, kept])).float()
     found = pyg_explainer(trained).get_masked_prediction(*inputs(graph), edge_mask=mask)
-    smaller = TrainedModel(trained.model, graph.with_edges(graph.edges[kept]))
+    smaller = TrainedModel(trained.model, graph.with_edges(graph.edges.ends[kept]))
     np.testing.assert_allclose(found.numpy(), smaller.predict().probabilities, atol=1e-4)
 
 
@@ -161,10 +160,10 @@ def test_pyg_s_explainer_hands_out_our_explanation(trained):
 
 def test_pyg_s_explainer_explains_the_graph_that_it_is_given(trained):
     graph = trained.graph
-    smaller = graph.with_edges(graph.edges[::2])
+    smaller = graph.with_edges(graph.edges.ends[::2])
     x = dense_features(graph) * 2
-    found = pyg_explainer(trained)(x, directed(smaller.edges), index=12)
-    expected = Explainer(TrainedModel(trained.model, replace(smaller, features=x.numpy()))).explain(12).to_pyg()
+    found = pyg_explainer(trained)(x, directed(smaller.edges.ends), index=12)
+    expected = Explainer(TrainedModel(trained.model, changed(smaller, features=x.numpy()))).explain(12).to_pyg()
     torch.testing.assert_close(found.edge_mask, expected.edge_mask)
 
 

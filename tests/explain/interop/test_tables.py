@@ -31,7 +31,10 @@ def test_the_networkx_graph_has_the_local_graph_and_the_neighbors(explainer):
         assert graph.nodes[neighbor.node]["weight"] == neighbor.weight
     assert {tuple(sorted(edge)) for edge in graph.edges} == {tuple(edge) for edge in explanation.edges.tolist()}
     for edge, value in zip(explanation.edge_ids.tolist(), explanation.importance):
-        assert graph.edges[tuple(explainer.trained.graph.edges[edge].tolist())] == {"id": edge, "importance": value}
+        assert graph.edges[tuple(explainer.trained.graph.edges.ends[edge].tolist())] == {
+            "id": edge,
+            "importance": value,
+        }
 
 
 def test_the_table_of_matched_edges_has_the_matches_by_edge_ids(explainer):

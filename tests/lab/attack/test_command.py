@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from se_gnn.graph.store import load_graph, save_graph
+from se_gnn.graph.storage import is_graph_file, load_graph, save_graph
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def refused(result, text):
 
 
 def pairs(graph):
-    return {tuple(edge) for edge in graph.edges.tolist()}
+    return {tuple(edge) for edge in graph.edges.ends.tolist()}
 
 
 def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):
@@ -36,7 +36,7 @@ def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):
     assert "edges within a class  100% before," in result.stdout
     np.testing.assert_array_equal(before.features, after.features)
     assert (after.name, after.node_names, after.train.tolist()) == ("toy", before.node_names, before.train.tolist())
-    assert sorted(path.name for path in out.iterdir()) == ["graph.json", "graph.safetensors"]
+    assert all(is_graph_file(path.name) for path in out.iterdir())
 
 
 @pytest.mark.parametrize("method", ["metattack", "metattack-approximate"])
@@ -78,7 +78,7 @@ def test_an_interrupted_attack_goes_on_with_resume(run, toy, out, tmp_path, monk
     assert "To go on from its last flip, run the same command with --resume" in stopped.stderr
     refused(run(*command, out), "holds an unfinished attack; --resume goes on with it, --overwrite starts again")
     assert run(*command, out, "--resume").exit_code == 0
-    for name in ("attack.json", "graph.json", "graph.safetensors"):
+    for name in ("attack.json", "graph.json"):  # which has the digests of the arrays
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 

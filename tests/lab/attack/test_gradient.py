@@ -41,7 +41,7 @@ def test_flips_are_those_of_the_dense_reference(groups, approximate, labeled_wei
     config = MetattackConfig(approximate=approximate, labeled_weight=labeled_weight, steps=30, hidden_size=4)
     attack = _Attack(groups, config, seed=1, device=CPU)
     flips = np.empty((0, 2), np.int64)
-    edges = {tuple(edge) for edge in groups.edges.tolist()}
+    edges = {tuple(edge) for edge in groups.edges.ends.tolist()}
     for step in range(1, 5):
         scores = dense_scores(attack, np.array(sorted(edges)), step)
         degrees = np.bincount(np.array(sorted(edges)).ravel(), minlength=groups.num_nodes)
@@ -65,13 +65,13 @@ def test_every_pair_has_the_score_of_the_dense_reference(groups, take, monkeypat
     monkeypatch.setattr(flip, "ROWS", 7)  # many blocks
     config = MetattackConfig(approximate=take is approximate_meta_gradient, steps=20, hidden_size=4)
     attack = _Attack(groups, config, seed=0, device=CPU)
-    scores = dense_scores(attack, groups.edges, 1)
-    adjacency = propagation(groups.edges, 60, "gcn")
+    scores = dense_scores(attack, groups.edges.ends, 1)
+    adjacency = propagation(groups.edges.ends, 60, "gcn")
     start = initial_weights(30, 4, 3, seed=0, step=1)
     gradient = take(attack.view, adjacency, start, config)
     pairs = np.stack(np.triu_indices(60, 1), axis=1)
     for chosen in range(0, len(pairs), 41):
         others = np.delete(pairs, chosen, axis=0)
-        score, pair = best_flip(gradient, adjacency, groups.edges, groups.degrees, others)
+        score, pair = best_flip(gradient, adjacency, groups.edges.ends, groups.degrees, others)
         assert pair == tuple(pairs[chosen])
         assert score == pytest.approx(float(scores[pair]), rel=1e-3, abs=1e-6)

@@ -43,7 +43,7 @@ def signal() -> object:
 def test_an_explanation_ranks_the_edges_of_the_local_graph(two_groups, gcn, name):
     explainer = post_hoc_explainer(name, gcn, **QUICK[name]).fit(two_groups.train)
     edges, importance = explainer.edge_importance(9)
-    expected = two_groups.edges[local_graphs(two_groups, np.array([9]), hops=2).row(0)]
+    expected = two_groups.edges.ends[local_graphs(two_groups, np.array([9]), hops=2).row(0)]
     np.testing.assert_array_equal(edges, expected)
     assert importance.shape == (len(edges),)
     assert ((importance >= 0) & (importance <= 1)).all()

@@ -29,7 +29,7 @@ def any_shapes(with_truth):
 def as_networkx(graph):
     result = nx.Graph()
     result.add_nodes_from(range(graph.num_nodes))
-    result.add_edges_from(graph.edges.tolist())
+    result.add_edges_from(graph.edges.ends.tolist())
     return result
 
 
@@ -37,7 +37,7 @@ def test_motif_edges_form_eighty_houses_with_the_classes_in_their_places(with_tr
     any_shapes, truth = with_truth
     house = nx.Graph([("m1", "m2"), ("m1", "b1"), ("m2", "b2"), ("b1", "b2"), ("t", "m1"), ("t", "m2")])
     nx.set_node_attributes(house, {n: {"t": 1, "m": 2, "b": 3}[n[0]] for n in house}, "label")
-    planted = nx.Graph(any_shapes.edges[truth.motif_edges].tolist())
+    planted = nx.Graph(any_shapes.edges.ends[truth.motif_edges].tolist())
     nx.set_node_attributes(planted, {n: int(any_shapes.labels[n]) for n in planted}, "label")
     parts = [planted.subgraph(nodes) for nodes in nx.connected_components(planted)]
     assert len(parts) == 80

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from backends import on_every_device
@@ -11,6 +9,7 @@ from lab.datasets.edge_signal import edge_signal_graph
 from se_gnn.errors import InputError
 from se_gnn.settings import Settings
 from se_gnn.training import fit
+from strategies import changed
 
 SETTINGS = Settings.of("best", portfolio=False, members=1, epochs=60)
 ONLY = ["direction", "kind", "weight", "attribute"]
@@ -22,7 +21,7 @@ def accuracy(trained):
 
 
 def test_without_what_edges_carry_the_model_guesses():
-    graph = dataclasses.replace(edge_signal_graph("direction"), edge_values=None)
+    graph = changed(edge_signal_graph("direction"), edge_values=None)
     assert accuracy(fit(graph, SETTINGS)) < 0.65
 
 

@@ -14,8 +14,8 @@ def test_ratings_keep_their_direction_their_value_and_their_time(data_dir):
     assert values.carried == ("direction", "attributes", "time")
     # the first row of the file: 6 rates 2 with 4, at 1289241911
     u, v = graph.node_id("6"), graph.node_id("2")
-    (edge,) = np.flatnonzero((values.time == 1289241911) & (graph.edges == sorted((u, v))).all(axis=1))
-    start = graph.edges[edge][0 if values.direction[edge] == 1 else 1]
+    (edge,) = np.flatnonzero((values.time == 1289241911) & (graph.edges.ends == sorted((u, v))).all(axis=1))
+    start = graph.edges.ends[edge][0 if values.direction[edge] == 1 else 1]
     assert graph.node_names[start] == "6"
     assert values.raw.row(int(edge))["rating"] == "4"
     assert np.bincount(graph.labels[graph.train]).tolist() == [10, 10]
@@ -37,5 +37,5 @@ def test_only_one_kind_is_labeled_and_edges_join_the_kinds_of_their_type(name, l
     assert set(kinds[graph.labels >= 0]) == {labeled}
     assert np.bincount(graph.labels[graph.train]).tolist() == [20] * graph.num_classes
     for type_, type_name in enumerate(graph.edge_values.type_names):
-        ends = kinds[graph.edges[graph.edge_values.type == type_]]
+        ends = kinds[graph.edges.ends[graph.edge_values.type == type_]]
         assert {frozenset(pair) for pair in ends.tolist()} == {frozenset(type_name.split("-"))}

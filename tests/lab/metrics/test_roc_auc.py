@@ -32,7 +32,7 @@ def graph() -> Graph:
 
 
 def of(graph, ids, importance):
-    return graph.edges[ids], np.array(importance)
+    return graph.edges.ends[ids], np.array(importance)
 
 
 def test_one_hop_by_hand(graph):
@@ -69,7 +69,7 @@ def test_own_house_counts_the_edges_of_another_as_wrong():
     edges = [[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5]]
     graph = Graph.build(features=np.ones((6, 1)), edges=edges, labels=[0, 0, 0, 1, 1, 1])
     houses = np.array([1, 1, 1, 0, 1, 1, 1], dtype=bool)
-    explained = {2: (graph.edges, np.array([0.9, 0.8, 0.3, 0.1, 0.5, 0.4, 0.2]))}
+    explained = {2: (graph.edges.ends, np.array([0.9, 0.8, 0.3, 0.1, 0.5, 0.4, 0.2]))}
     # own .9 .8 .3 against .1 .5 .4 .2: 4 + 4 + 2 of 12
     assert gnn_explainer_own_house_auc(graph, houses, explained) == pytest.approx(10 / 12)
     assert pg_explainer_auc(graph, houses, explained) == 1.0
@@ -78,8 +78,8 @@ def test_own_house_counts_the_edges_of_another_as_wrong():
 def test_pyg_scores_each_direction_and_the_others_their_mean(graph):
     ids = [0, 1, 2, 3]
     forward, backward = np.array([0.9, 0.9, 0.9, 0.5]), np.array([0.4, 0.9, 0.9, 0.1])
-    both = np.concatenate([graph.edges[ids], graph.edges[ids][:, ::-1]]), np.concatenate([forward, backward])
-    rest = graph.edges[4:7], np.zeros(3)
+    both = np.concatenate([graph.edges.ends[ids], graph.edges.ends[ids][:, ::-1]]), np.concatenate([forward, backward])
+    rest = graph.edges.ends[4:7], np.zeros(3)
     explained = {2: (np.concatenate([both[0], rest[0]]), np.concatenate([both[1], rest[1]]))}
     # means .65 .9 .9 against .3 0 0 0: all right
     assert pg_explainer_auc(graph, MOTIF, explained) == 1.0
@@ -93,9 +93,9 @@ def test_pyg_scores_each_direction_and_the_others_their_mean(graph):
 def test_order_and_direction_of_the_edges_do_not_matter(graph, seed, name):
     generator = np.random.default_rng(seed)
     importance = generator.random(10)
-    plain = {2: (graph.edges, importance), 6: (graph.edges, importance[::-1])}
+    plain = {2: (graph.edges.ends, importance), 6: (graph.edges.ends, importance[::-1])}
     order, flip = generator.permutation(10), generator.random(10) < 0.5
-    edges = np.where(flip[:, None], graph.edges[:, ::-1], graph.edges)[order]
+    edges = np.where(flip[:, None], graph.edges.ends[:, ::-1], graph.edges.ends)[order]
     shuffled = {6: (edges, importance[::-1][order]), 2: (edges, importance[order])}
     assert AUC_PROTOCOLS[name](graph, MOTIF, shuffled) == pytest.approx(AUC_PROTOCOLS[name](graph, MOTIF, plain))
 
@@ -104,7 +104,7 @@ def test_order_and_direction_of_the_edges_do_not_matter(graph, seed, name):
 @given(st.integers(0, 1000))
 def test_pooled_auc_is_scikit_learns_on_all_edges_of_all_nodes(graph, seed):
     importance = np.random.default_rng(seed).integers(0, 4, (2, 10)).astype(float)
-    explained = {3: (graph.edges, importance[0]), 4: (graph.edges, importance[1])}  # both reach all edges
+    explained = {3: (graph.edges.ends, importance[0]), 4: (graph.edges.ends, importance[1])}  # both reach all edges
     expected = roc_auc_score(np.tile(MOTIF, 2), importance.ravel())
     assert pg_explainer_auc(graph, MOTIF, explained) == pytest.approx(expected)
     assert pyg_three_hop_auc(graph, MOTIF, explained) == pytest.approx(expected)

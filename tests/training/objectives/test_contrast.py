@@ -22,7 +22,7 @@ def sim(a, b, measure):
 def losses(graph, given, seed=0):
     model = untrained(graph, given).model
     inputs, objective, generator = model.inputs(graph), model.settings.objective, np.random.default_rng(seed)
-    draws = ContrastDraws.draw(inputs, graph.edges, objective, "gcn", generator=generator)
+    draws = ContrastDraws.draw(inputs, graph.edges.ends, objective, "gcn", generator=generator)
     return contrast_loss(model, inputs, draws), model
 
 

@@ -257,7 +257,7 @@ def _edge(explanation: Explanation, edge: int, room: int) -> str:
     from se_gnn.explain.edge_text import EdgeText, edge_text
 
     if explanation.graph.edge_values is None:
-        start, end = explanation.graph.edges[edge].tolist()
+        start, end = explanation.graph.edges.ends[edge].tolist()
         text = EdgeText(start, "-", end, ())
     else:
         text = edge_text(explanation.graph, edge)

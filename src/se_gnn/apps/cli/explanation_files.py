@@ -63,7 +63,7 @@ def _columns(pa: Any, found: Explanations, k: int) -> dict[str, Any]:
 
 def _edges(pa: Any, found: Explanations) -> Any:
     local, names = found.local, found.graph.node_names
-    ends = found.graph.edges[local.edge_ids]  # [sum of sizes, 2]
+    ends = found.graph.edges.ends[local.edge_ids]  # [sum of sizes, 2]
     columns = [
         pa.array(local.edge_ids, pa.int64()),
         *(pa.array([names[node] for node in ends[:, side]], pa.string()) for side in (0, 1)),

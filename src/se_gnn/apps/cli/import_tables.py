@@ -126,9 +126,8 @@ def import_tables(
     from se_gnn.apps.cli.output_folder import check_import_folder
     from se_gnn.datasets import tables
     from se_gnn.datasets.tables.importing import ABOUT, EDGE_TABLE, TABLE, check_no_warnings
-    from se_gnn.graph.store import ARRAYS, NAMES
 
-    check_import_folder(out, (ARRAYS, NAMES, TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
+    check_import_folder(out, (TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
     kinds = node_tables(nodes)
     columns = id_columns(id, kinds)
     roles, edge_roles = column_roles(column, NODE_ROLES), column_roles(edge_column, EDGE_ROLES)
@@ -182,7 +181,7 @@ def _next_command(out: Path, like: Path | None) -> list[str]:
 
 
 def _graph_of(folder: Path) -> Graph:
-    from se_gnn.graph.store import holds_graph, load_graph
+    from se_gnn.graph.storage import holds_graph, load_graph
 
     if not holds_graph(folder):
         raise InputError(f"--like {folder} is neither a model folder nor the folder of a graph")

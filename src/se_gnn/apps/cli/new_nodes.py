@@ -79,7 +79,7 @@ class Arriving:
 
     def write(self, extension: Extension) -> None:
         """Write what was asked for: changed answers, the graph."""
-        from se_gnn.graph.store import save_graph
+        from se_gnn.graph.storage import save_graph
 
         if self.changes is not None:
             write_records([_record(one) for one in extension.changed], self.changes)

@@ -13,6 +13,7 @@ from pathlib import Path
 from se_gnn.errors import InputError
 from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
 from se_gnn.files.commit import finish_interrupted
+from se_gnn.graph.storage import is_graph_file
 from se_gnn.model.folder import is_model_folder
 
 TRAINING = ".training"
@@ -40,7 +41,7 @@ def check_import_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool)
     if is_new_folder(folder, overwrite=overwrite, resume=False):
         return
     found = visible_names(folder)
-    foreign = [name for name in found if name not in ours]
+    foreign = [name for name in found if name not in ours and not is_graph_file(name)]
     if foreign:
         raise InputError(
             f"{folder} exists and is not the folder of an import (it holds {some_names(foreign)}); name another folder"

@@ -91,7 +91,7 @@ def _write(
     import typer
 
     from se_gnn.files import sha256
-    from se_gnn.graph.store import graph_digest
+    from se_gnn.graph.storage import graph_digest
     from se_gnn.model.folder import load_model_on, model_digest
     from se_gnn.optional import require
     from se_gnn.ranks import divided_threads, joined

@@ -95,7 +95,7 @@ def train(
     from se_gnn.apps.cli.output_folder import TRAINING, check_model_folder
     from se_gnn.apps.cli.sharded import rank_device, versions
     from se_gnn.datasets import load_dataset
-    from se_gnn.graph.store import load_graph
+    from se_gnn.graph.storage import load_graph
     from se_gnn.model import check_model_size
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.settings.reading import asked_settings
@@ -151,7 +151,7 @@ def dataset_name(data: str) -> str | None:
     """
     from se_gnn.datasets import dataset_names
     from se_gnn.datasets.registry import unknown_dataset
-    from se_gnn.graph.store import holds_graph
+    from se_gnn.graph.storage import holds_graph
 
     name = data.lower().replace("_", "-")
     if name in dataset_names():

@@ -42,7 +42,7 @@ def tune(
     """
     from se_gnn.datasets import load_dataset
     from se_gnn.device import resolve_device
-    from se_gnn.graph.store import load_graph
+    from se_gnn.graph.storage import load_graph
     from se_gnn.settings.reading import asked_settings
     from se_gnn.training.tuning import BEST, Tuning, parse_budget
 

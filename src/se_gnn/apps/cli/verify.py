@@ -13,16 +13,16 @@ from se_gnn.apps.cli.tables import count
 
 def verify(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A folder that predict, explain --all or import-large wrote.")
+        Path, typer.Argument(metavar="FOLDER", help="A folder that predict, explain --all or an import wrote.")
     ],
     quiet: bool = False,
 ) -> None:
-    """Check that predictions, explanations or a mapped graph are whole: every file is there and as it was written."""
-    from se_gnn.graph.mapped import holds_mapped, open_mapped
+    """Check that predictions, explanations or a graph are whole: every file is there and as it was written."""
+    from se_gnn.graph.storage import holds_graph, load_graph
     from se_gnn.shards import verify_shards
 
-    if holds_mapped(folder):
-        graph = open_mapped(folder)
+    if holds_graph(folder):
+        graph = load_graph(folder)
         if not quiet:
             say(f"{folder} is whole: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}.")
         return

@@ -133,7 +133,7 @@ def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> model
     node, settings = node_id(snapshot, node), snapshot.trained.settings.similarity
     edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
-    ends = snapshot.graph.edges[page]
+    ends = snapshot.graph.edges.ends[page]
     return models.LocalGraphPage(
         node=node_of(snapshot, node),
         hops=settings.hops,
@@ -237,7 +237,7 @@ def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
-    return models.LocalEdge(id=edge, ends=snapshot.graph.edges[edge].tolist(), carries=_carried(snapshot, edge))
+    return models.LocalEdge(id=edge, ends=snapshot.graph.edges.ends[edge].tolist(), carries=_carried(snapshot, edge))
 
 
 def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:

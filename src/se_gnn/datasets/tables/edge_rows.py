@@ -18,9 +18,8 @@ from se_gnn.datasets.tables.raw import raw_table
 from se_gnn.datasets.tables.read import Table
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.graph.edge_list import EdgeReport
-from se_gnn.graph.parallel_edges import canonical_valued_edges
-from se_gnn.graph.times import as_seconds
+from se_gnn.graph.edge_values import as_seconds
+from se_gnn.graph.edges import EdgeReport, canonical_valued_edges
 
 
 def until_date(table: Table, found: Edges, settings: EdgeSettings, until: str | None) -> tuple[Edges, int]:

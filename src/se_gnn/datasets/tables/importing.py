@@ -27,8 +27,8 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import StructureColumn
 from se_gnn.graph.edge_values import NO_TIME
-from se_gnn.graph.split import PARTS, Split, split_by_time, split_stratified
-from se_gnn.graph.store import graph_files, load_graph
+from se_gnn.graph.split import Split, split_by_time, split_stratified
+from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
 
 TABLE = "nodes.parquet"
 EDGE_TABLE = "edges.parquet"  # where edges carry values
@@ -58,13 +58,13 @@ class Imported:
         nodes, graph = self.nodes, self.graph
         if self.roles.split is None:
             parts = np.full(graph.num_nodes, "", dtype=object)
-            for part in PARTS:
-                parts[getattr(graph, part)] = part
+            for part, chosen in graph.split.items():
+                parts[chosen] = part
             nodes = nodes.append_column(self.split_column, pa.array(parts, pa.string()))
         if self.edges is not None:
             return nodes, self.edges
         ids = nodes.column(self.roles.id).combine_chunks()
-        ends = [ids.take(pa.array(graph.edges[:, end])) for end in (0, 1)]
+        ends = [ids.take(pa.array(graph.edges.ends[:, end])) for end in (0, 1)]
         return nodes, pa.table(ends, names=[self.roles.source, self.roles.target])
 
     @property
@@ -87,7 +87,7 @@ class Imported:
             ABOUT: json.dumps(about, indent=1, ensure_ascii=False).encode(),
         }
         with writing_to(folder) as path:
-            commit_files(path, files)
+            commit_files(path, files, remove=(ARRAY_FILES,))
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -176,7 +176,9 @@ def import_tables(
         validation=parts.validation,
         test=parts.test,
     )
-    graph = _with_calibration_of(like, graph if merged is None else dataclasses.replace(graph, merged=merged))
+    if merged is not None:
+        graph = graph.replace(edges=dataclasses.replace(graph.edges, merged=merged, verified=True))
+    graph = _with_calibration_of(like, graph)
     warnings = [*labels.warnings, *label_warnings(graph, like), *fitted.warnings, *leaks, *of_edges.warnings]
     if found.dangling:
         warnings.append(f"{found.dangling:,} of {found.given:,} edges name a node that is not there and were left out")
@@ -254,7 +256,7 @@ def _with_calibration_of(like: Graph | None, graph: Graph) -> Graph:
     others = np.concatenate([graph.train, graph.validation, graph.test])
     free = np.setdiff1d(np.flatnonzero(graph.labels != UNKNOWN), others)
     held = _known_before(like, "calibration", free, list(graph.node_names))
-    return dataclasses.replace(graph, calibration=held)
+    return graph.replace(split=dataclasses.replace(graph.split, calibration=held))
 
 
 def _how_split(settings: ImportSettings, like: Graph | None) -> str:
@@ -326,7 +328,7 @@ def graph_summary(graph: Graph, **known: Any) -> Summary:
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
         directed=graph.edge_values is not None and graph.edge_values.direction is not None,
-        parallel=graph.num_edges - len(np.unique(graph.edges, axis=0)) if graph.edge_values is not None else 0,
+        parallel=graph.num_edges - len(np.unique(graph.edges.ends, axis=0)) if graph.edge_values is not None else 0,
         classes=dict(zip(graph.class_names, counts.tolist())),
         unlabeled=int((graph.labels == UNKNOWN).sum()),
         num_train=len(graph.train),

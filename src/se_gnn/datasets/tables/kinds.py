@@ -31,9 +31,10 @@ from se_gnn.datasets.tables.typed_edges import EdgesOfType, read_typed_edges
 from se_gnn.errors import InputError
 from se_gnn.files import commit_files, writing_to
 from se_gnn.graph import UNKNOWN, Graph, RawTable
-from se_gnn.graph.edge_list import EdgeReport
+from se_gnn.graph.edges import EdgeReport
+from se_gnn.graph.rows import Texts
 from se_gnn.graph.split import Split, split_stratified
-from se_gnn.graph.store import graph_files
+from se_gnn.graph.storage import ARRAY_FILES, graph_files
 
 __all__ = ["EdgesOfType", "ImportedKinds", "import_kinds"]
 
@@ -52,7 +53,7 @@ class ImportedKinds:
         about = {"summary": self.summary.to_dict()}
         files = {**graph_files(self.graph), ABOUT: json.dumps(about, indent=1, ensure_ascii=False).encode()}
         with writing_to(folder) as path:
-            commit_files(path, files)
+            commit_files(path, files, remove=(ARRAY_FILES,))
 
 
 def import_kinds(
@@ -120,7 +121,8 @@ def import_kinds(
         test=split.test + place,
     )
     given, dangling = sum(one.edges.given for one in read), sum(one.edges.dangling for one in read)
-    graph = dataclasses.replace(graph, merged=_report([*reports, graph.merged], given - dangling - later))
+    merged = _report([*reports, graph.merged], given - dangling - later)
+    graph = graph.replace(edges=dataclasses.replace(graph.edges, merged=merged, verified=True))
     warnings = [*labels.warnings, *label_warnings(graph, None)]
     warnings += [f"{kind}: {warning}" for kind, (found, _) in fitted.items() for warning in found.warnings]
     if fitted[labeled][0].columns:
@@ -283,9 +285,7 @@ def _raw(given: Mapping[str, tuple[Table, Sequence[str]]]) -> RawTable:
 
 
 def _no_cells(count: int) -> RawTable:
-    return RawTable(
-        columns=(), codes=np.empty((count, 0), np.int32), offsets=np.zeros(1, np.int64), text=np.empty(0, np.uint8)
-    )
+    return RawTable(columns=(), codes=np.empty((count, 0), np.int32), texts=Texts.of(()))
 
 
 def _columns(

@@ -20,7 +20,7 @@ from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import Graph, RawTable
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.columns import Column, StructureColumn
-from se_gnn.graph.extended import NewNodes
+from se_gnn.graph.extend import NewNodes
 
 NO_EDGES = np.empty((0, 2), np.int64)
 
@@ -85,7 +85,7 @@ def read_new_nodes(
             values = encode_edge_values(edge_table, of_edges, (source, target), graph.edge_values).values
     structural = isinstance(graph.columns[0], StructureColumn)
     if structural:
-        features = _structure(graph.columns, np.concatenate([graph.edges, pairs]), graph.num_nodes + len(table))
+        features = _structure(graph.columns, np.concatenate([graph.edges.ends, pairs]), graph.num_nodes + len(table))
         known, new, notes = features[: graph.num_nodes], features[graph.num_nodes :], []
     else:
         encoded = encode_like(table, shown, reading, graph, pairs)

@@ -11,7 +11,8 @@ import pyarrow.types as pt
 
 from se_gnn.datasets.tables.read import Table
 from se_gnn.graph import RawTable
-from se_gnn.graph.raw import NO_TEXT
+from se_gnn.graph.columns import NO_TEXT
+from se_gnn.graph.rows import Texts
 
 LONGEST = 500  # characters of a cell that are kept
 CUT = "..."
@@ -22,13 +23,10 @@ def raw_table(table: Table, names: Sequence[str]) -> RawTable:
     texts = [_texts(table.column(name)) for name in names]
     encoded = pa.concat_arrays(texts).dictionary_encode() if texts else pa.array([], pa.string()).dictionary_encode()
     codes = pc.fill_null(encoded.indices, NO_TEXT).to_numpy(zero_copy_only=False).astype(np.int32)
-    lengths = pc.binary_length(encoded.dictionary).to_numpy(zero_copy_only=False).astype(np.int64)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     return RawTable(
         columns=tuple(names),
         codes=np.ascontiguousarray(codes.reshape(len(names), len(table)).T),
-        offsets=offsets,
-        text=np.frombuffer("".join(encoded.dictionary.to_pylist()).encode(), np.uint8).copy(),
+        texts=Texts.of(encoded.dictionary.to_pylist()),
     )
 
 

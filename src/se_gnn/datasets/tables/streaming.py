@@ -17,17 +17,18 @@ import numpy as np
 from se_gnn.datasets.tables.read import Table, check_names
 from se_gnn.datasets.tables.values import Reading, as_names
 from se_gnn.errors import InputError
-from se_gnn.files import locked, remove_tree, replace_file, visible_names, writing_to
-from se_gnn.files.npy import ArrayInfo, NpyWriter
+from se_gnn.files import commit_files, locked, read_file, remove_tree, visible_names, writing_to
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.external_edges import MOST, write_edges
-from se_gnn.graph.labels import UNKNOWN
-from se_gnn.graph.mapped import ARRAYS, HEADER, MappedGraph, open_mapped, write_header
 from se_gnn.graph.split import PART_WORDS, PARTS
+from se_gnn.graph.storage import HEADER, Facts, read_graph
+from se_gnn.graph.streaming import MOST, GraphWriter
+from se_gnn.graph.target import UNKNOWN
 from se_gnn.optional import require
 
 Kind = Literal["float32", "float16"]
 WORK = ".importing"  # folder for what is not a graph yet
+NAMES = 1 << 16  # ids that become names at a time
 ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
 FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
 
@@ -58,7 +59,7 @@ class StreamedTables:
     kind: Kind = "float32"
 
 
-def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name: str = "graph") -> MappedGraph:
+def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name: str = "graph") -> Graph:
     """Write a mapped graph; ``budget`` is the memory to work within, in bytes.
 
     A graph appears in the folder when all of it is written and checked. What a kill leaves is no graph, and is removed
@@ -69,30 +70,24 @@ def import_streaming(tables: StreamedTables, folder: Path, budget: int, *, name:
             raise InputError(f"{out} is not empty; name another folder")
         work = out / WORK
         remove_tree(work)
-        arrays = work / ARRAYS
-        arrays.mkdir(parents=True)
+        work.mkdir()
         try:
-            nodes = _Nodes.read(tables, arrays, budget)
+            writer = GraphWriter(work)
+            nodes = _Nodes.read(tables, writer, budget)
             pairs = _positions(tables, nodes.ids, budget)
-            found, report = write_edges(pairs, len(nodes.ids), arrays, work, budget - nodes.num_bytes)
-            about = {
-                "name": name,
-                "num_nodes": len(nodes.ids),
-                "num_edges": found["edges"].shape[0],
-                "num_features": len(nodes.features),
-                "class_names": nodes.classes,
-                "feature_names": nodes.features,
-                "merged": {"given": report.given, "self_loops": report.self_loops, "duplicates": report.duplicates},
-            }
-            arrays.rename(out / ARRAYS)
-            replace_file(out / HEADER, write_header(out, about, {**nodes.infos, **found}))
-        except BaseException:
-            if not (out / HEADER).exists():
-                remove_tree(out / ARRAYS)
-            raise
+            report = writer.edges(pairs, len(nodes.ids), budget - nodes.num_bytes)
+            facts = Facts(
+                name=name,
+                mapped=True,
+                num_features=len(nodes.features),
+                class_names=tuple(nodes.classes),
+                feature_names=tuple(nodes.features),
+                merged=report,
+            )
+            commit_files(out, writer.files(facts))
         finally:
             remove_tree(work)
-    return open_mapped(folder, just_written=True)
+        return read_graph(out, read_file(out / HEADER), just_written=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +95,13 @@ class _Nodes:
     ids: IntArray
     classes: list[str]
     features: list[str]
-    infos: dict[str, ArrayInfo]
 
     @property
     def num_bytes(self) -> int:
         return 8 * len(self.ids)
 
     @classmethod
-    def read(cls, tables: StreamedTables, arrays: Path, budget: int) -> _Nodes:
+    def read(cls, tables: StreamedTables, writer: GraphWriter, budget: int) -> _Nodes:
         file = _open(tables.nodes)
         features = _feature_columns(file, tables)
         num_nodes = file.metadata.num_rows
@@ -116,18 +110,16 @@ class _Nodes:
         parts, low = np.zeros(num_nodes, np.int8), 0
         classes: dict[str, int] = {}
         step = max(1, budget // ROWS_SHARE // (8 * (len(features) + 4)))
-        infos = {}
-        with NpyWriter(arrays / "features.npy", tables.kind, (len(features),)) as writer:
+        with writer.array("nodes.features", np.dtype(tables.kind).str, (len(features),)) as matrix:
             for batch in _batches(file, tables.nodes, step):
                 rows = slice(low, low + batch.num_rows)
                 ids[rows] = _whole_numbers(batch, tables.id, tables.nodes)
-                writer.append(_numbers(batch, features, tables, low))
+                matrix.append(_numbers(batch, features, tables, low))
                 if tables.label is not None:
                     labels[rows] = _codes(batch.column(tables.label), tables.label, tables.nodes, classes)
                 if tables.split is not None:
                     parts[rows] = _split_codes(batch.column(tables.split), tables)
                 low = rows.stop
-            infos["features"] = writer.close()
         _release()
         names = sorted(classes)
         ranks = {name: rank for rank, name in enumerate(names)}
@@ -137,11 +129,11 @@ class _Nodes:
             parts[labels != UNKNOWN] = 1
         _check_unique(ids, tables)
         _check_labeled(labels, parts, ids)
-        for key, values in (("ids", ids), ("labels", labels)):
-            infos[key] = _whole(arrays / f"{key}.npy", values)
+        writer.texts("nodes.names", (map(str, ids[low : low + NAMES].tolist()) for low in range(0, num_nodes, NAMES)))
+        writer.put("labels", labels)
         for code, part in enumerate(PARTS, start=1):
-            infos[part] = _whole(arrays / f"{part}.npy", np.flatnonzero(parts == code))
-        return cls(ids, names, features, infos)
+            writer.put(f"split.{part}", np.flatnonzero(parts == code))
+        return cls(ids, names, features)
 
 
 def _positions(tables: StreamedTables, ids: IntArray, budget: int) -> Iterator[IntArray]:
@@ -323,9 +315,3 @@ def _check_labeled(labels: IntArray, parts: Any, ids: IntArray) -> None:
         raise InputError(f"nodes of the split must have a class; node {ids[missing[0]]} has none")
     if not (parts == 1).any():
         raise InputError("at least one node must be labeled and in the part train: labeled nodes are those that vote")
-
-
-def _whole(path: Path, values: IntArray) -> ArrayInfo:
-    with NpyWriter(path, np.int64) as writer:
-        writer.append(values)
-        return writer.close()

@@ -121,7 +121,7 @@ class Summary:
 
 def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:
     """Share of the edges between labeled nodes that join one class, and that share if the ends were shuffled."""
-    labels = graph.labels[graph.edges]  # [E, 2]
+    labels = graph.labels[graph.edges.ends]  # [E, 2]
     known = labels[(labels != UNKNOWN).all(axis=1)]
     if not len(known):
         return None, None

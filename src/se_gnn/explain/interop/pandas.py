@@ -43,8 +43,8 @@ def to_pandas(explanation: Explanation) -> Any:
 def matches_to_pandas(explanation: Explanation) -> Any:
     """A ``pandas.DataFrame`` with a row for each edge of the node and each neighbor that comes with matches.
 
-    ``edge`` and ``matched`` are edge ids, rows of ``graph.edges``; ``matched`` is -1 where the neighbor has no edge of
-    that direction and type. ``above_average``: at least as close as average.
+    ``edge`` and ``matched`` are edge ids, rows of ``graph.edges.ends``; ``matched`` is -1 where the neighbor has no
+    edge of that direction and type. ``above_average``: at least as close as average.
     """
     pandas: Any = require("pandas", extra="interop", feature="tables")
     rows = [

@@ -19,6 +19,7 @@ from se_gnn.explain.explainer import Explainer
 from se_gnn.explain.interop.pyg_explanation import edge_ids, mask_of_importance, node_mask
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.rows import as_rows
 from se_gnn.model import SEGNN, TrainedModel
 from se_gnn.optional import require
 from se_gnn.ranking import ClassAnswers, tally, vote
@@ -85,13 +86,13 @@ class SEGNNModule(nn.Module):
         given = self.edge_weights[0](edge_index, known.num_nodes)[torch.from_numpy(proper).to(x.device)]
         sums = torch.zeros(whole.num_edges, device=x.device).index_add(0, ids, given)
         means = sums / torch.bincount(ids, minlength=whole.num_edges).clamp(min=1)
-        weights = means[torch.from_numpy(edge_ids(whole, whole.edges)).to(x.device)]
+        weights = means[torch.from_numpy(edge_ids(whole, whole.edges.ends)).to(x.device)]
         kept = weights.detach() > 0
-        return known.with_edges(whole.edges[kept.cpu().numpy()]), weights[kept]
+        return known.with_edges(whole.edges.ends[kept.cpu().numpy()]), weights[kept]
 
     def _embed(self, x: Tensor, graph: Graph, weights: Tensor) -> Tensor:
         """H, Eq. (1), with weighted edges."""
-        u, v = torch.tensor(graph.edges, device=x.device).T
+        u, v = torch.tensor(graph.edges.ends, device=x.device).T
         settings = self.trained.settings.encoder
         if (counts := step_weights(graph, settings)) is not None:
             weights = weights * torch.from_numpy(counts).to(x.device)
@@ -181,9 +182,13 @@ def _on_graph(trained: TrainedModel, x: Tensor, edge_index: Tensor) -> TrainedMo
     graph = trained.graph.with_edges(edge_index.detach().cpu().numpy().T)
     own: Any = trained.graph.features
     same = np.array_equal(given, own if isinstance(own, np.ndarray) else own.toarray())
-    if same and np.array_equal(graph.edges, trained.graph.edges):
+    if same and np.array_equal(graph.edges.ends, trained.graph.edges.ends):
         return trained
-    return TrainedModel(trained.model, dataclasses.replace(graph, features=given), max_memory=trained.max_memory)
+    return TrainedModel(
+        trained.model,
+        graph.replace(nodes=dataclasses.replace(graph.nodes, features=as_rows(given))),
+        max_memory=trained.max_memory,
+    )
 
 
 def _on_pairs(mask: FloatArray, graph: Graph, edge_index: Tensor) -> Tensor:
@@ -191,7 +196,7 @@ def _on_pairs(mask: FloatArray, graph: Graph, edge_index: Tensor) -> Tensor:
     pairs: IntArray = edge_index.detach().cpu().numpy().T
     proper = pairs[:, 0] != pairs[:, 1]
     mask = mask.copy()
-    np.maximum.at(mask, edge_ids(graph, graph.edges), mask.copy())
+    np.maximum.at(mask, edge_ids(graph, graph.edges.ends), mask.copy())
     values = np.zeros(len(pairs), np.float32)
     values[proper] = mask[edge_ids(graph, pairs[proper])]
     return torch.from_numpy(values).to(edge_index.device)

@@ -35,7 +35,7 @@ def to_pyg(explanation: Explanation, *, features: bool = True) -> Any:
     target = torch.full((graph.num_nodes,), -1)
     target[node] = explanation.predicted
     result = explain.Explanation(
-        edge_index=directed(graph.edges),
+        edge_index=directed(graph.edges.ends),
         edge_mask=torch.from_numpy(np.concatenate([mask, mask])),
         node_mask=torch.from_numpy(counts)[:, None],
         target=target,
@@ -71,7 +71,7 @@ def node_mask(graph: Graph, edge_mask: FloatArray, node: int, neighbors: IntArra
     """What each node counts, [N]: see :func:`to_pyg`."""
     counts = np.zeros(graph.num_nodes, np.float32)
     for end in (0, 1):
-        np.maximum.at(counts, graph.edges[:, end], edge_mask)
+        np.maximum.at(counts, graph.edges.ends[:, end], edge_mask)
     np.maximum.at(counts, neighbors, weights)
     counts[node] = 1
     return counts
@@ -81,7 +81,7 @@ def edge_ids(graph: Graph, edges: IntArray) -> IntArray:
     """Ids of edges that the graph has, given as pairs in any order; of several with the same ends the first."""
     n = graph.num_nodes
     low, high = edges.min(axis=1), edges.max(axis=1)
-    keys = graph.edges[:, 0] * n + graph.edges[:, 1]
+    keys = graph.edges.ends[:, 0] * n + graph.edges.ends[:, 1]
     ids: IntArray = np.searchsorted(keys, low * n + high)
     return ids
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic.sums import apart_of_rows
+from se_gnn.deterministic.threads import map_parts
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.graph.parts import map_parts
 from se_gnn.progress import tiles
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.cpu.gradient import pull_back

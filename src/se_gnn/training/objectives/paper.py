@@ -79,7 +79,7 @@ class PaperLoss:
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
         if objective.node_loss_weight > 0 or objective.edge_loss_weight > 0:
-            aggregation, edges = self.settings.encoder.aggregation, self.graph.edges
+            aggregation, edges = self.settings.encoder.aggregation, self.graph.edges.ends
             contrast = ContrastDraws.draw(
                 self.inputs, edges, objective, aggregation, generator=generator, weights=self.step_weights
             )

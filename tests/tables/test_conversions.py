@@ -8,12 +8,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
-from se_gnn.datasets.graph_npz import load_npz, save_npz
-from se_gnn.datasets.networkx import from_networkx, to_networkx
-from se_gnn.datasets.pyg import from_pyg, to_pyg
-from se_gnn.datasets.scipy_sparse import from_scipy, to_scipy
 from se_gnn.display import node_values
 from se_gnn.errors import InputError
+from se_gnn.tables.arrays import from_scipy, load_npz, save_npz, to_scipy
+from se_gnn.tables.networkx import from_networkx, to_networkx
+from se_gnn.tables.pyg import from_pyg, to_pyg
 from strategies import assert_same_graph, graphs_with_names
 
 
@@ -49,7 +48,7 @@ def test_networkx_graph_of_a_user_with_a_vector_a_node():
         graph.nodes[node].update(x=[i, 1], kind=i % 2)
     ours = from_networkx(graph, label="kind")
     assert ours.node_names == ("a", "b", "c")
-    assert ours.edges.tolist() == [[0, 1], [1, 2]]
+    assert ours.edges.ends.tolist() == [[0, 1], [1, 2]]
     assert (ours.class_names, ours.labels.tolist(), ours.train.tolist()) == (("0", "1"), [0, 1, 0], [0, 1, 2])
 
 
@@ -88,7 +87,7 @@ def test_networkx_graph_that_cannot_be_taken(change, message):
 def test_an_asymmetric_or_weighted_matrix_is_undirected_and_zeros_are_no_edges():
     adjacency = sp.coo_array(([2.5, 1.0, 0.0, 1.0], ([0, 2, 1, 3], [1, 0, 2, 3])), shape=(4, 4))
     graph = from_scipy(adjacency, np.eye(4))
-    assert graph.edges.tolist() == [[0, 1], [0, 2]]
+    assert graph.edges.ends.tolist() == [[0, 1], [0, 2]]
     assert graph.merged.self_loops == 1
     assert graph.labels.tolist() == [-1] * 4
     with pytest.raises(InputError, match="adjacency must be 3 x 3"):
@@ -106,7 +105,7 @@ def test_npz_files_of_others(tmp_path):
     np.savez(tmp_path / "pairs.npz", edge_index=[[0, 1], [1, 2]], x=np.eye(3), y=[0, 1, 0], test=[False, False, True])
     for name in ("csr", "pairs"):
         graph = load_npz(tmp_path / f"{name}.npz", train=[0, 1])
-        assert graph.edges.tolist() == [[0, 1], [1, 2]]
+        assert graph.edges.ends.tolist() == [[0, 1], [1, 2]]
         assert (graph.name, graph.labels.tolist(), graph.train.tolist()) == (name, [0, 1, 0], [0, 1])
 
 

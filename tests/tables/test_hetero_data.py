@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -10,9 +9,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from se_gnn.datasets.hetero_data import from_hetero, to_hetero
 from se_gnn.errors import InputError
-from strategies import assert_same_graph, graphs_with_names
+from se_gnn.graph import UNKNOWN
+from se_gnn.tables.pyg import from_hetero, to_hetero
+from strategies import assert_same_graph, changed, graphs_with_names, random_graph
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -24,8 +24,10 @@ with warnings.catch_warnings():
 def test_to_hetero_and_back(graph):
     if graph.node_types is None:
         kinds = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        graph = dataclasses.replace(graph, node_types=kinds, node_type_names=("a", "b"))
-    assert_same_graph(from_hetero(to_hetero(graph)), dataclasses.replace(graph, dataset=None))
+        labels = np.where(kinds == 0, graph.labels, UNKNOWN)  # one type is predicted
+        split = {part: nodes[kinds[nodes] == 0] for part, nodes in graph.split.items()}
+        graph = changed(graph, node_types=kinds, node_type_names=("a", "b"), labels=labels, **split)
+    assert_same_graph(from_hetero(to_hetero(graph)), graph)
 
 
 def library():
@@ -58,7 +60,7 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     assert graph.labels.tolist() == [0, 1, -1, -1, -1, -1, -1]
     assert graph.train.tolist() == [0, 1]
     assert values.type_names == ("writes", "appears at")
-    assert graph.edges.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
+    assert graph.edges.ends.tolist() == [[0, 3], [0, 5], [1, 3], [1, 5], [2, 4], [2, 6]]
     assert values.direction.tolist() == [-1, 1, -1, 1, -1, 1]  # an author writes a paper, which appears somewhere
     assert values.attributes.ravel().round(1).tolist() == pytest.approx([0.1, 0, 0.2, 0, 0.3, 0], abs=1e-6)
     assert values.time[values.type == 1].tolist() == [10, 20, 30]
@@ -76,5 +78,5 @@ def test_a_hetero_data_without_labels_or_with_two_labeled_kinds_is_refused():
     data["author"].y = torch.tensor([0, 1])
     with pytest.raises(InputError, match="one node type must have y, got paper, author"):
         from_hetero(data)
-    with pytest.raises(InputError, match="one kind of nodes"):
-        to_hetero(dataclasses.replace(from_hetero(library()), node_types=None, node_type_names=()))
+    with pytest.raises(InputError, match="has one type of nodes: to_pyg makes a Data of it"):
+        to_hetero(random_graph())

@@ -1,0 +1,414 @@
+"""One row per node or edge, in memory or in mapped files, behind one small interface.
+
+Rows in memory are an array, and :meth:`Rows.whole` is that array. Rows of mapped files are read by id or in blocks, and
+the pages that were read are given back after each block; the whole of them is refused, because it may be larger than
+the memory. Shapes: N rows, B bytes of all texts together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from se_gnn.errors import InputError
+from se_gnn.files.npy import forget, read_rows, take_rows
+from se_gnn.files.scratch import nameless_file, room_for_scratch
+from se_gnn.graph.arrays import BoolArray, IntArray
+
+BLOCK = 64 << 20  # bytes of a block where nobody says how many
+_ENTRY = 8  # bytes of a column and a value of sparse rows
+FEW = 8  # texts that are looked up one by one
+
+Array = npt.NDArray[Any]
+
+
+class Rows(ABC):
+    """Rows of numbers: ``take`` gives some, ``blocks`` gives all of them one block after the other."""
+
+    what: str = "these rows"  # what an error calls them
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows, and what a row is like."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+
+    @abstractmethod
+    def take(self, ids: IntArray) -> Any:
+        """Some rows in memory, in the order asked for; sparse rows as a CSR matrix."""
+
+    @abstractmethod
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
+        """All rows in their order: the first row of each block, and its rows, in about ``budget`` bytes."""
+
+    def whole(self) -> Any:
+        """All rows as one array in memory; refused where they are mapped from files."""
+        raise InputError(
+            f"{self.what} are mapped from files, because they may not fit in memory, and this needs all of them at "
+            "once: use a part of the graph, as Graph.subgraph makes it"
+        )
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the whole of them is an array in memory."""
+        return False
+
+    def read(self) -> Any:
+        """All rows, read into memory wherever they are; the caller knows that there is room."""
+        found = [block for _, block in self.blocks()]
+        if not found:
+            return self.take(np.empty(0, np.int64))
+        return sp.csr_array(sp.vstack(found)) if sp.issparse(found[0]) else np.concatenate(found)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, ids: Any) -> Any:
+        if isinstance(ids, int | np.integer):
+            return self.take(np.array([ids]))[0]
+        return self.take(np.arange(len(self))[ids] if isinstance(ids, slice) else np.asarray(ids))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.whole(), dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _InMemory(Rows):
+    """An array or a CSR matrix in memory."""
+
+    array: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = self.array.dtype
+        return found
+
+    def take(self, ids: IntArray) -> Any:
+        return self.array[ids]
+
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
+        step = _rows_within(budget, self.shape, self.dtype)
+        return ((low, self.array[low : low + step]) for low in range(0, len(self), step))
+
+    def whole(self) -> Any:
+        return self.array
+
+    @property
+    def in_memory(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class _Mapped(Rows):
+    """A mapped array. Pages are given back after each block and each :meth:`take`."""
+
+    array: Array
+    what: str = "these rows"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.array.dtype
+
+    def take(self, ids: IntArray) -> Array:
+        ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
+        found = take_rows(self.array, ascending)
+        return found[place]
+
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Array]]:
+        step = _rows_within(budget, self.shape, self.dtype)
+        for low in range(0, len(self), step):
+            yield low, read_rows(self.array, low, min(low + step, len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class _MappedSparse(Rows):
+    """Sparse rows whose columns and values are mapped arrays; where each row begins is in memory."""
+
+    data: Array
+    indices: Array
+    indptr: IntArray
+    width: int
+    what: str = "these rows"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.indptr) - 1, self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+    def take(self, ids: IntArray) -> sp.csr_array:
+        ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
+        sizes = np.diff(self.indptr)[ascending]
+        ptr = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.indptr[ascending] - ptr[:-1], sizes) + np.arange(ptr[-1])
+        found = (take_rows(self.data, entries), take_rows(self.indices, entries), ptr)
+        return sp.csr_array(found, shape=(len(ascending), self.width))[place]
+
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, sp.csr_array]]:
+        for low, high in row_ranges(self.indptr, budget // _ENTRY):
+            ptr = self.indptr[low : high + 1]
+            first, last = int(ptr[0]), int(ptr[-1])
+            found = (read_rows(self.data, first, last), read_rows(self.indices, first, last), ptr - first)
+            yield low, sp.csr_array(found, shape=(high - low, self.width))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stacked(Rows):
+    """Rows, and further ones after them: a mapped graph and the nodes that joined it."""
+
+    first: Rows
+    second: Rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", self.first.what)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.first) + len(self.second), *self.first.shape[1:]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.first.dtype
+
+    def take(self, ids: IntArray) -> Any:
+        positions, split = _positions(ids, len(self)), len(self.first)
+        order = np.argsort(positions >= split, kind="stable")  # those of the first part, then the others
+        both = positions[order]
+        count = int((positions < split).sum())
+        found = stacked(self.first.take(both[:count]), self.second.take(both[count:] - split))
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return found[back]
+
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
+        yield from self.first.blocks(budget)
+        for low, block in self.second.blocks(budget):
+            yield len(self.first) + low, block
+
+
+def as_rows(rows: Any) -> Rows:
+    """An array or a CSR matrix as rows; rows stay what they are."""
+    return rows if isinstance(rows, Rows) else _InMemory(rows)
+
+
+def mapped_rows(array: Array, what: str) -> Rows:
+    """Rows of a mapped array; ``what`` is what an error calls them, in the plural."""
+    return _Mapped(array, what)
+
+
+def mapped_sparse_rows(data: Array, indices: Array, indptr: IntArray, width: int, what: str) -> Rows:
+    """Rows of a CSR matrix whose values and columns are mapped arrays."""
+    return _MappedSparse(data, indices, indptr, width, what)
+
+
+def take(rows: Any, ids: IntArray) -> Any:
+    """Some rows of an array, or of rows."""
+    return as_rows(rows).take(ids)
+
+
+def stack(first: Any, second: Any) -> Any:
+    """The rows of one array after those of another; one array where both are in memory, else stacked rows."""
+    one, two = as_rows(first), as_rows(second)
+    return stacked(one.whole(), two.whole()) if one.in_memory and two.in_memory else _Stacked(one, two)
+
+
+def stacked(first: Any, second: Any) -> Any:
+    """One array above the other, sparse or dense as the first is."""
+    if not sp.issparse(first):
+        return np.concatenate([first, second.toarray() if sp.issparse(second) else second]).astype(first.dtype)
+    return sp.csr_array(sp.vstack([first, sp.csr_array(second)], format="csr"), dtype=first.dtype)
+
+
+def filtered(rows: Any, kept: BoolArray) -> Any:
+    """The rows that a mask keeps, in their order; those of mapped files go to a file that is removed with them."""
+    given = as_rows(rows)
+    if given.in_memory:
+        return given.whole()[kept]
+    with room_for_scratch(), nameless_file() as file:
+        for low, block in given.blocks():
+            file.write(np.ascontiguousarray(block[kept[low : low + len(block)]]).data)
+        file.flush()
+        shape = (int(kept.sum()), *given.shape[1:])
+        return _Mapped(mapped_scratch(file, given.dtype, shape), given.what)
+
+
+def mapped_scratch(file: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
+    """The numbers of a file without a name, mapped; they stay when it is closed."""
+    return np.memmap(file, dtype, "r", shape=shape) if np.prod(shape) else np.empty(shape, dtype)
+
+
+def row_ranges(indptr: IntArray, most: int) -> Iterator[tuple[int, int]]:
+    """Consecutive rows of a CSR matrix that have at most ``most`` entries together, or one row that has more.
+
+    >>> list(row_ranges(np.array([0, 2, 3, 9, 9]), 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    low, count = 0, len(indptr) - 1
+    while low < count:
+        high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + max(1, most), side="right")) - 1)
+        yield low, high
+        low = high
+
+
+def _positions(ids: Any, count: int) -> IntArray:
+    array = np.asarray(ids)
+    positions = np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)
+    positions = np.where(positions < 0, positions + count, positions)
+    if len(positions) and not 0 <= positions.min() <= positions.max() < count:
+        raise IndexError(f"rows must be from 0 to {count - 1}")
+    return positions
+
+
+def _rows_within(budget: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return max(1, budget // max(1, dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))))
+
+
+class Texts(Sequence[str]):
+    """Texts one after the other in one array of bytes (UTF-8), in memory or mapped; each is decoded when asked for.
+
+    Args:
+        offsets: where each text begins in ``text``, and where the last one ends.
+        text: the bytes of all texts.
+        verified: the offsets were checked when the file was opened.
+
+    Shapes:
+        - **offsets:** :math:`(N + 1,)`, **text:** :math:`(B,)`
+
+    >>> texts = Texts.of(["one", "", "three"])
+    >>> len(texts), texts[2], texts.find(["three", "four", "one"]).tolist()
+    (3, 'three', [2, -1, 0])
+    """
+
+    __slots__ = ("offsets", "text")
+
+    def __init__(self, offsets: IntArray, text: npt.NDArray[np.uint8], *, verified: bool = False) -> None:
+        self.offsets, self.text = offsets, text
+        if verified:
+            return
+        if offsets.dtype != np.int64 or text.dtype != np.uint8 or offsets.ndim != 1 or text.ndim != 1:
+            raise InputError(f"texts must have offsets of int64 and bytes, got {offsets.dtype} and {text.dtype}")
+        whole = len(offsets) and offsets[0] == 0 and offsets[-1] == len(text)
+        if not whole or (np.diff(offsets) < 0).any():
+            raise InputError("texts must have offsets that cut their bytes from beginning to end")
+
+    @classmethod
+    def of(cls, texts: Iterable[str], *, errors: str = "surrogatepass") -> Texts:
+        """Texts in memory, from strings."""
+        encoded = [text.encode(errors=errors) for text in texts]
+        offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded], dtype=np.int64)]).astype(np.int64)
+        return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8), verified=True)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the bytes are in memory."""
+        return not isinstance(self.text, np.memmap)
+
+    def joined(self, later: Texts) -> Texts:
+        """These texts, then others; mapped ones stay where they are."""
+        if not (self.in_memory and later.in_memory):
+            return StackedTexts(self, later)
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])
+        return Texts(offsets, np.concatenate([self.text, later.text]), verified=True)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self._decoded(i) for i in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"texts go from 0 to {len(self) - 1}")
+        return self._decoded(place % len(self))
+
+    def _decoded(self, place: int) -> str:
+        return _decode(self.text[self.offsets[place] : self.offsets[place + 1]].tobytes())
+
+    def __iter__(self) -> Iterator[str]:
+        step = 1 << 16
+        for low in range(0, len(self), step):
+            offsets = np.asarray(self.offsets[low : low + step + 1])
+            content = self.text[offsets[0] : offsets[-1]].tobytes()
+            for first, last in itertools.pairwise((offsets - offsets[0]).tolist()):
+                yield _decode(content[first:last])
+            forget(self.offsets, self.text)
+
+    def find(self, texts: Sequence[str]) -> IntArray:
+        """Position of each of some texts, -1 where it is not there; without a table of all texts in memory."""
+        if len(texts) <= FEW:
+            return np.array([self._place(text.encode(errors="surrogatepass")) for text in texts], np.int64)
+        wanted, places = set(texts), dict[str, int]()
+        for place, text in enumerate(self):
+            if text in wanted:
+                places.setdefault(text, place)
+        return np.array([places.get(text, -1) for text in texts], np.int64)
+
+    def _place(self, wanted: bytes) -> int:
+        """Those that are as long, then those of them that end alike, byte by byte."""
+        starts = read_rows(self.offsets, 0, len(self.offsets))
+        left = np.flatnonzero(np.diff(starts) == len(wanted))
+        for i in reversed(range(len(wanted))):
+            left = left[self.text[starts[left] + i] == wanted[i]]
+        forget(self.text)
+        return int(left[0]) if len(left) else -1
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode(errors="surrogatepass")
+    except UnicodeDecodeError:
+        return content.decode(errors="replace")
+
+
+class StackedTexts(Texts):
+    """Texts, and further ones after them."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Texts, second: Texts) -> None:
+        self.first, self.second = first, second
+
+    @property
+    def in_memory(self) -> bool:
+        """No: the first are mapped."""
+        return False
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.second)
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain(self.first, self.second)
+
+    def _decoded(self, place: int) -> str:
+        count = len(self.first)
+        return self.first[place] if place < count else self.second[place - count]
+
+    def find(self, texts: Sequence[str]) -> IntArray:
+        """Position of each of some texts, -1 where it is not there."""
+        among_first, among_second = self.first.find(texts), self.second.find(texts)
+        later = np.where(among_second < 0, -1, among_second + len(self.first))
+        return np.where(among_first < 0, later, among_first)

@@ -1,0 +1,139 @@
+"""Graphs as plain arrays: SciPy's sparse matrices, and `.npz` files, ours and those that others publish.
+
+No pickle is read.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from se_gnn.datasets.npz import csr
+from se_gnn.errors import InputError
+from se_gnn.files import replace_file, writing_to
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.split import PART_WORDS, PARTS
+from se_gnn.graph.storage import graph_arrays, graph_from_arrays
+
+ABOUT = "about"
+_EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
+_DETAILS = (
+    "features", "labels", "node_names", "class_names", "feature_names", "columns", "captions", "raw", "image_shape",
+    "edge_values", "node_types", "node_type_names", "name", "dataset", *PARTS,
+)  # fmt: skip
+
+
+def to_scipy(graph: Graph) -> dict[str, Any]:
+    """The arguments of :func:`from_scipy` that give the same graph: a symmetric CSR ``adjacency`` of ones first.
+
+    Where edges carry values, an entry is the number of parallel edges.
+    """
+    adjacency = graph.adjacency.copy()
+    adjacency.data = np.ones(len(adjacency.data), np.float32)
+    adjacency.sum_duplicates()
+    own = {name: getattr(graph, name) for name in _DETAILS}
+    return {"adjacency": adjacency, **own, "target_type": graph.target.node_type}
+
+
+def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any) -> Graph:
+    """A graph from its adjacency matrix and its features.
+
+    Args:
+        adjacency: [N, N], sparse or dense; whatever is not 0 is an edge, its value is not looked at. A matrix that is
+            not symmetric is taken as undirected.
+        features: [N, F], sparse or dense.
+        labels: class of each node, -1 where unknown; None: all unknown.
+        details: what :meth:`Graph.build` takes besides: names, split and so on. What belongs to edges comes
+            in the order of the upper triangle, row by row. With ``edge_values``, an entry is the number of edges
+            between two nodes; direction +1 is from the lower node to the higher.
+    """
+    matrix = sp.csr_array(adjacency)
+    num_nodes = np.shape(features)[0]
+    if matrix.shape != (num_nodes, num_nodes):
+        raise InputError(f"adjacency must be {num_nodes} x {num_nodes}, as features has rows, got shape {matrix.shape}")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if (matrix != matrix.T).nnz == 0:
+        matrix = sp.csr_array(sp.triu(matrix))
+    matrix.sort_indices()
+    entries = matrix.tocoo()
+    edges = np.stack([entries.row, entries.col], axis=1)
+    if details.get("edge_values") is not None:
+        edges = np.repeat(edges, entries.data.astype(np.int64), axis=0)
+    return Graph.build(
+        features=features,
+        edges=edges,
+        labels=np.full(num_nodes, UNKNOWN) if labels is None else labels,
+        **details,
+    )
+
+
+def save_npz(graph: Graph, path: str | Path) -> None:
+    """Write a graph as the arrays that its folder would hold, by name, and the rest as JSON in the array ``about``."""
+    header, arrays = graph_arrays(graph)
+    buffer = io.BytesIO()
+    held: dict[str, Any] = {ABOUT: np.frombuffer(header, np.uint8), **arrays}
+    np.savez_compressed(buffer, **held)
+    with writing_to(Path(path).parent):
+        replace_file(Path(path), buffer.getvalue())
+
+
+def load_npz(path: str | Path, **details: Any) -> Graph:
+    """Read a graph from an `.npz` file.
+
+    Besides those of :func:`save_npz`: files with ``edges`` [E, 2] or ``edge_index`` [2, E], ``features`` or ``x``,
+    and ``labels`` or ``y`` (-1: unknown), masks or ids ``train``, ``val``, ``test``; and files with CSR pieces
+    ``adj_data``, ``adj_indices``, ... and ``attr_data``, ... as published for graph benchmarks. ``details`` go to
+    :meth:`Graph.build`.
+    """
+    file = Path(path)
+    arrays = _read(file)
+    if ABOUT in arrays:
+        return graph_from_arrays(arrays.pop(ABOUT).tobytes(), arrays, where=file)
+    parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
+    given: dict[str, Any] = {"name": file.stem, **parts, **details}
+    labels = _first(arrays, _LABELS)
+    if "adj_data" in arrays:
+        sparse = "attr_data" in arrays
+        features = csr(arrays, "attr", str(file)) if sparse else _first(arrays, (*_FEATURES, "attr_matrix"))
+        _check_there(features, file, _FEATURES)
+        return from_scipy(csr(arrays, "adj", str(file)), features, labels, **given)
+    edges, features = _first(arrays, _EDGES), _first(arrays, _FEATURES)
+    _check_there(edges, file, _EDGES)
+    _check_there(features, file, _FEATURES)
+    assert edges is not None
+    return Graph.build(
+        features=features,
+        edges=edges.T if "edges" not in arrays else edges,
+        labels=np.full(len(np.asarray(features)), UNKNOWN) if labels is None else labels,
+        **given,
+    )
+
+
+def _read(file: Path) -> dict[str, np.ndarray]:
+    try:
+        stored = np.load(file, allow_pickle=False)
+        if isinstance(stored, np.ndarray):
+            raise InputError(f"{file} holds one array, not a graph: an .npz file is needed")
+        with stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError as error:
+        raise InputError(f"{file} does not exist") from error
+    except InputError:
+        raise
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{file} cannot be read as an .npz file: {error}") from error
+
+
+def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
+    return next((arrays[name] for name in names if name in arrays), None)
+
+
+def _check_there(found: Any, file: Path, names: tuple[str, ...]) -> None:
+    if found is None:
+        raise InputError(f"{file} must hold an array named {' or '.join(map(repr, names))}")
