@@ -70,7 +70,7 @@ def given(option, command):
     [pytest.param(*one, id=f"{' '.join(one[0])} {getattr(one[2], 'name', one[2])}") for one in marked()],
 )
 def test_an_option_that_a_call_does_not_read_is_refused(run, path, command, option, tmp_path, monkeypatch):
-    from se_gnn.graph.store import save_graph
+    from se_gnn.graph.storage import save_graph
     from strategies import random_graph
 
     monkeypatch.chdir(tmp_path)

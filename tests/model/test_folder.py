@@ -14,8 +14,8 @@ from safetensors.torch import load, save
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
-from se_gnn.labels import Memory
 from se_gnn.graph.storage import is_graph_file
+from se_gnn.labels import Memory
 from se_gnn.model import SEGNN, Run, RunFacts, TrainedModel
 from se_gnn.model.folder import is_model_folder, load_model, save_model
 from se_gnn.settings import Decision, Settings
