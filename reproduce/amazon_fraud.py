@@ -17,9 +17,10 @@ EPOCHS = 100
 DATASETS = {"amazon-fraud-1": "1% labeled", "amazon-fraud": "10% labeled"}
 NAMES = {"se-gnn": "SE-GNN", "gcn": "GCN", "forest": "random forest on the columns"}
 ABOUT = f"""\
-`amazon-fraud`: 10,224 users, 25 columns, 6.8% fraud. Another split for each seed, the same for all. ROC-AUC and average
-precision of fraud on the test users, in percent, mean and standard deviation over the seeds. SE-GNN is the default
-with {EPOCHS} epochs; validation users choose between its recipes by ROC-AUC."""
+`amazon-fraud` has 10,224 users and 25 columns; 6.8% of the users are fraud. Each seed has its own split, the same for
+all methods. The table shows the ROC-AUC and the average precision of fraud in percent, mean and standard deviation
+over the seeds. SE-GNN is the default with {EPOCHS} epochs; the validation users choose between its recipes by
+ROC-AUC."""
 
 
 def series_of(dataset: str, method: str) -> Series:

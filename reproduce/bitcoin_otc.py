@@ -10,7 +10,7 @@ from reproduce.markdown import paragraphs, spread, table
 from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
 
-TITLE = "Fraud on a Bitcoin exchange, with and without what edges carry"
+TITLE = "Fraud on a Bitcoin exchange, with and without edge attributes"
 ELSEWHERE = True  # on docs/rich-edges.md
 TREES = 500
 EPOCHS = 100
@@ -21,10 +21,11 @@ NAMES = {
     ("forest", ""): "random forest: ratings given and received, all, above 0 and below 0",
 }
 ABOUT = f"""\
-`bitcoin-otc`: 5,881 accounts, 35,592 ratings. Ten labeled accounts per class, 20 validate, the others test; another
-split for each seed, the same for all. ROC-AUC of fraud against trusted, in percent, mean and standard deviation over
-the seeds. SE-GNN is the default's first recipe with one member and {EPOCHS} epochs. Accounts have no columns: the
-plain graph has the number of edges and triangles, and the mean number of edges of the neighbors."""
+`bitcoin-otc` has 5,881 accounts and 35,592 ratings. Ten accounts per class are labeled, 20 are for validation, the
+others for testing; each seed has its own split, the same for all methods. The table shows the ROC-AUC of fraud
+against trusted in percent, mean and standard deviation over the seeds. SE-GNN is the default's first recipe with one
+member and {EPOCHS} epochs. Accounts have no columns: the features of the plain graph are the number of edges and
+triangles, and the mean number of edges of the neighbors."""
 
 
 def series_of(method: str, variant: str) -> Series:

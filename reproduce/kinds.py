@@ -9,25 +9,26 @@ from reproduce.markdown import paragraphs, spread, table
 from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
 
-TITLE = "Several kinds of nodes"
+TITLE = "Several node types"
 ELSEWHERE = True  # on docs/rich-edges.md
 DATASETS = {"acm": "ACM", "dblp": "DBLP"}
 EPOCHS, MEMBERS = 200, 3
 RGCN = {"hidden_size": 64, "dropout": 0.5, "learning_rates": [0.01, 0.003], "weight_decay": 5e-4, "epochs": 200}
 NAMES = {
-    ("se-gnn", ""): "SE-GNN, all kinds",
-    ("se-gnn", "paths"): "SE-GNN, one kind joined by paths",
+    ("se-gnn", ""): "SE-GNN, all node types",
+    ("se-gnn", "paths"): "SE-GNN, one node type joined by paths",
     ("se-gnn", "paths-unread"): "the same, without `read_edges`",
-    ("rgcn", ""): "RGCN, all kinds",
+    ("rgcn", ""): "RGCN, all node types",
 }
 PUBLISHED = {"acm": "88.6", "dblp": "91.3"}  # HeCo, https://arxiv.org/abs/2105.09111
 ABOUT = f"""\
-Macro-F1 on the 1,000 published test nodes, in percent, mean and standard deviation over the seeds of the training; 20
-labeled nodes per class, the published split. SE-GNN is the default with {EPOCHS} epochs and {MEMBERS} members;
-validation nodes choose between its recipes. Joined by paths: two papers are joined that share an author or a subject
-(two authors that share a paper or a conference), each to the 32 others with the most such paths, and have the type of
-the path; with and without `read_edges`, by which a node reads how many paths of each type it has. RGCN: a linear layer
-per kind and two layers with weights per type and direction; validation nodes choose epoch and learning rate."""
+The table shows the macro-F1 in percent on the 1,000 published test nodes, mean and standard deviation over the
+training seeds, with the published split and 20 labeled nodes per class. SE-GNN is the default with {EPOCHS} epochs
+and {MEMBERS} members; the validation nodes choose between its recipes. *Joined by paths*: two papers are joined if
+they share an author or a subject (two authors if they share a paper or a conference), each with the 32 others with
+the most such paths, and the edge has the type of the path; with and without `read_edges`, by which a node reads how
+many paths of each type it has. RGCN has a linear layer per node type and two layers with weights per edge type and
+direction; the validation nodes choose its epoch and learning rate."""
 
 
 def series_of(dataset: str, method: str, variant: str) -> Series:

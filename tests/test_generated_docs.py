@@ -35,6 +35,7 @@ GUIDES = {
     "suggestions": "suggest.md",
     "tried_recipes": "best.md",
     "wrong_labels": "memory.md",
+    "rich_edges": "rich-edges.md",
 }
 
 

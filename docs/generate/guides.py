@@ -21,12 +21,12 @@ MEASURED = {
 PHASES = ("load", "train", "predict", "explain")
 TITLES = {"cora": "Cora", "amazon-photo": "Amazon-Photo"}
 COSTS = """\
-Edges with attributes are compared by products of edges instead of nodes, which takes longer on dense graphs. Processor
-time of the comparison with random values on the edges, as a multiple of the plain graph's, local graphs of at most 64
-edges (`{command}`):"""
+Edges with attributes are compared by products of edges instead of nodes, which takes longer on dense graphs. The
+table shows the processor time of a comparison with random edge attributes, as a multiple of the time for the plain
+graph, with local graphs of at most 64 edges (`{command}`):"""
 MADE_UP = """\
-`edge_signal_graph` of [the lab](lab.md) makes graphs of two classes whose ends and node attributes are drawn
-alike: only the direction, the type, the weight or an attribute of the edges differs.
+`edge_signal_graph` in [the lab](lab.md) generates graphs with two classes whose edges and node attributes have the
+same distribution: only the direction, the type, the weight or an attribute of the edges differs.
 
 ```python
 from lab.datasets.edge_signal import edge_signal_graph
@@ -132,7 +132,7 @@ def tried_recipes() -> str:
 
 
 def edge_costs() -> str:
-    """What edges that carry something cost, and what they cost graphs whose edges carry nothing."""
+    """The cost of edge attributes, for graphs with and without them."""
     found = json.loads((PUBLISHED / "rich-edges.json").read_text(encoding="utf-8"))
     datasets = found["datasets"]
     heads = [f"{TITLES[name]}, {task}" for name in datasets for task in ("all nodes", "a training step")]
@@ -141,24 +141,24 @@ def edge_costs() -> str:
     before = json.loads((PUBLISHED / "before-rich-edges.json").read_text(encoding="utf-8"))
     ratios = ", ".join(f"{FIGURES[name]} {figure['ratio']:.2f}" for name, figure in before["figures"].items())
     told = (
-        "Graphs whose edges carry nothing: Cora with the preset `paper`, as a multiple of the commit "
-        f"{before['before']} before edges could carry something (`{before['command']}`): {ratios}."
+        "The cost for a graph without edge attributes, Cora with the preset `paper`, as a multiple of commit "
+        f"{before['before']}, before edges could have attributes (`{before['command']}`): {ratios}."
     )
     return paragraphs(COSTS.format(command=found["command"]), table(["", *heads], rows), told)
 
 
 def rich_edges() -> str:
-    """Accuracy where only what edges carry tells the classes apart, and figures on real graphs."""
+    """Accuracy if only the edges differ between the classes, and results on real graphs."""
     store = Store()
     return paragraphs(
         edge_costs(),
-        "## Only one thing tells the classes apart",
+        "## Accuracy if only the edges differ",
         MADE_UP,
         edge_signal.render(store, DOCS),
-        "### Who trusts whom",
+        "### Bitcoin exchange",
         bitcoin_otc.render(store, DOCS),
         "### Fraud among reviewers",
         amazon_fraud.render(store, DOCS),
-        "### Several kinds of nodes: figures",
+        "### ACM and DBLP",
         kinds.render(store, DOCS),
     )

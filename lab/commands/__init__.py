@@ -9,7 +9,7 @@ from lab import datasets as lab_datasets
 from lab.commands.attack import attack
 from lab.commands.rate import rate
 from lab.commands.ratings import ratings
-from se_gnn.apps.cli.app import command_group, run
+from se_gnn.apps.cli.commands import add_command, command_group, run
 from se_gnn.apps.cli.datasets import datasets
 from se_gnn.apps.cli.train import train
 from se_gnn.apps.cli.tune import tune
@@ -20,42 +20,41 @@ app = command_group(
     NAME,
     about="Research around SE-GNN: attacks on graphs, ratings by people, and more data sets to train on.",
     epilog="\b\nMore about each:\n  docs/attack.md, docs/rating.md, docs/data.md",
+    begin=lab_datasets.register,
 )
-
-
-@app.callback()
-def _begin() -> None:
-    """Make the data sets of the lab known."""
-    lab_datasets.register()
-
-
-app.command(
+add_command(
+    app,
+    attack,
     epilog=(
         "\b\n"
         "Examples:\n"
         "  python -m lab attack citeseer --rate 0.25 --out attacked\n"
         "  python -m lab attack citeseer --method random --rate 0.25 --out noisy"
-    )
-)(attack)
-app.command(
+    ),
+)
+add_command(
+    app,
+    rate,
     epilog=(
         "\b\n"
         "Examples:\n"
         "  python -m lab rate model --out ratings.sqlite\n"
         "  python -m lab rate cora citeseer pubmed --out ratings.sqlite --items 30"
-    )
-)(rate)
-app.command(
+    ),
+)
+add_command(
+    app,
+    ratings,
     epilog=(
         "\b\n"
         "Examples:\n"
         "  python -m lab ratings ratings.sqlite\n"
         "  python -m lab ratings ratings.sqlite --out answers.csv"
-    )
-)(ratings)
-app.command(epilog="\b\nExample:\n  python -m lab datasets")(datasets)
-app.command(epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")(train)
-app.command(epilog="\b\nExample:\n  python -m lab tune syn-cora --out search --budget 10m")(tune)
+    ),
+)
+add_command(app, datasets, epilog="\b\nExample:\n  python -m lab datasets")
+add_command(app, train, epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")
+add_command(app, tune, epilog="\b\nExample:\n  python -m lab tune syn-cora --out search --budget 10m")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent
 from se_gnn.apps.cli.train import dataset_name
@@ -51,8 +51,8 @@ def attack(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 

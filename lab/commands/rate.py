@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count
 from se_gnn.errors import InputError
@@ -41,8 +41,8 @@ def rate(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name under which browsers reach the server. Repeatable.")
     ] = None,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Let people rate explanations: a target and the nearest labeled node, without the method's name.
 

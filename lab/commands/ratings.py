@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import OverwriteFile, Quiet
+from se_gnn.apps.cli.arguments import OverwriteFile
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import check_record_file, write_records
 from se_gnn.apps.cli.tables import count, percent, table
@@ -25,7 +25,7 @@ def ratings(
         Path | None, typer.Option(metavar="FILE", help="Write all answers to this file; it must end in .csv or .jsonl.")
     ] = None,
     overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Show the ratings: the share of similar pairs per method, with confidence intervals, and agreement between raters.
 

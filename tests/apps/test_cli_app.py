@@ -15,7 +15,11 @@ HEAVY = ("torch", "numba", "scipy", "sklearn", "numpy", "pyarrow", "pandas")
 
 
 def commands() -> list[str]:
-    return list(typer.main.get_command(app).commands)
+    """All commands as they are typed, those of a group behind its name."""
+    found = []
+    for name, command in typer.main.get_command(app).commands.items():
+        found += [f"{name} {inner}" for inner in getattr(command, "commands", [])] or [name]
+    return found
 
 
 def python(code: str) -> subprocess.CompletedProcess:
@@ -55,8 +59,8 @@ def test_the_package_runs_as_a_module():
 
 
 def test_help_of_every_command_has_an_example_and_fits_80_columns(run):
-    for command in commands():
-        result = run(command, "--help")
+    for command in [*commands(), "labels"]:
+        result = run(*command.split(), "--help")
         assert result.exit_code == 0
         assert f"Example:\n    se-gnn {command}" in result.output.replace("Examples:", "Example:")
         assert max(map(len, result.output.splitlines())) <= 80
@@ -64,7 +68,7 @@ def test_help_of_every_command_has_an_example_and_fits_80_columns(run):
 
 def test_the_page_about_the_command_line_lists_every_command():
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^se-gnn ([a-z-]+)  ", page.split("```")[1], flags=re.MULTILINE)
+    listed = re.findall(r"^se-gnn ([a-z-]+(?: [a-z]+)?)  ", page.split("```")[1], flags=re.MULTILINE)
     assert sorted(listed) == sorted(commands())
 
 

@@ -95,7 +95,7 @@ def test_tables_of_the_next_month_are_encoded_as_before_and_predicted(run, files
 
 def test_a_graph_with_another_encoding_is_refused(run, files, graph, trained, tmp_path):
     other = run("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES,
-                "--kind", "balance=category", "--out", tmp_path / "other")  # fmt: skip
+                "--column", "balance=category", "--out", tmp_path / "other")  # fmt: skip
     assert other.exit_code == 0
     refused(
         run("evaluate", trained, "--graph", tmp_path / "other"), "other columns, or another encoding of them", "--like"
@@ -111,21 +111,22 @@ def test_strict_writes_nothing_and_json_is_for_programs(run, files, tmp_path):
     result = run(*arguments, "--strict")
     refused(result, "Warnings", "strict: 1 warnings, nothing is written")
     assert not (tmp_path / "graph").exists()
-    summary = json.loads(run(*arguments, "--ignore", "bank", "--strict", "--json").output)
+    summary = json.loads(run(*arguments, "--column", "bank=ignore", "--strict", "--json").output)
     assert summary["num_nodes"] == 40
     assert summary["warnings"] == []
 
 
 def test_kinds_and_other_options_reach_the_import(run, files, tmp_path):
     arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES, "--json",
-                 "--kind", "balance=category", "--ignore", "bank, country", "--train-share", "0.5", "--name", "mine",
-                 "--max-train", "4", "--out", tmp_path / "graph")  # fmt: skip
+                 "--column", "balance=category", "--column", "bank=ignore", "--column", "country=ignore", "--set",
+                 "train_share=0.5", "--set", "name=mine",
+                 "--set", "max_train=4", "--out", tmp_path / "graph")  # fmt: skip
     summary = json.loads(run(*arguments).output)
     assert {column["name"]: column["kind"] for column in summary["columns"]} == {
         "account": "id", "country": "ignored", "balance": "category", "bank": "ignored", "fraud": "label"
     }  # fmt: skip
     assert summary["num_train"] == 8
-    refused(run(*arguments[:-2], "--out", tmp_path / "b", "--kind", "balance"), "--kind must look like")
+    refused(run(*arguments[:-2], "--out", tmp_path / "b", "--column", "balance"), "write COLUMN=ROLE")
 
 
 def test_folders_with_other_files_are_safe(run, files, graph, tmp_path):
@@ -156,14 +157,15 @@ def test_without_pyarrow_it_says_what_to_install(run, files, monkeypatch, tmp_pa
     refused(result, "tables need the package 'pyarrow': pip install 'se-gnn[tables]'")
 
 
-def test_a_column_whose_name_holds_a_comma_is_given_in_quotes(run, tmp_path):
+def test_a_column_whose_name_holds_a_comma_needs_no_quotes(run, tmp_path):
     nodes = accounts().rename(columns={"bank": "bank, city"})
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
     pd.DataFrame({"from": nodes.account[:20], "to": nodes.account[20:].to_numpy()}).to_csv(
         tmp_path / "edges.csv", index=False
     )
     result = run("import", "--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", *ROLES,
-                 "--ignore", 'country, "bank, city"', "--out", tmp_path / "graph", "--json")  # fmt: skip
+                 "--column", "country=ignore", "--column", "bank, city=ignore",
+                 "--out", tmp_path / "graph", "--json")  # fmt: skip
     assert result.exit_code == 0, result.output
     kinds = {column["name"]: column["kind"] for column in json.loads(result.stdout)["columns"]}
     assert kinds["bank, city"] == kinds["country"] == "ignored"

@@ -71,7 +71,10 @@ def test_verify_finds_a_changed_array(run, place, tmp_path):
             ["predict", "PLACE/model", "--graph", "PLACE/big", "--sample", "301", "--out", "OUT/p"],
             "at most the 300 nodes",
         ),
-        (["predict", "PLACE/model", "--sample", "3", "--out", "OUT/p.csv"], "--sample needs a folder"),
+        (
+            ["predict", "PLACE/model", "--sample", "3", "--out", "OUT/p.csv"],
+            "--sample has an effect only if --out is a folder",
+        ),
         (["predict", "PLACE/model", "--sample", "3", "--nodes", "#1", "--out", "OUT/p"], "give one of them"),
         (["train", "PLACE/big", "--out", "OUT/m"], "train on a part of it that fits in memory"),
         (["explain", "PLACE/model", "--graph", "PLACE/big", "--all", "--out", "OUT/e"], "are mapped from files"),

@@ -18,7 +18,7 @@ def refused(result, text):
 
 
 def test_an_audit_prints_the_suspects_and_writes_every_labeled_node(run, model, tmp_path):
-    result = run("audit", model, "--out", tmp_path / "audit.csv", "--orders", "5")
+    result = run("labels", "audit", model, "--out", tmp_path / "audit.csv", "--orders", "5")
     assert result.exit_code == 0, result.output
     for text in ("toy: 8 labeled nodes", "probably labeled wrong", "Most suspicious first", "Wrote 8 labeled nodes"):
         assert text in result.stdout
@@ -33,7 +33,7 @@ def test_an_audit_prints_the_suspects_and_writes_every_labeled_node(run, model, 
 
 
 def test_json_lines_hold_sets_as_lists(run, model, tmp_path):
-    result = run("certify", model, "--out", tmp_path / "flips.jsonl", "--nodes", "node 9,#3")
+    result = run("labels", "certify", model, "--out", tmp_path / "flips.jsonl", "--nodes", "node 9,#3")
     assert result.exit_code == 0, result.output
     assert "share of 2 predictions that no change of up to r labeled nodes changes" in result.stdout
     rows = [json.loads(line) for line in (tmp_path / "flips.jsonl").read_text().splitlines()]
@@ -46,18 +46,18 @@ def test_json_lines_hold_sets_as_lists(run, model, tmp_path):
 
 def test_an_edit_is_previewed_applied_listed_and_taken_back(run, model, tmp_path):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    dry = run("memory", model, "relabel", "node 3=even", "--dry-run")
+    dry = run("labels", "edit", model, "relabel", "node 3=even", "--dry-run")
     assert dry.exit_code == 0, dry.output
     assert "Nothing was changed" in dry.stdout
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
-    done = run("memory", model, "relabel", "node 3=even", "--reason", "read again", "--by", "me")
+    done = run("labels", "edit", model, "relabel", "node 3=even", "--reason", "read again", "--by", "me")
     assert done.exit_code == 0, done.output
     assert dry.stdout.split("Nothing")[0] == done.stdout.split("Wrote")[0]
-    listed = run("memory", model, "history").stdout
+    listed = run("labels", "history", model).stdout
     assert "me: relabel" in listed
     assert "reason: read again" in listed
     assert "node 3: odd, not even to even" in listed
-    assert run("memory", model, "restore", "0", "--quiet").output == ""
+    assert run("labels", "edit", model, "restore", "0", "--quiet").output == ""
     assert len(Memory(load_model(model)).history) == 2
     for name in ("graph.json", "model.safetensors", "settings.json"):
         assert (model / name).read_bytes() == before[name]
@@ -65,16 +65,16 @@ def test_an_edit_is_previewed_applied_listed_and_taken_back(run, model, tmp_path
 
 def test_the_edited_model_can_go_to_a_folder_of_its_own(run, model, tmp_path):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    result = run("memory", model, "remove", "node 3", "#4", "--out", tmp_path / "edited")
+    result = run("labels", "edit", model, "remove", "node 3", "#4", "--out", tmp_path / "edited")
     assert result.exit_code == 0, result.output
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert len(Memory(load_model(tmp_path / "edited"))) == 6
     assert run("predict", tmp_path / "edited", "--out", tmp_path / "p.csv").exit_code == 0
-    refused(run("memory", model, "remove", "node 3", "--out", tmp_path / "edited"), "exists; name a new folder")
+    refused(run("labels", "edit", model, "remove", "node 3", "--out", tmp_path / "edited"), "exists; name a new folder")
 
 
 def test_adding_moves_a_node_out_of_its_part(run, model):
-    result = run("memory", model, "add", "node 9=odd, not even")
+    result = run("labels", "edit", model, "add", "node 9=odd, not even")
     assert result.exit_code == 0, result.output
     graph = load_model(model).graph
     assert 9 in graph.train
@@ -96,21 +96,21 @@ def test_adding_moves_a_node_out_of_its_part(run, model):
 )
 def test_a_bad_edit_is_refused_and_nothing_is_lost(run, model, arguments, text):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    refused(run("memory", model, *arguments), text)
+    refused(run("labels", "edit", model, *arguments), text)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
 def test_the_history_of_another_model_is_refused(run, model):
     (model / HISTORY).write_text('{"number": 1}\n')
-    refused(run("memory", model, "history"), "history of another model")
-    refused(run("audit", model), "history of another model")
+    refused(run("labels", "history", model), "history of another model")
+    refused(run("labels", "audit", model), "history of another model")
 
 
 def test_folders_and_files_that_do_not_fit_are_refused(run, model, tmp_path):
-    refused(run("memory", tmp_path / "none", "remove", "a"), "does not exist")
-    refused(run("audit", model, "--out", tmp_path / "a.txt"), "must end in .csv, .jsonl")
+    refused(run("labels", "edit", tmp_path / "none", "remove", "a"), "does not exist")
+    refused(run("labels", "audit", model, "--out", tmp_path / "a.txt"), "must end in .csv, .jsonl")
     (tmp_path / "a.csv").write_text("mine")
-    refused(run("certify", model, "--out", tmp_path / "a.csv"), "already exists")
+    refused(run("labels", "certify", model, "--out", tmp_path / "a.csv"), "already exists")
     assert (tmp_path / "a.csv").read_text() == "mine"
 
 
@@ -124,5 +124,5 @@ def test_names_and_classes_may_hold_equals_signs_and_a_hint_names_a_node_that_be
     assert hint[-1].startswith("##")
     explained = run(*hint[1:], "--json")
     assert json.loads(explained.stdout)["node"] == hint[-1][1:]
-    result = run("memory", tmp_path / "model", "relabel", "##15=a=1", "##14==1", "--dry-run")
+    result = run("labels", "edit", tmp_path / "model", "relabel", "##15=a=1", "##14==1", "--dry-run")
     assert result.exit_code == 0, result.output

@@ -63,9 +63,9 @@ def test_nodes_picks_known_nodes_of_the_grown_graph(run, folder, tmp_path):
     ("arguments", "text"),
     [
         (("--changes", "c.txt"), "--changes must end in .csv or .jsonl"),
-        (("--id", "name"), "has no column 'name'"),
-        (("--source", "from"), "has no column 'from'"),
-        (("--ignore", "nothing"), "has no column 'nothing'"),
+        (("--column", "name=id"), "has no column 'name'"),
+        (("--column", "from=source"), "has no column 'from'"),
+        (("--column", "nothing=ignore"), "has no column 'nothing'"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_writes_nothing(run, folder, tmp_path, arguments, text):
@@ -78,7 +78,7 @@ def test_a_wrong_option_is_one_line_and_writes_nothing(run, folder, tmp_path, ar
 def test_new_edges_without_new_nodes_are_refused(run, folder, tmp_path):
     result = run("predict", folder / "model", "--new-edges", folder / "links.csv", "--out", tmp_path / "p.csv")
     assert result.exit_code == 2
-    assert "--new-edges goes with --new-nodes" in result.stderr
+    assert "--new-edges has an effect only with --new-nodes" in result.stderr
 
 
 def test_new_nodes_of_a_model_without_tables_are_refused(run, folder, model, tmp_path):

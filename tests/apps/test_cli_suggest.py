@@ -8,7 +8,7 @@ from se_gnn.model.folder import load_model
 def test_suggestions_are_printed_and_written_most_helpful_first(run, model, tmp_path):
     names = "node 12,node 13,node 14,node 15"
     for ending in ("csv", "jsonl"):
-        result = run("suggest", model, "--count", "2", "--nodes", names, "--out", tmp_path / f"next.{ending}")
+        result = run("labels", "suggest", model, "--count", "2", "--nodes", names, "--out", tmp_path / f"next.{ending}")
         assert result.exit_code == 0, result.output
         assert "nearest labeled" in result.stdout
     expected = [one.name for one in suggest(load_model(model), 2, candidates=[12, 13, 14, 15])]
@@ -19,12 +19,12 @@ def test_suggestions_are_printed_and_written_most_helpful_first(run, model, tmp_
 
 
 def test_a_graph_whose_nodes_are_all_in_a_part_has_none_to_suggest(run, model):
-    result = run("suggest", model)
+    result = run("labels", "suggest", model)
     assert result.exit_code == 2
     assert "no node left to label" in result.stderr
 
 
 def test_more_than_there_are_is_one_line(run, model):
-    result = run("suggest", model, "--count", "9", "--nodes", "node 12,node 13")
+    result = run("labels", "suggest", model, "--count", "9", "--nodes", "node 12,node 13")
     assert result.exit_code == 2
     assert "count must be at most the 2 nodes" in result.stderr

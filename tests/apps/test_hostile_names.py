@@ -32,7 +32,7 @@ def harmless(result):
 
 def test_every_command_shows_control_characters_and_obeys_none(run, folder):
     tables = ("--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv", "--id", "id", "--label", "label")
-    shown = harmless(run("import", *tables, "--caption", "id", "--out", folder / "graph"))
+    shown = harmless(run("import", *tables, "--column", "id=caption", "--out", folder / "graph"))
     assert "a\\u001b]0;owned" in shown.output
     summary = harmless(run("import", *tables, "--out", folder / "again", "--json"))
     assert json.loads(summary.output)["classes"] == {f"a{HOSTILE}": 15, f"b{HOSTILE}": 15}

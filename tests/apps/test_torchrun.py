@@ -214,12 +214,12 @@ def test_explanations_of_all_nodes_agree_with_those_of_one(ring_model, run, tmp_
     ("arguments", "text"),
     [
         (["predict", "MODEL", "--out", "OUT/p.txt"], "--out must end in .csv, .jsonl, .parquet or name a folder"),
-        (["predict", "MODEL", "--out", "OUT/p", "--abstain"], "--abstain needs a file"),
-        (["predict", "MODEL", "--out", "OUT/p", "--coverage", "0.9"], "--coverage needs a file"),
+        (["predict", "MODEL", "--out", "OUT/p", "--abstain"], "--abstain has an effect only if --out ends in .csv"),
+        (["predict", "MODEL", "--out", "OUT/p", "--coverage", "0.9"], "--coverage has an effect only if --out ends in"),
         (["explain", "MODEL", "--all"], "give --out FOLDER with it"),
         (["explain", "MODEL", "--all", "--out", "OUT/e.csv"], "--out of --all must name a folder"),
         (["explain", "MODEL"], "--node must name the node to explain"),
-        (["explain", "MODEL", "--node", "0", "--out", "OUT/e"], "--out belongs to --all"),
+        (["explain", "MODEL", "--node", "0", "--out", "OUT/e"], "--out has an effect only with --all"),
         (["verify", "OUT/nothing"], "there is no such folder"),
     ],
 )

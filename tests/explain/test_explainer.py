@@ -23,7 +23,7 @@ def any_node(data, trained):
 def edge_similarities(trained):
     """sim of every two edges of the graph, in float64, [E, E]."""
     h = trained.embeddings.double().numpy()
-    edges = h[trained.graph.edges].mean(axis=1)
+    edges = h[trained.graph.edges.ends].mean(axis=1)
     if trained.settings.similarity.measure == "distance":
         return -np.linalg.norm(edges[:, None] - edges[None], axis=-1)
     unit = edges / np.linalg.norm(edges, axis=1, keepdims=True)

@@ -235,7 +235,7 @@ def _scenarios() -> dict[str, Scenario]:
             found.append(
                 Scenario(
                     f"{command}, {kind}",
-                    [command, "{root}/old-model", "--out", f"{{root}}/{name}", *over],
+                    ["labels", command, "{root}/old-model", "--out", f"{{root}}/{name}", *over],
                     name,
                     file_content,
                     before,

@@ -27,18 +27,18 @@ def look(folder):
 def test_a_kill_at_any_operation_of_an_edit_leaves_the_old_memory_or_the_new_one(prepared, tmp_path):
     root = copy_of(prepared, tmp_path / "undisturbed")
     with watching(root) as seen:
-        assert run("memory", root / "old-model", *EDIT).exit_code == 0
+        assert run("labels", "edit", root / "old-model", *EDIT).exit_code == 0
     operations = len(seen.seen)
     assert operations > 10
     found = set()
     for at in range(1, operations + 1, 2):
         root = copy_of(prepared, tmp_path / "run")
         with pytest.raises(KilledError), watching(root, at):
-            run("memory", root / "old-model", *EDIT)
+            run("labels", "edit", root / "old-model", *EDIT)
         state = look(root / "old-model")
         assert state in ((8, 0), (7, 1))
         found.add(state)
         if state == (8, 0):
-            assert run("memory", root / "old-model", *EDIT).exit_code == 0
+            assert run("labels", "edit", root / "old-model", *EDIT).exit_code == 0
             assert look(root / "old-model") == (7, 1)
     assert found == {(8, 0), (7, 1)}

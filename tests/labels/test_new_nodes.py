@@ -151,7 +151,7 @@ def test_an_edge_to_a_node_that_does_not_exist_names_the_row(trained, parts):
     edges = pd.DataFrame({"source": ["n55", "n51"], "target": ["n1", "nobody"]})
     with pytest.raises(InputError, match="row 2, column 'target': 'nobody'") as error:
         read_new_nodes(trained.graph, parts[2], edges, ignore=["class"])
-    assert "--drop-dangling" not in str(error.value)
+    assert "drop_dangling" not in str(error.value)
 
 
 def test_a_new_node_with_the_name_of_a_known_one_is_refused(trained, parts):

@@ -15,9 +15,11 @@ from se_gnn.errors import InputError
 from se_gnn.files import sha256
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import is_graph_file
+from se_gnn.labels import Memory
 from se_gnn.model import SEGNN, Run, RunFacts, TrainedModel
 from se_gnn.model.folder import is_model_folder, load_model, save_model
 from se_gnn.settings import Decision, Settings
+from strategies import random_graph, small_settings, untrained
 
 FILES = ["facts.json", "graph.json", "model.safetensors", "settings.json"]
 ARRAY = "graph.labels.npy"  # one of those that graph.json has the digests of
@@ -307,3 +309,49 @@ def test_finite_parameters_that_are_too_large_are_an_error_and_no_nan(folder):
     rewrite(folder, "model.safetensors", save(tensors))
     with pytest.raises(InputError, match=r"embeddings of graph must be below 1e\+16, got larger ones or NaN"):
         load_model(folder).predict()
+
+
+def edited(trained, node):
+    return Memory(trained).remove([node]).edited
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    graph = random_graph(1, num_nodes=20, num_labeled=8)
+    save_model(untrained(graph, small_settings()), tmp_path / "edits")
+    return load_model(tmp_path / "edits")
+
+
+def test_of_two_that_loaded_a_model_the_second_cannot_undo_the_edit_of_the_first(loaded, tmp_path):
+    folder = tmp_path / "edits"
+    first, second = edited(loaded, 0), edited(load_model(folder), 1)
+    save_model(first, folder)
+    with pytest.raises(InputError, match=r"has changed since this model was loaded.*load it again and repeat the edit"):
+        save_model(second, folder)
+    assert len(load_model(folder).history) == 1
+    save_model(second, tmp_path / "other")  # another folder is fine
+    save_model(edited(load_model(folder), 1), folder)
+    assert len(load_model(folder).history) == 2
+
+
+def test_two_edits_of_one_loaded_model_do_not_undo_each_other(loaded, tmp_path):
+    first, second = edited(loaded, 0), edited(loaded, 1)
+    save_model(first, tmp_path / "edits")
+    with pytest.raises(InputError, match="has changed since"):
+        save_model(second, tmp_path / "edits")
+
+
+def test_edits_that_go_on_from_each_other_are_saved_one_after_the_other(loaded, tmp_path):
+    folder, model = tmp_path / "edits", loaded
+    for node in (0, 1, 2):
+        model = edited(model, node)
+        save_model(model, folder)
+    assert len(load_model(folder).history) == 3
+
+
+def test_a_model_that_was_saved_first_and_edited_by_others_is_not_replaced(tmp_path):
+    folder, model = tmp_path / "fresh", untrained(random_graph(1, num_nodes=20, num_labeled=8), small_settings())
+    save_model(model, folder)
+    save_model(edited(load_model(folder), 0), folder)
+    with pytest.raises(InputError, match="has changed since"):
+        save_model(edited(model, 1), folder)

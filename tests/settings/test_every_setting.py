@@ -6,13 +6,18 @@ Every setting is given at its default, at the value that the preset has, and at 
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import cache
 
 import pytest
+from sklearn.model_selection import GridSearchCV
 
+from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
+from se_gnn.estimator import NAMED
 from se_gnn.settings import Settings
 from se_gnn.settings.presets import PRESETS
+from se_gnn.settings.reading import asked_settings
 from se_gnn.settings.sections import DEFAULTS, OWNER
 from se_gnn.training import fit
 from strategies import random_graph, rich_graph
@@ -76,6 +81,50 @@ def test_a_given_setting_holds_as_it_is_or_is_refused(name, preset):
                 kept = None if value == "none" else value
                 assert (found.values()[name], found.origin[name]) == (kept, "given")
                 assert found.to_dict()["given"][name] == {"value": kept, "source": "python"}
+
+
+def outcome(make, graph):
+    """The values that hold and what was given, or the reason of a refusal."""
+    try:
+        found = make().resolve(graph)
+    except InputError as error:
+        return str(error)
+    return found.values(), found.origin, {name: one.value for name, one in found.asked.given.items()}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", OWNER)
+def test_a_setting_means_the_same_in_python_in_a_file_and_on_the_command_line(name, preset, tmp_path):
+    file = tmp_path / "settings.toml"
+    for value in values_of(name, preset):
+        text = f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        file.write_text(f'preset = "{preset}"\n{name} = {json.dumps(value)}\n')
+        ways = (
+            lambda value=value: SEGNNClassifier(preset=preset, settings={name: value})._asked(),
+            lambda: asked_settings(None, file, []),
+            lambda text=text: asked_settings(preset, None, [text]),
+        )
+        found = [outcome(make, RICH) for make in ways]
+        if name in NAMED:
+            found.append(outcome(lambda value=value: SEGNNClassifier(preset=preset, **{name: value})._asked(), RICH))
+        assert all(one == found[0] for one in found), found
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+def test_a_choice_that_a_preset_leaves_out_is_made_if_it_is_asked_for(preset):
+    trained = fit(RICH, Settings.of(preset, choose_vote=True, epochs=1, hidden_size=4, num_nearest=5), seed=1)
+    assert len(RICH.validation) >= 20
+    assert trained.settings.vote.num_nearest == 5
+    assert trained.settings.origin["temperature"] == trained.settings.origin["node_weight"] == "validation"
+    assert any("settings" in decision.reason for decision in trained.settings.decisions)
+
+
+@pytest.mark.parametrize("k", [10, 40])
+def test_a_grid_search_tries_every_value_of_its_grid(k):
+    graph = random_graph(1, num_nodes=150, num_edges=200, num_labeled=100)
+    quick = SEGNNClassifier(epochs=1, members=1, settings={"portfolio": False, "hidden_size": 4}, device="cpu")
+    search = GridSearchCV(quick, {"num_nearest": [k]}, cv=2).fit(graph.train, graph.labels[graph.train], graph=graph)
+    assert search.best_estimator_.settings_.vote.num_nearest == k
 
 
 # --- a training run that reads it

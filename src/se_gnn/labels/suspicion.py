@@ -34,7 +34,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import average_precision_score
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
@@ -183,6 +182,8 @@ def _rehearsed(
     generator: np.random.Generator,
 ) -> Rehearsal | None:
     """Flip validation labels that are probably right, and look for them among all that are not probably wrong."""
+    from sklearn.metrics import average_precision_score  # only an audit needs it, and it takes a second to load
+
     classes = found.probabilities.shape[1]
     looked_at = np.flatnonzero(validates & (found.wrong(labels) <= PROBABLY))
     good = looked_at[found.probabilities[looked_at].argmax(axis=1) == labels[looked_at]]

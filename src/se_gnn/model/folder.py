@@ -9,6 +9,7 @@ has bytes.
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from se_gnn.files import (
     current_path,
     json_bytes,
     json_line,
+    locked,
     parse_json,
     parse_json_lines,
     pending_note,
@@ -35,7 +37,7 @@ from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
 from se_gnn.graph import Graph, storage
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.segnn import SEGNN
-from se_gnn.model.trained import TrainedModel
+from se_gnn.model.trained import StoredIn, TrainedModel
 from se_gnn.settings import Resolved
 
 MANIFEST = "manifest.json"
@@ -66,6 +68,9 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
         trained: the model.
         folder: made where it is missing.
         epochs: content of `metrics.jsonl`, the log of the run that trained it; None: there is none.
+
+    Raises:
+        InputError: the model was loaded from this folder or saved there before, and others have changed it since.
     """
     graph = storage.graph_files(trained.graph)  # its header holds the digests of its arrays
     header = graph.pop(storage.HEADER)
@@ -82,8 +87,31 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
         files[HISTORY] = b"".join(json_line(entry) for entry in trained.history)
     digests = {name: sha256(content) for name, content in files.items()}
     files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
-    with writing_to(folder) as path:
+    with writing_to(folder) as path, locked(path):
+        _check_unchanged(trained, path, files.get(HISTORY, b""))
         commit_files(path, {**graph, **files}, remove=MODEL_FILES)
+        digest = sha256(files[MANIFEST])
+        if trained.stored is None:
+            object.__setattr__(trained, "stored", StoredIn(os.path.realpath(path), digest))
+        elif trained.stored.folder == os.path.realpath(path):
+            trained.stored.saved.add(digest)
+
+
+def _check_unchanged(trained: TrainedModel, path: Path, history: bytes) -> None:
+    """Refuse to replace what others have saved since the model was loaded; its own earlier states may be replaced.
+
+    Two edits of one loaded model are others to each other: the history of one does not begin with that of the other.
+    """
+    stored = trained.stored
+    if stored is None or stored.folder != os.path.realpath(path) or not is_model_folder(path):
+        return
+    now = model_digest(path)
+    before = read_current(path, HISTORY, limit=LARGE) if current_path(path, HISTORY).exists() else b""
+    if now != stored.digest and not (now in stored.saved and history.startswith(before)):
+        raise InputError(
+            f"{path} has changed since this model was loaded: saving would undo what was saved there meanwhile; load "
+            "it again and repeat the edit, or save to another folder"
+        )
 
 
 def parameter_bytes(model: SEGNN) -> bytes:
@@ -105,7 +133,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
             a parameter is not finite. The text names the file.
     """
     path = Path(folder)
-    files = _verified_files(path)
+    files, manifest = _verified_files(path)
     settings = _read(Resolved, files, path / SETTINGS)
     facts = _read(RunFacts, files, path / FACTS)
     graph = storage.read_graph(path, files[storage.HEADER])
@@ -115,7 +143,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Traine
     model.load_state_dict(parameters)
     model.to(device).eval()
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
-    return TrainedModel(model, graph, facts, history=history)
+    return TrainedModel(model, graph, facts, history=history, stored=StoredIn(os.path.realpath(path), sha256(manifest)))
 
 
 def load_model_on(
@@ -152,8 +180,8 @@ def is_model_folder(folder: str | Path) -> bool:
     return about.get("format") == FORMAT
 
 
-def _verified_files(path: Path) -> dict[str, bytes]:
-    """The content of each needed file, as the manifest says it must be."""
+def _verified_files(path: Path) -> tuple[dict[str, bytes], bytes]:
+    """The content of each needed file, as the manifest says it must be, and the manifest."""
     if not path.exists():
         raise InputError(f"model folder {path} does not exist")
     if not path.is_dir():
@@ -161,7 +189,8 @@ def _verified_files(path: Path) -> dict[str, bytes]:
     pending_note(path)
     if not current_path(path, MANIFEST).exists():
         raise InputError(f"{path} is not a model folder, or its training has not ended: {MANIFEST} is missing")
-    manifest = parse_json(read_current(path, MANIFEST, limit=SMALL), path / MANIFEST)
+    sealed = read_current(path, MANIFEST, limit=SMALL)
+    manifest = parse_json(sealed, path / MANIFEST)
     check_format(manifest, path / MANIFEST, expected=FORMAT, newest=VERSION)
     digests = manifest.get("files")
     if not isinstance(digests, dict) or not all(name in digests for name in _NEEDED):
@@ -173,7 +202,7 @@ def _verified_files(path: Path) -> dict[str, bytes]:
     for name, content in files.items():
         if sha256(content) != digests[name]:
             raise InputError(f"{path / name} is truncated or was changed: it does not have the digest in {MANIFEST}")
-    return files
+    return files, sealed
 
 
 def _read(kind: type[Stored], files: dict[str, bytes], path: Path) -> Stored:

@@ -26,6 +26,15 @@ from se_gnn.similarity import Similarity
 from se_gnn.similarity.memory import memory_budget
 
 
+@dataclass(frozen=True, slots=True)
+class StoredIn:
+    """The folder of a model and its digest when the model was loaded, so that saving does not undo others' edits."""
+
+    folder: str
+    digest: str
+    saved: set[str] = field(default_factory=set)  # digests of the folder after this model, or an edit of it, was saved
+
+
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
     """A trained model, its graph, and how well it did: all that predicting and explaining needs."""
@@ -35,6 +44,7 @@ class TrainedModel:
     facts: RunFacts = field(default_factory=RunFacts)
     history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
     max_memory: int | str | None = None  # what a comparison may take; None: a quarter of what is free
+    stored: StoredIn | None = None  # where it was loaded from or saved first; None: nowhere
 
     @property
     def settings(self) -> Resolved:

@@ -15,7 +15,7 @@ from se_gnn.report.certified_chart import certified_chart
 
 MOST_SUSPECTS = 12
 MOST_STRANGERS = 12
-ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn audit`
+ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn labels audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
 

@@ -57,7 +57,7 @@ def test_a_missing_id(refused, tables):
 
 def test_dangling_edges_are_listed_and_can_be_dropped(refused, tables, load):
     edges = tables[1] + "A-0,X-1,1\nX-2,A-0,1\n,A-0,1\n"
-    text = refused("edges.csv: 3 of 9 edges name a node that", "--drop-dangling", edges=edges)
+    text = refused("edges.csv: 3 of 9 edges name a node that", "--set drop_dangling=true", edges=edges)
     assert "row 7, column 'to': 'X-1'" in text
     assert "row 8, column 'from': 'X-2'" in text
     assert "row 9, column 'from': no name at all" in text
@@ -123,7 +123,7 @@ def test_mixed_types_in_a_data_frame():
 
 def test_types_that_are_no_attributes():
     nodes = pa.Table.from_pandas(frame()).append_column("tags", pa.array([["x"]] * 4))
-    with pytest.raises(InputError, match=r"column 'tags' holds values of type list.* --ignore tags"):
+    with pytest.raises(InputError, match=r"column 'tags' holds values of type list.* --column tags=ignore"):
         import_tables(nodes, EDGE_FRAME, **ROLES)
     with pytest.raises(InputError, match=r"nodes must be the path of a CSV or Parquet file, .* got list"):
         import_tables([1], EDGE_FRAME, **ROLES)

@@ -118,7 +118,7 @@ def test_nothing_after_a_date_is_seen(load, date):
         (("A-1,A-0,7", "A-1,A-0,-7"), {}, r"edges.csv, column 'eur', row 2 .*: a weight must be above 0, got -7"),
         (("A-1,A-0,7", "A-1,A-0,0"), {}, r"column 'eur', row 2 .*above 0, got 0"),
         (("A-1,A-0,7", "A-1,A-0,"), {}, r"column 'eur', row 2 .*without a weight"),
-        (("A-1,A-0,7", "A-1,A-0,much"), {}, r"column 'eur', row 2 .*'much' is not a finite number.*--edge-kind eur="),
+        (("A-1,A-0,7", "A-1,A-0,much"), {}, r"column 'eur', row 2 .*'much' is not a finite number.*--edge-column eur="),
         (("2020-02-01", "soon"), {}, r"edges.csv, column 'day', row 2 .*: 'soon' is not a date"),
         (("", ""), {"edge_time": "currency"}, r"edges.csv, column 'currency', row 1 .*: 'EUR' is not a date"),
         (("", ""), {"edge_time": "eurr"}, r"has no column 'eurr' \(did you mean 'eur'\?\)"),

@@ -245,7 +245,7 @@ def test_decimal_commas_are_noticed_and_read(load):
     nodes = "account;balance;fraud\n" + "".join(f"a{i};{i},5;{i % 2}\n" for i in range(20))
     edges = "from\tto\na1\ta2\n"
     noticed = load(nodes=nodes, edges=edges)
-    assert any("--decimal ','" in warning for warning in noticed.summary.warnings)
+    assert any("--set decimal=," in warning for warning in noticed.summary.warnings)
     balance = column(load(nodes=nodes, edges=edges, decimal=","), "balance")
     assert isinstance(balance, NumberColumn)
     assert balance.decimals == 1

@@ -110,7 +110,7 @@ def test_dressed_numbers_are_numbers_and_a_line_says_so(cell, said):
 
 def test_a_comma_that_may_be_a_decimal_point_is_said():
     result = imported(frame(price=[f"{i % 9 + 1},{i % 7}25" for i in range(60)]))
-    assert warned(result, "if that comma is a decimal point: --decimal ','")
+    assert warned(result, "if that comma is a decimal point: --set decimal=,")
 
 
 def test_new_rows_are_read_in_the_same_writing():
@@ -126,7 +126,7 @@ def test_near_unique_whole_numbers_are_keys_and_can_be_kept():
     result = imported(nodes)
     assert kinds(result) == {"x": "number", "amount": "number", "visits": "number"}
     assert warned(result, "column 'site_id' is left out: a key: another whole number in nearly every row")
-    assert warned(result, "--keep site_id uses it")
+    assert warned(result, "--column site_id=keep uses it")
     assert result.graph.raw.row(0)["site_id"] == str(seen_by[0])
     assert kinds(imported(nodes, keep=["site_id"]))["site_id"] == "number"
     assert kinds(imported(nodes, kinds={"site_id": "number"}))["site_id"] == "number"
@@ -253,5 +253,5 @@ def test_the_summary_stays_in_its_columns_whatever_names_and_kinds_are_long():
 
 def test_classes_that_read_like_no_value_or_differ_by_what_nobody_sees_are_said():
     result = imported(frame(fraud=["yes", "NA", "no", "no\u200b", "yes", "no"] * 10))
-    assert warned(result, "class 'NA' reads like no value; if it means that the class is not known: --missing NA")
+    assert warned(result, "class 'NA' reads like no value; if it means that the class is not known: --set missing=NA")
     assert warned(result, "look alike and are kept apart")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,10 +36,6 @@ OtherGraph = Annotated[
 ]
 OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what PATH holds.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
-Progress = Annotated[
-    bool, typer.Option("--progress", help="Show bars and the time left on stderr, even if it is no terminal.")
-]
 Nodes = Annotated[
     list[str] | None,
     typer.Option(metavar="NAMES", help="Only these nodes: names or #POSITION, with commas between. Repeatable."),
@@ -94,14 +89,23 @@ def node_id(graph: Graph, text: str) -> int:
     return graph.node_id(int(digits))
 
 
-def column_names(texts: list[str] | None) -> list[str]:
-    """Names of columns with commas between, given again and again; one that holds a comma stands in double quotes.
+def column_roles(texts: list[str] | None, roles: Sequence[str]) -> dict[str, list[str]]:
+    """The columns that have each role, from texts such as ``income=number``; each column has one.
 
-    >>> column_names(["age, zip", '"income, gross",city'])
-    ['age', 'zip', 'income, gross', 'city']
+    >>> column_roles(["account=id", "a=b=ignore"], ["id", "ignore"])
+    {'id': ['account'], 'ignore': ['a=b']}
     """
-    rows = (row for text in texts or () for row in csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
-    return [name.strip() for row in rows for name in row if name.strip()]
+    found: dict[str, list[str]] = {role: [] for role in roles}
+    seen: dict[str, str] = {}
+    for text in texts or ():
+        column, _, role = (part.strip() for part in text.rpartition("="))
+        if not column or role not in found:
+            raise InputError(f"write COLUMN=ROLE, where ROLE is one of {', '.join(roles)}, got {shortened(text)}")
+        if column in seen:
+            raise InputError(f"column {column!r} is given as {seen[column]} and as {role}: give it once")
+        seen[column] = role
+        found[role].append(column)
+    return found
 
 
 def node_text(graph: Graph, node: int) -> str:

@@ -1,21 +1,25 @@
-"""`se-gnn audit`: which labeled nodes to look at."""
+"""`se-gnn labels audit`: which labeled nodes to look at."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, Progress, Quiet, shows_progress
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, OverwriteFile, shows_progress
+from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
-from se_gnn.apps.cli.tables import count, percent, table
+from se_gnn.apps.cli.tables import WIDTH, count, percent, table
 from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
     from se_gnn.labels import Audit, AuditRow
+
+WRITES = beside("--out")
 
 
 def audit(
@@ -24,20 +28,25 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Write all labeled nodes to this file; it must end in .csv or .jsonl."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="How many labeled nodes to print.")] = 15,
+    top: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="How many labeled nodes to print."),
+        Only("without --quiet", lambda values: not values["quiet"]),
+    ] = 15,
     orders: Annotated[
         int, typer.Option(min=2, metavar="N", help="Random orders for the Shapley values of the weighted vote.")
     ] = 100,
     graph: OtherGraph = None,
-    overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    overwrite: Annotated[OverwriteFile, WRITES] = False,
+    quiet: Annotated[bool, WRITES] = False,
+    progress: bool = False,
 ) -> None:
     """Judge the labeled nodes: which are probably labeled wrong, mislead others, are never used, carry a region.
 
     Most suspicious first. For each node: the probability that its label is wrong, the class that all other labels
     suggest, the class that the other cases vote for, validation accuracy without it, its Shapley value in the vote, how
-    many predictions use it, and how many its removal would change. Nothing is trained or changed: see `se-gnn memory`.
+    many predictions use it, and how many its removal would change. Nothing is trained or changed: see
+    `se-gnn labels edit`.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)
@@ -103,7 +112,7 @@ def _show(found: Audit, top: int) -> str:
             f"{found.graph.name}: {count(len(found), 'labeled node')}",
             table(["finding", "nodes", "share"], counts),
             f"Most suspicious first\n{listed}",
-            _how_well(found),
+            textwrap.fill(_how_well(found), WIDTH),
             "suggested: the class that all other labels suggest; wrong: the probability that the label is wrong\n"
             "vote: the class that the other cases give it; accuracy: of validation nodes without it, in points\n"
             "decides: predictions that removing it would change",

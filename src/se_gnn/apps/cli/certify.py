@@ -1,4 +1,4 @@
-"""`se-gnn certify`: what would change the predictions."""
+"""`se-gnn labels certify`: what would change the predictions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from se_gnn.apps.cli.arguments import (
     Nodes,
     OtherGraph,
     OverwriteFile,
-    Progress,
-    Quiet,
     node_ids,
     shows_progress,
 )
+from se_gnn.apps.cli.commands import beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count, percent, table
@@ -25,6 +24,8 @@ from se_gnn.progress import announce_compilation, phase
 if TYPE_CHECKING:
     from se_gnn.labels import Certificates
     from se_gnn.ranking import SmallestSets
+
+WRITES = beside("--out")
 
 
 def certify(
@@ -35,9 +36,9 @@ def certify(
     ] = None,
     nodes: Nodes = None,
     graph: OtherGraph = None,
-    overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    overwrite: Annotated[OverwriteFile, WRITES] = False,
+    quiet: Annotated[bool, WRITES] = False,
+    progress: bool = False,
 ) -> None:
     """Find the fewest labeled nodes that change each prediction if they are removed, or get another class.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Progress, shows_progress
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, shows_progress
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import percent, table
 from se_gnn.number_format import number
@@ -20,7 +20,7 @@ def evaluate(
     folder: ModelFolder,
     graph: OtherGraph = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    progress: Progress = False,
+    progress: bool = False,
 ) -> None:
     """Measure a model on its validation and test nodes.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Overwrite, Progress, Quiet, node_id, shows_progress
+from se_gnn.apps.cli.arguments import ModelFolder, OtherGraph, Overwrite, node_id, shows_progress
+from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.shard_options import (
     PATIENCE,
@@ -32,6 +33,7 @@ from se_gnn.progress import announce_compilation
 if TYPE_CHECKING:
     from se_gnn.explain import Explanation
 
+ALL = beside("--all", "everything")
 MATCHED_EDGES = 8
 SHARED_ATTRIBUTES = 5
 MOST_COLUMNS = 12
@@ -47,21 +49,25 @@ def explain(
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How many of the nearest labeled nodes to show.")
     ] = 5,
-    edges: Annotated[
-        int, typer.Option("--edges", min=0, metavar="N", help="How many of the most important edges to show.")
-    ] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; it has a schema.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Explain every node, into the folder --out.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Of --all: folder for Parquet files of --shard nodes.")
-    ] = None,
-    shard: ShardNodes = SHARD_NODES,
-    max_memory: MaxMemory = None,
     device: OnDevice = Device.cpu,
-    wait: Wait = PATIENCE,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    max_memory: MaxMemory = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for programs; it has a schema."), beside("--node")
+    ] = False,
+    edges: Annotated[
+        int,
+        typer.Option("--edges", min=0, metavar="N", help="How many of the most important edges to show."),
+        Only("with --node, printed as text", lambda values: values["node"] is not None and not values["as_json"]),
+    ] = 5,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for Parquet files of --shard nodes."), ALL
+    ] = None,
+    shard: Annotated[ShardNodes, ALL] = SHARD_NODES,
+    wait: Annotated[Wait, ALL] = PATIENCE,
+    overwrite: Annotated[Overwrite, ALL] = False,
+    quiet: Annotated[bool, ALL] = False,
+    progress: bool = False,
 ) -> None:
     """Show why a node is predicted as it is.
 
@@ -75,8 +81,8 @@ def explain(
     from se_gnn.model.folder import load_model_on
 
     if everything:
-        if node is not None or as_json or out is None:
-            raise InputError("--all explains every node into a folder: give --out FOLDER with it, no --node or --json")
+        if node is not None or out is None:
+            raise InputError("--all explains every node into a folder: give --out FOLDER with it, and no --node")
         if not is_shard_folder(out):
             raise InputError(f"--out of --all must name a folder, without an ending, got {out.name!r}")
         explain_in_shards(
@@ -85,8 +91,6 @@ def explain(
         return
     if node is None:
         raise InputError("--node must name the node to explain; --all explains every node")
-    if out is not None:
-        raise InputError("--out belongs to --all; one node is printed")
     trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
     with announce_compilation(shown=shows_progress(progress)):
         explanation = Explainer(trained).explain(node_id(trained.graph, node), k)

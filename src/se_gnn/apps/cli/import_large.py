@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import Quiet
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count
 
@@ -39,7 +38,7 @@ def import_large(
     ] = None,
     features: Annotated[FeatureKind, typer.Option(help="How features are stored.")] = FeatureKind.float32,
     max_memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to work within, as 4GB.")] = "2GB",
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Make a graph of Parquet tables that do not fit the memory, to predict on with predict --graph.
 

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, column_names
+from se_gnn.apps.cli.arguments import LARGEST_SEED, column_roles
+from se_gnn.apps.cli.commands import Only
 from se_gnn.apps.cli.output import say
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, did_you_mean, shortened
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
+
+KINDS = ("number", "boolean", "category", "date", "text")
+NODE_ROLES = (*KINDS, "caption", "keep", "ignore")
+EDGE_ROLES = (*KINDS, "weight", "type", "time", "ignore")
+SETTINGS: dict[str, type] = {
+    "train_share": float, "val_share": float, "max_train": int, "text_words": int, "merge_classes": bool,
+    "drop_dangling": bool, "separator": str, "decimal": str, "missing": list, "name": str,
+}  # fmt: skip
+TYPE_WORDS = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "text",
+    list: 'a word, or ["a", "b"]',
+}
 
 
 def import_tables(
@@ -45,28 +62,28 @@ def import_tables(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph.", show_default=False)],
     source: Annotated[str, typer.Option(metavar="COLUMN", help="Column with one end of an edge.")] = "source",
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the other end.")] = "target",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=ROLE",
+            help="What a column of the nodes is: number, boolean, category, date, text, caption (what people see), "
+            "keep (although it looks like a key) or ignore. Repeatable.  [default: detected]",
+        ),
+    ] = None,
+    edge_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=ROLE",
+            help="What a column of the edges is: weight (how much an edge counts), type, time (date or Unix seconds), "
+            "number, boolean, category, date, text or ignore. Repeatable.  [default: detected]",
+        ),
+    ] = None,
     directed: Annotated[
         bool, typer.Option("--directed", help="An edge leads from its source to its target; else it has no direction.")
     ] = False,
-    edge_weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the edges: how much one counts, above 0.")
-    ] = None,
-    edge_type: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the edges with their type, as pays or owns.")
-    ] = None,
-    edge_time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the edges with their date, or Unix seconds.")
-    ] = None,
-    edge_ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of the edges to leave out; all others are their attributes."),
-    ] = None,
-    edge_kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=KIND", help="What a column of the edges is, as --kind for nodes. Repeatable."),
-    ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Leave out edges after this day, as 2026-03-31.")
+        str | None,
+        typer.Option(metavar="DATE", help="Leave out edges after this day, as 2026-03-31; needs a column =time."),
     ] = None,
     split: Annotated[
         str | None,
@@ -76,57 +93,25 @@ def import_tables(
     ] = None,
     split_by_time: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Date by which the latest nodes test; edges: that of their first edge."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Split by this date; the newest nodes form the test set. edges: the date of their first edge.",
+        ),
     ] = None,
-    caption: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column with what people see for a node.  [default: the id]"),
-    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed of the split."),
+        Only("if the split is drawn", lambda values: values["split"] is None and values["split_by_time"] is None),
+    ] = 0,
     like: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="New rows for a model, or for a graph imported before: use its encoding."),
     ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMNS", help="Leave these out: names with commas. Repeatable.")
-    ] = None,
-    keep: Annotated[
+    settings: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Use these although they look like keys: names with commas. Repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help=f"{', '.join(SETTINGS)}. Repeatable."),
     ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=KIND", help="number, boolean, category, date or text. Repeatable."),
-    ] = None,
-    text_words: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most words of a text column that become features.")
-    ] = 500,
-    merge_classes: Annotated[
-        bool, typer.Option("--merge-classes", help="Make one class of those that look alike, as a and A, 1 and 1.0.")
-    ] = False,
-    drop_dangling: Annotated[
-        bool, typer.Option("--drop-dangling", help="Leave out edges that name no node, instead of an error.")
-    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors: nothing is written.")] = False,
-    sep: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="Between the columns of CSV files.  [default: found out]")
-    ] = None,
-    decimal: Annotated[str, typer.Option(metavar="CHAR", help="Decimal point in CSV files.")] = ".",
-    missing: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="A word that means no value, as NA. Repeatable.")
-    ] = None,
-    train_share: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="Of a drawn split: labeled nodes that vote.")
-    ] = 0.6,
-    val_share: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="Of a drawn split: nodes that choose the best epoch.")
-    ] = 0.2,
-    max_train: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of a drawn split: most labeled nodes of a class that vote.")
-    ] = 200,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Draws the split.")] = 0,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the graph.  [default: that of the node table]")
-    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph that DIR holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -145,46 +130,38 @@ def import_tables(
     check_import_folder(out, (TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
     kinds = node_tables(nodes)
     columns = id_columns(id, kinds)
-    settings = tables.ImportSettings(
+    roles, edge_roles = column_roles(column, NODE_ROLES), column_roles(edge_column, EDGE_ROLES)
+    given = tables.ImportSettings(
         id=id if columns is None else next(iter(columns.values())),
         label=label,
         source=source,
         target=target,
         split=split,
         split_by_time=split_by_time,
-        caption=caption,
-        train_share=train_share,
-        val_share=val_share,
-        max_train=max_train,
+        caption=_one_column(roles, "caption"),
         seed=seed,
-        ignore=column_names(ignore),
-        keep=column_names(keep),
-        kinds=_kinds(kind),
-        text_words=text_words,
-        merge_classes=merge_classes,
-        drop_dangling=drop_dangling,
-        separator=None if sep is None else sep.replace("\\t", "\t"),
-        decimal=decimal,
-        missing=missing or (),
-        name=name,
+        ignore=roles["ignore"],
+        keep=roles["keep"],
+        kinds={name: kind for kind in KINDS for name in roles[kind]},
         directed=directed,
-        edge_weight=edge_weight,
-        edge_type=edge_type,
-        edge_time=edge_time,
-        edge_ignore=column_names(edge_ignore),
-        edge_kinds=_kinds(edge_kind),
+        edge_weight=_one_column(edge_roles, "weight"),
+        edge_type=_one_column(edge_roles, "type"),
+        edge_time=_one_column(edge_roles, "time"),
+        edge_ignore=edge_roles["ignore"],
+        edge_kinds={name: kind for kind in KINDS for name in edge_roles[kind]},
         until=until,
+        **_settings(settings, drawn=split is None),
     )
     imported: tables.Imported | tables.ImportedKinds
     if kinds is None:
         known = None if like is None else _graph_of(like)
-        imported = tables.import_tables(nodes[0], _one(edges), settings, like=known)
+        imported = tables.import_tables(nodes[0], _one(edges), given, like=known)
     elif like is not None:
         raise InputError(
             "--like is for one kind of nodes; import the tables of all kinds with the same options instead"
         )
     else:
-        imported = tables.import_kinds(kinds, edge_tables(edges), settings, ids=columns)
+        imported = tables.import_kinds(kinds, edge_tables(edges), given, ids=columns)
     say(imported.summary.to_json() if as_json else str(imported.summary))
     if strict:
         check_no_warnings(imported.summary)
@@ -220,11 +197,30 @@ def _one(edges: list[str]) -> str:
     return edges[0]
 
 
-def _kinds(given: list[str] | None) -> dict[str, str]:
-    kinds = {}
-    for text in given or ():
-        name, equals, kind = text.rpartition("=")
-        if not equals:
-            raise InputError(f"--kind must look like postcode=category, got {text!r}")
-        kinds[name.strip()] = kind.strip()
-    return kinds
+def _one_column(roles: Mapping[str, list[str]], role: str) -> str | None:
+    if len(roles[role]) > 1:
+        raise InputError(f"one column can be the {role}, got {' and '.join(map(repr, roles[role]))}")
+    return roles[role][0] if roles[role] else None
+
+
+def _settings(given: list[str] | None, *, drawn: bool) -> dict[str, Any]:
+    """What ``--set`` says, each value with the type of its setting."""
+    from se_gnn.settings.reading import read_assignments
+
+    found = read_assignments(given or ())
+    for name, value in found.items():
+        if name not in SETTINGS:
+            raise InputError(f"--set: unknown setting {shortened(name)}{did_you_mean(name, SETTINGS)}")
+        if name in ("train_share", "val_share", "max_train") and not drawn:
+            raise InputError(f"{name} has an effect only if the split is drawn, not with --split: leave it out")
+        kind = SETTINGS[name]
+        words = [value] if isinstance(value, str) else value
+        if kind is list and isinstance(words, list) and all(isinstance(word, str) for word in words):
+            found[name] = tuple(words)
+        elif kind is str and not isinstance(value, list | dict):
+            found[name] = str(value).replace("\\t", "\t") if name == "separator" else str(value)
+        elif kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+            found[name] = float(value)
+        elif type(value) is not kind:
+            raise InputError(f"{name} must be {TYPE_WORDS[kind]}, got {shortened(value)}")
+    return found

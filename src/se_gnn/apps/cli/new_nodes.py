@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from se_gnn.apps.cli.arguments import check_file, column_names
+from se_gnn.apps.cli.arguments import check_file, column_roles
 from se_gnn.apps.cli.record_files import ENDINGS, Record, write_records
 from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
@@ -35,19 +36,12 @@ class Arriving:
         edges: Path | None,
         changes: Path | None,
         graph: Path | None,
+        columns: list[str] | None,
         *,
-        id: str,
-        source: str,
-        target: str,
-        ignore: list[str] | None,
         overwrite: bool,
     ) -> Arriving | None:
-        """None where no new nodes were named; nothing is read yet."""
+        """None if no new nodes were named; nothing is read yet."""
         if nodes is None:
-            alone = {"--new-edges": edges, "--changes": changes, "--keep-graph": graph, "--ignore": ignore}
-            given = next((name for name, value in alone.items() if value), None)
-            if given is not None:
-                raise InputError(f"{given} goes with --new-nodes, which is missing")
             return None
         if changes is not None:
             if changes.suffix.lower() not in ENDINGS:
@@ -55,10 +49,14 @@ class Arriving:
             check_file(changes, overwrite=overwrite)
         if graph is not None and graph.exists():
             raise InputError(f"--keep-graph {graph} already exists; name a folder that does not")
-        left_out = tuple(column_names(ignore))
+        roles = column_roles(columns, ("id", "source", "target", "ignore"))
+        ends = {role: _one(roles, role) for role in ("source", "target")}
+        if edges is None and (roles["source"] or roles["target"]):
+            raise InputError("--column COLUMN=source and =target have an effect only with --new-edges: leave them out")
         return cls(
-            nodes=nodes, edges=edges, changes=changes, graph=graph, id=id, source=source, target=target, ignore=left_out
-        )
+            nodes=nodes, edges=edges, changes=changes, graph=graph, id=_one(roles, "id"), ignore=tuple(roles["ignore"]),
+            **ends,
+        )  # fmt: skip
 
     def extend(self, trained: TrainedModel) -> Extension:
         """Read the tables, and predict on the graph with the new nodes."""
@@ -87,6 +85,13 @@ class Arriving:
             write_records([_record(one) for one in extension.changed], self.changes)
         if self.graph is not None:
             save_graph(extension.graph, self.graph)
+
+
+def _one(roles: Mapping[str, list[str]], role: str) -> str:
+    """The column with a role; without any, the one that is called so."""
+    if len(roles[role]) > 1:
+        raise InputError(f"one column can be the {role}, got {' and '.join(map(repr, roles[role]))}")
+    return roles[role][0] if roles[role] else role
 
 
 def _record(one: ChangedAnswer) -> Record:

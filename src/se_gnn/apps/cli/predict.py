@@ -15,12 +15,11 @@ from se_gnn.apps.cli.arguments import (
     Nodes,
     OtherGraph,
     Overwrite,
-    Progress,
-    Quiet,
     check_file,
     node_ids,
     shows_progress,
 )
+from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.shard_options import (
     PATIENCE,
@@ -32,7 +31,6 @@ from se_gnn.apps.cli.shard_options import (
     ShardOptions,
     Wait,
     is_shard_folder,
-    refuse_in_folder,
     refuse_several_ranks,
 )
 from se_gnn.apps.cli.sharded import predict_in_shards
@@ -65,6 +63,12 @@ class CalibrateOn(StrEnum):
     validation = "validation"
 
 
+FOLDER = Only("if --out is a folder, without an ending", lambda values: is_shard_folder(values["out"]))
+FILE = Only("if --out ends in .csv, .jsonl or .parquet", lambda values: not is_shard_folder(values["out"]))
+NEW = beside("--new-nodes")
+SETS = beside("--coverage")
+
+
 def predict(
     folder: ModelFolder,
     out: Annotated[
@@ -77,55 +81,66 @@ def predict(
     ],
     nodes: Nodes = None,
     graph: OtherGraph = None,
+    device: OnDevice = Device.cpu,
+    max_memory: MaxMemory = None,
+    overwrite: Overwrite = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add the set of classes that contains the right one this often, for example 0.9 (see train).",
+        ),
+        FILE,
+    ] = None,
+    abstain: Annotated[
+        bool, typer.Option("--abstain", help="Give no answer for nodes unlike anything known."), FILE
+    ] = False,
     new_nodes: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Table of nodes that arrived after training; they are the ones predicted."),
+        FILE,
     ] = None,
     new_edges: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their edges, to known nodes and to each other.")
+        Path | None, typer.Option(metavar="FILE", help="Their edges, to known nodes and to each other."), NEW
     ] = None,
-    id: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-nodes that names them.")] = "id",
-    source: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with one end.")] = "source",
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column of --new-edges with the other end.")] = "target",
-    ignore: Annotated[
+    column: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of --new-nodes to leave out: names with commas. Repeatable."),
+        typer.Option(
+            metavar="COLUMN=ROLE",
+            help="What a column of the new tables is: id, source, target or ignore. Repeatable.",
+        ),
+        NEW,
     ] = None,
     changes: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the known nodes whose class --new-nodes change; .csv or .jsonl."),
+        typer.Option(metavar="FILE", help="Write the known nodes whose class changes; .csv or .jsonl."),
+        NEW,
     ] = None,
     keep_graph: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the graph with the new nodes, for explain --graph and report --graph."),
+        NEW,
     ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE", help="Add the set of classes that holds the right one this often, as 0.9 (see train)."
-        ),
-    ] = None,
-    sets: Annotated[Sets, typer.Option(help="How sets are made.")] = Sets.aps,
-    by_class: Annotated[bool, typer.Option("--by-class", help="Keep the coverage for each class.")] = False,
+    sets: Annotated[Sets, typer.Option(help="How sets are made."), SETS] = Sets.aps,
+    by_class: Annotated[bool, typer.Option("--by-class", help="Keep the coverage for each class."), SETS] = False,
     calibrate_on: Annotated[
-        CalibrateOn, typer.Option(help="validation: without held out nodes, approximately.")
+        CalibrateOn, typer.Option(help="validation: without held out nodes, approximately."), SETS
     ] = CalibrateOn.calibration,
-    abstain: Annotated[bool, typer.Option("--abstain", help="Give no answer for nodes unlike anything known.")] = False,
     false_alarms: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Of --abstain: validation nodes that would have no answer."),
+        typer.Option(metavar="SHARE", help="Share of the validation nodes that would have no answer."),
+        beside("--abstain"),
     ] = 0.05,
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Of a folder: only N nodes, drawn at random by --seed.")
+        int | None, typer.Option(min=1, metavar="N", help="Only N nodes, drawn at random by --seed."), FOLDER
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Of --sample.")] = 0,
-    shard: ShardNodes = SHARD_NODES,
-    max_memory: MaxMemory = None,
-    device: OnDevice = Device.cpu,
-    wait: Wait = PATIENCE,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    shard: Annotated[ShardNodes, FOLDER] = SHARD_NODES,
+    wait: Annotated[Wait, FOLDER] = PATIENCE,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed for --sample."), beside("--sample")
+    ] = 0,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Predict the class of every node and write it to a file, or to a folder of Parquet files.
 
@@ -144,24 +159,13 @@ def predict(
     from se_gnn.model.folder import load_model_on
 
     if is_shard_folder(out):
-        refuse_in_folder(
-            {
-                "--new-nodes": new_nodes, "--new-edges": new_edges, "--changes": changes, "--keep-graph": keep_graph,
-                "--coverage": coverage, "--abstain": abstain,
-            }
-        )  # fmt: skip
         options = ShardOptions(out, shard, max_memory, device, wait, overwrite, quiet, progress)
         predict_in_shards(folder, graph, options, nodes=nodes, sample=sample, seed=seed)
         return
-    if sample is not None:
-        raise InputError("--sample needs a folder: let --out have no ending")
     writer = _writer(out)
     refuse_several_ranks(out)
     check_file(out, overwrite=overwrite)
-    arriving = Arriving.checked(
-        new_nodes, new_edges, changes, keep_graph, id=id, source=source, target=target, ignore=ignore,
-        overwrite=overwrite,
-    )  # fmt: skip
+    arriving = Arriving.checked(new_nodes, new_edges, changes, keep_graph, column, overwrite=overwrite)
     trained = load_model_on(folder, graph, device=resolve_device(device.value), max_memory=max_memory)
     extension = None
     if arriving is not None:

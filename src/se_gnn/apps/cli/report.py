@@ -11,8 +11,6 @@ from se_gnn.apps.cli.arguments import (
     ModelFolder,
     OtherGraph,
     OverwriteFile,
-    Progress,
-    Quiet,
     check_file,
     node_ids,
     shows_progress,
@@ -41,8 +39,8 @@ def report(
         str | None, typer.Option(metavar="TEXT", help="Heading of the page; without it, the name of the data set.")
     ] = None,
     overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Write a page about a model and the evidence of some of its predictions.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, Quiet
+from se_gnn.apps.cli.arguments import ModelFolder
 from se_gnn.apps.cli.output import say
 from se_gnn.progress import announce_compilation
 
@@ -36,7 +36,7 @@ def serve(
     ] = 2,
     seconds: Annotated[float, typer.Option(min=1, metavar="N", help="How long an answer may take.")] = 30.0,
     rate: Rate = 200.0,
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Open a model in the browser: all its predictions, and the labeled nodes behind each.
 

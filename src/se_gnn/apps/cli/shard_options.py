@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,12 +23,12 @@ ShardNodes = Annotated[
 ]
 MaxMemory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="What a comparison may take, as 4GB.  [default: 1GB for a folder]"),
+    typer.Option(metavar="SIZE", help="Memory limit for comparisons, for example 4GB.  [default: 1GB for a folder]"),
 ]
-OnDevice = Annotated[Device, typer.Option(help="auto takes CUDA where it is; under torchrun a device per process.")]
+OnDevice = Annotated[Device, typer.Option(help="auto: use CUDA if available; under torchrun, one device per process.")]
 Wait = Annotated[
     float,
-    typer.Option(min=1, metavar="SECONDS", help="Under torchrun: longest wait for a process that does not get on."),
+    typer.Option(min=1, metavar="SECONDS", help="Under torchrun: how long to wait for a stalled process."),
 ]
 
 
@@ -52,13 +51,6 @@ def is_shard_folder(out: Path) -> bool:
     return not out.suffix or (out.suffix.lower() not in FILES and out.is_dir())
 
 
-def refuse_in_folder(options: Mapping[str, Any]) -> None:
-    """Options that only a file can have."""
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise InputError(f"{name} needs a file: let --out end in .csv, .jsonl or .parquet")
-
-
 def refuse_several_ranks(out: Path) -> None:
     """A file is written by one process."""
     if started_by_torchrun():
@@ -67,5 +59,5 @@ def refuse_several_ranks(out: Path) -> None:
 
 __all__ = [
     "PATIENCE", "SHARD_MEMORY", "SHARD_NODES", "Device", "MaxMemory", "OnDevice", "ShardNodes", "ShardOptions", "Wait",
-    "is_shard_folder", "refuse_in_folder", "refuse_several_ranks",
+    "is_shard_folder", "refuse_several_ranks",
 ]  # fmt: skip

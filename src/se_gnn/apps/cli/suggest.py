@@ -1,4 +1,4 @@
-"""`se-gnn suggest`: which nodes to label next."""
+"""`se-gnn labels suggest`: which nodes to label next."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from se_gnn.apps.cli.arguments import (
     Nodes,
     OtherGraph,
     OverwriteFile,
-    Progress,
-    Quiet,
     node_ids,
     shows_progress,
 )
+from se_gnn.apps.cli.commands import beside
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.record_files import Record, check_record_file, write_records
 from se_gnn.apps.cli.tables import count as counted
@@ -25,6 +24,8 @@ from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.labels.suggest import Suggestion
+
+WRITES = beside("--out")
 
 
 def suggest(
@@ -35,15 +36,15 @@ def suggest(
     ] = None,
     nodes: Nodes = None,
     graph: OtherGraph = None,
-    overwrite: OverwriteFile = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    overwrite: Annotated[OverwriteFile, WRITES] = False,
+    quiet: Annotated[bool, WRITES] = False,
+    progress: bool = False,
 ) -> None:
     """Suggest nodes to label next, most helpful first.
 
     A node helps if the model is uncertain about it and the nodes like it, nothing labeled is near it, and many nodes
-    are. Each is chosen as if those before it were labeled. Give them classes, then `se-gnn memory DIR add`, or train
-    again.
+    are. Each is chosen as if those before it were labeled. Give them classes, then `se-gnn labels edit DIR add`, or
+    train again.
     """
     if out is not None:
         check_record_file(out, overwrite=overwrite)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Progress, Quiet, node_text, shows_progress
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, node_text, shows_progress
+from se_gnn.apps.cli.commands import Only
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import WIDTH, count, percent
 from se_gnn.errors import InputError
@@ -34,6 +35,17 @@ class Preset(StrEnum):
     best = "best"
     paper = "paper"
     authors = "authors"
+
+
+def _is_dataset(values: Mapping[str, Any]) -> bool:
+    return dataset_name(values["data"]) is not None
+
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder with downloaded data sets."),
+    Only("if DATA is the name of a data set", _is_dataset),
+]
 
 
 def train(
@@ -68,11 +80,11 @@ def train(
             help="Validation nodes that training does not look at, for predict --coverage.",
         ),
     ] = 0.0,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
+    data_dir: DataFolder = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR.")] = False,
-    quiet: Quiet = False,
-    progress: Progress = False,
+    quiet: bool = False,
+    progress: bool = False,
 ) -> None:
     """Train a model on a graph and save it.
 
@@ -285,7 +297,7 @@ def unlike_classes(test: Mapping[str, Any], out: Path) -> list[str]:
     told = (
         f"Accuracy says little here: the mean recall of the classes is {percent(balanced)}, some are seldom found. "
         f"{shlex.join(['se-gnn', 'evaluate', str(out)])} shows each class. Rank nodes by the probability of a rare "
-        "class, or let fewer nodes of the common ones vote (--max-train of se-gnn import)."
+        "class, or let fewer nodes of the common ones vote (se-gnn import --set max_train=N)."
     )
     return ["", *textwrap.wrap(told, WIDTH, break_on_hyphens=False)]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, Quiet
+from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import table
-from se_gnn.apps.cli.train import dataset_name
+from se_gnn.apps.cli.train import DataFolder, dataset_name
 
 if TYPE_CHECKING:
     from se_gnn.training.tuning import Trial
@@ -32,8 +32,8 @@ def tune(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed.")] = 0,
     device: Annotated[Device, typer.Option(help="auto: use CUDA if available.")] = Device.auto,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
-    quiet: Quiet = False,
+    data_dir: DataFolder = None,
+    quiet: bool = False,
 ) -> None:
     """Search for better settings on the validation nodes; test nodes are not looked at.
 

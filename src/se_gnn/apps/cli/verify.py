@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import Quiet
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count
 
@@ -16,7 +15,7 @@ def verify(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A folder that predict, explain --all or an import wrote.")
     ],
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Check that predictions, explanations or a graph are whole: every file is there and as it was written."""
     from se_gnn.graph.storage import holds_graph, load_graph

@@ -30,7 +30,7 @@ def merged(counts: Mapping[str, int]) -> dict[str, str]:
 def warning(group: Sequence[str]) -> str:
     """A line about classes that look alike and are kept apart."""
     listed = ", ".join(map(repr, group[:-1])) + f" and {group[-1]!r}"
-    return f"classes {listed} look alike and are kept apart; if they are one class: --merge-classes"
+    return f"classes {listed} look alike and are kept apart; if they are one class: --set merge_classes=true"
 
 
 def _key(name: str) -> str:

@@ -66,7 +66,7 @@ def fit_attributes(table: Table, names: Sequence[str], settings: ImportSettings)
         column = fit_column(name, parsed, first, text_words=settings.text_words, keep=keep)
         if isinstance(column, str):
             summaries.append(ColumnSummary(name=name, kind="left out", missing=missing, note=column))
-            how = f"; --keep {name} uses it as an attribute" if column in (KEY, NAMES_ROWS) else ""
+            how = f"; --column {name}=keep uses it as an attribute" if column in (KEY, NAMES_ROWS) else ""
             warnings.append(f"column {name!r} is left out: {column}{how}")
             continue
         columns.append(column)
@@ -87,7 +87,7 @@ def leak_warnings(fitted: NodeColumns, labels: IntArray, train: IntArray, seed: 
     )
     return [
         f"column {name!r} alone tells the class of {score:.1%} of the training rows, each class counting the same: is "
-        f"it known before the class is? If not, leave it out: --ignore {name}"
+        f"it known before the class is? If not, leave it out: --column {name}=ignore"
         for name, score in leaks.items()
     ]
 

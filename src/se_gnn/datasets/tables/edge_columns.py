@@ -181,7 +181,7 @@ def _fit(table: Table, name: str, settings: EdgeSettings, rows: IntArray) -> _Fi
     told = (f"edge column {name!r}: {parsed.note}",) if parsed.note else ()
     column = fit_column(name, parsed, 0, text_words=TEXT_WORDS, keep=kind is not None)
     if isinstance(column, str):
-        how = f"; --edge-kind {name}={parsed.kind} uses it" if column in (KEY, NAMES_ROWS) else ""
+        how = f"; --edge-column {name}={parsed.kind} uses it" if column in (KEY, NAMES_ROWS) else ""
         return _Fitted(
             None, parsed, ColumnSummary(name=name, kind="left out", missing=missing, note=column + how), told
         )

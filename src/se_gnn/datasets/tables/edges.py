@@ -14,7 +14,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.arrays import IntArray
 
 LISTED = 10  # dangling edges that an error shows
-DROP = "--drop-dangling leaves these edges out."
+DROP = "--set drop_dangling=true leaves these edges out."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

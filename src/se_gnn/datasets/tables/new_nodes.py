@@ -112,7 +112,7 @@ def _check_columns(table: Table, known: Sequence[str]) -> None:
         hint = did_you_mean(unknown[0], known)
         raise InputError(
             f"{table.name} has columns that the graph's table did not have: {', '.join(map(repr, unknown[:10]))}{hint}"
-            f"; --ignore {','.join(unknown[:10])} leaves them out"
+            f"; --column {unknown[0]}=ignore leaves one out"
         )
 
 

@@ -98,10 +98,10 @@ def _class_warnings(names: Sequence[str], called: dict[str, str]) -> Iterator[st
         yield look_alike_warning(group)
     for name in names:
         if name.casefold() in NO_VALUE:
-            yield f"class {name!r} reads like no value; if it means that the class is not known: --missing {name}"
+            yield f"class {name!r} reads like no value; if it means that the class is not known: --set missing={name}"
         others = [repr(other) for other, kept in called.items() if kept == name and other != name]
         if others:
-            yield f"class {name!r} takes in {', '.join(others)}, which look like it (--merge-classes)"
+            yield f"class {name!r} takes in {', '.join(others)}, which look like it (merge_classes)"
 
 
 def read_captions(table: Table, column: str) -> tuple[str, ...]:

@@ -76,5 +76,5 @@ def writing_note(texts: Iterable[str], decimal: str) -> str | None:
         named = ", ".join(unit or "none" for unit in units)
         note += f"; they have different units ({named}), which are not converted"
     if decimal == "." and all(re.fullmatch(r"[+-]?\d{1,3},\d{3}", text) for text in dressed):
-        note += "; if that comma is a decimal point: --decimal ','"
+        note += "; if that comma is a decimal point: --set decimal=,"
     return note

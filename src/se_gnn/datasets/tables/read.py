@@ -36,9 +36,9 @@ class Table:
     likely_separator: str | None = None
     of_edges: bool = False  # the options that errors name are those of edge columns
 
-    def option(self, name: str) -> str:
-        """An option of the command line for the columns of this table: `--ignore`, or `--edge-ignore`."""
-        return f"--edge-{name}" if self.of_edges else f"--{name}"
+    def option(self, column: str, role: str) -> str:
+        """What to write on the command line to give a column of this table a role."""
+        return f"--{'edge-' if self.of_edges else ''}column {column}={role}"
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -185,7 +185,7 @@ def _csv_error(path: Path, separator: str, header: Header, text: str) -> InputEr
     return InputError(
         f"{path}, row {row} (the header not counted): {first.actual_columns} values where the header has "
         f"{first.expected_columns}, at the separator {separator!r}: {start!r} ({such_rows(len(uneven))}); "
-        "is it the right separator (--sep), or is a quote missing?"
+        "is it the right separator (--set separator=...), or is a quote missing?"
     )
 
 

@@ -124,5 +124,7 @@ def _check_lost(
     if not drop_dangling:
         name = names[0].as_py()
         raise table.error(
-            end, int(lost[0]), f"there is no {kind} {name!r} ({such_rows(len(lost))}); --drop-dangling leaves them out"
+            end,
+            int(lost[0]),
+            f"there is no {kind} {name!r} ({such_rows(len(lost))}); --set drop_dangling=true leaves them out",
         )

@@ -108,7 +108,7 @@ def parse_column(
     else:
         raise InputError(
             f"{table.name}, column {name!r} holds values of type {data_type}, which cannot become features; "
-            f"leave it out: {table.option('ignore')} {name}"
+            f"leave it out: {table.option(name, 'ignore')}"
         )
     if kind not in (None, parsed.kind):
         raise InputError(f"{table.name}, column {name!r} holds values of type {data_type}, not a {kind}")
@@ -200,7 +200,7 @@ class _Text:
         few = num_distinct <= max(FEW, num_rows // 10)
         is_text = words >= 2 and (seldom_shared or not few)
         other = "," if self.reading.decimal == "." else "."
-        note = f"looks like numbers with a decimal {other!r}: --decimal {other!r} reads them so"
+        note = f"looks like numbers with a decimal {other!r}: --set decimal={other} reads them so"
         return Parsed(
             kind="text" if is_text else "category",
             texts=self.texts,
@@ -220,8 +220,8 @@ class _Text:
             good = total - int(self.counts[wrong].sum())
             text = (
                 f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
-                f"or say what the column is: {self.table.option('kind')} {self.name}=category, or "
-                f"{self.table.option('ignore')} {self.name}"
+                f"or say what the column is: {self.table.option(self.name, 'category')}, or "
+                f"{self.table.option(self.name, 'ignore')}"
             )
             raise self.table.error(self.name, row, text)
         numbers = values[self.codes]

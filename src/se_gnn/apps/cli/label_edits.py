@@ -1,15 +1,16 @@
-"""`se-gnn memory`: edit the labeled nodes of a model without training again."""
+"""`se-gnn labels edit` and `se-gnn labels history`."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import ModelFolder, Quiet, node_id
+from se_gnn.apps.cli.arguments import ModelFolder, node_id
 from se_gnn.apps.cli.output import say
 from se_gnn.apps.cli.tables import count, percent, table
 from se_gnn.errors import InputError
@@ -19,103 +20,54 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10  # predictions that change
 
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept in the history.")]
-By = Annotated[str | None, typer.Option(metavar="NAME", help="Who edits; without it, the name of the user.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the edited model to this new folder, and leave DIR as it is.")
-]
-NodeClass = Annotated[
-    list[str], typer.Argument(metavar="NODE=CLASS...", help="Nodes, by name or #POSITION, and their classes.")
-]
-NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="Labeled nodes, by name or #POSITION.")]
 
-memory = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+class Action(StrEnum):
+    """What to do with labels."""
+
+    add = "add"
+    remove = "remove"
+    relabel = "relabel"
+    restore = "restore"
 
 
-@memory.callback(no_args_is_help=True)
-def _folder(context: typer.Context, folder: ModelFolder) -> None:
-    """Edit the labeled nodes of a model without training again, with a history that can be gone back in.
+def edit(
+    folder: ModelFolder,
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="add, remove, relabel or restore.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHAT...",
+            help="NODE=CLASS to add or relabel, NODE (name or #POSITION) to remove, the number of a state to restore.",
+        ),
+    ],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept in the history.")] = "",
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who edits.  [default: the name of the user]")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the edited model to this new folder, and leave the model as it is."),
+    ] = None,
+    quiet: bool = False,
+) -> None:
+    """Edit the labeled nodes of a model without retraining; every edit can be undone.
 
-    The edited model is a model folder like any other, and answers as a vote computed from nothing. The limit: the
-    encoder learned from the old labels, so similarities stay as they are.
+    add labels nodes so that they vote: validation and test nodes leave their split. remove lets labeled nodes no longer
+    vote, relabel gives them another class, and restore goes back to the labels after an edit, which is an edit of its
+    own. The edited model gives the same answers as if it had been recomputed from scratch. The limit: the encoder
+    learned from the old labels, so similarities stay as they are.
     """
-    context.obj = folder
+    given: dict[str, Any] = {"reason": reason, "by": by, "dry_run": dry_run}
+    _edit(folder, lambda memory: _edited(memory, action, what, given), dry_run, out, quiet)
 
 
-@memory.command()
-def add(
-    context: typer.Context,
-    nodes: NodeClass,
-    reason: Reason = "",
-    by: By = None,
-    dry_run: DryRun = False,
-    out: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Let nodes vote for a class; a validation or test node leaves its part of the split."""
-    _edit(context.obj, lambda m: m.add(_labels(m, nodes), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
-
-
-@memory.command()
-def remove(
-    context: typer.Context,
-    nodes: NodeNames,
-    reason: Reason = "",
-    by: By = None,
-    dry_run: DryRun = False,
-    out: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Let labeled nodes no longer vote."""
-    _edit(
-        context.obj,
-        lambda m: m.remove([node_id(m.trained.graph, node) for node in nodes], reason=reason, by=by, dry_run=dry_run),
-        dry_run,
-        out,
-        quiet,
-    )
-
-
-@memory.command()
-def relabel(
-    context: typer.Context,
-    nodes: NodeClass,
-    reason: Reason = "",
-    by: By = None,
-    dry_run: DryRun = False,
-    out: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Let labeled nodes vote for another class."""
-    _edit(
-        context.obj, lambda m: m.relabel(_labels(m, nodes), reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet
-    )
-
-
-@memory.command()
-def restore(
-    context: typer.Context,
-    number: Annotated[int, typer.Argument(metavar="STATE", help="Number of an edit; 0 is the memory as trained.")],
-    reason: Reason = "",
-    by: By = None,
-    dry_run: DryRun = False,
-    out: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Go back to the memory after an edit; that is an edit of its own."""
-    _edit(context.obj, lambda m: m.restore(number, reason=reason, by=by, dry_run=dry_run), dry_run, out, quiet)
-
-
-@memory.command()
-def history(context: typer.Context) -> None:
-    """List all edits, oldest first."""
+def history(folder: ModelFolder) -> None:
+    """List all edits of the labels of a model, oldest first."""
     from se_gnn.labels import Memory
     from se_gnn.model.folder import load_model
 
-    entries = Memory(load_model(context.obj)).history
+    entries = Memory(load_model(folder)).history
     if not entries:
-        say(f"{context.obj}: the memory is as it was trained.")
+        say(f"{folder}: the labels are as they were in training.")
     for entry in entries:
         accuracy = f"validation accuracy {percent(entry.accuracy_before)} to {percent(entry.accuracy_after)}"
         changed = count(entry.predictions_changed, "prediction") + " changed"
@@ -124,6 +76,18 @@ def history(context: typer.Context) -> None:
             say(f"   reason: {entry.reason}")
         for change in entry.changes:
             say(f"   {change.node}: {_state(change.was.label)} to {_state(change.becomes.label)}")
+
+
+def _edited(memory: Memory, action: Action, what: list[str], given: dict[str, Any]) -> Preview:
+    if action is Action.add:
+        return memory.add(_labels(memory, what), **given)
+    if action is Action.relabel:
+        return memory.relabel(_labels(memory, what), **given)
+    if action is Action.remove:
+        return memory.remove([node_id(memory.trained.graph, node) for node in what], **given)
+    if len(what) != 1 or not what[0].isdecimal():
+        raise InputError(f"restore takes the number of one state (see se-gnn labels history), got {' '.join(what)!r}")
+    return memory.restore(int(what[0]), **given)
 
 
 def _edit(folder: Path, edit: Callable[[Memory], Preview], dry_run: bool, out: Path | None, quiet: bool) -> None:
@@ -144,7 +108,7 @@ def _edit(folder: Path, edit: Callable[[Memory], Preview], dry_run: bool, out: P
         say("\nNothing was changed (--dry-run).")
     else:
         number = len(found.edited.history)
-        say(f"\nWrote {folder if out is None else out}, state {number}; `restore {number - 1}` takes this edit back.")
+        say(f"\nWrote {folder if out is None else out}, state {number}; `restore {number - 1}` undoes this edit.")
 
 
 @contextlib.contextmanager
