@@ -58,16 +58,16 @@ def test_an_author_that_is_asked_for_is_predicted(run, library, tmp_path):
 
 
 def test_no_author_is_suggested_and_naming_one_is_refused(run, library, tmp_path):
-    result = run("suggest", library, "--count", "10", "--out", tmp_path / "next.csv", "--quiet")
+    result = run("labels", "suggest", library, "--count", "10", "--out", tmp_path / "next.csv", "--quiet")
     assert result.exit_code == 0, result.output
     assert {row["node"] for row in rows(tmp_path / "next.csv")} == {f"p{i}" for i in range(20, 30)}
-    refused = run("suggest", library, "--count", "1", "--nodes", "a3")
+    refused = run("labels", "suggest", library, "--count", "1", "--nodes", "a3")
     assert refused.exit_code == 2
     assert "nodes of type 'paper'" in refused.output
 
 
 def test_an_author_cannot_be_labeled(run, library):
-    refused = run("memory", library, "add", "a3=db")
+    refused = run("labels", "edit", library, "--add", "a3=db")
     assert refused.exit_code == 2
     assert "'a3' is of type 'author'" in " ".join(refused.output.split())
 
