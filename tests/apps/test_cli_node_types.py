@@ -67,7 +67,7 @@ def test_no_author_is_suggested_and_naming_one_is_refused(run, library, tmp_path
 
 
 def test_an_author_cannot_be_labeled(run, library):
-    refused = run("labels", "edit", library, "--add", "a3=db")
+    refused = run("labels", "edit", library, "add", "a3=db")
     assert refused.exit_code == 2
     assert "'a3' is of type 'author'" in " ".join(refused.output.split())
 
