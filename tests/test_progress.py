@@ -52,10 +52,12 @@ def test_what_is_quick_shows_no_bar(capsys):
 
 
 def test_a_bar_changes_no_bit_of_a_prediction(at_once, capsys):
-    trained = untrained(random_graph(1, num_nodes=40, num_edges=90), small_settings(directions="both"))
-    plain = trained.predict()
+    one, same = (
+        untrained(random_graph(1, num_nodes=40, num_edges=90), small_settings(directions="both")) for _ in range(2)
+    )
+    plain = one.predict()
     with phase("scoring", shown=True):
-        seen = trained.predict()
+        seen = same.predict()
     assert "scoring" in capsys.readouterr().err
     for name in ("probabilities", "neighbors", "weights", "overall"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(seen, name))

@@ -11,6 +11,7 @@ import torch
 from se_gnn.encoder import EncoderInputs, encoder_features, own_edge_columns, propagation
 from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.graph.edges import Edges
 from se_gnn.model import SEGNN
 from se_gnn.settings import EncoderSettings, Settings
 
@@ -56,9 +57,7 @@ def test_a_node_reads_the_mean_of_what_its_edges_carry_and_0_without_edges(graph
 
 def test_nothing_is_read_where_edges_carry_nothing_or_the_settings_say_so(graph):
     assert encoder_features(graph, EncoderSettings()) is graph.features
-    plain = dataclasses.replace(
-        graph.with_edges(graph.edges.ends), edges=np.unique(graph.edges.ends, axis=0), edge_values=None
-    )
+    plain = graph.replace(edges=Edges.build(graph.edges.ends, graph.num_nodes))
     assert encoder_features(plain, READING) is plain.features
     assert SEGNN.for_graph(plain, Settings.of("best").resolve()).encoder.num_features == 4
     assert SEGNN.for_graph(graph, Settings.of("best").resolve()).encoder.num_features == 4 + 2 * 5

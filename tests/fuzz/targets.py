@@ -271,9 +271,12 @@ def targets(work: Path) -> list[Target]:
     return made + _table_targets()
 
 
+UNREAD = ("scale_init", "choose_vote")  # of `best`, once all others are given
+
+
 def _every_setting() -> bytes:
     values = Settings.of("best").resolve().values()
-    given = {name: "none" if value is None else value for name, value in values.items() if name != "scale_init"}
+    given = {name: "none" if value is None else value for name, value in values.items() if name not in UNREAD}
     return Settings.of("best", **given).to_toml().encode()
 
 

@@ -221,6 +221,8 @@ def test_a_setting_that_is_not_known_names_the_file(folder):
         {"decisions": [{"what": 3}]},
         {"decisions": ["K = 3"]},
         {"values": []},
+        {"origin": "given"},
+        {"values": ["x"]},
     ],
 )
 def test_a_record_of_settings_that_contradicts_itself_is_refused(folder, change):

@@ -1,7 +1,5 @@
 """Whole runs shared between ranks: the same bits as one process."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -100,9 +98,7 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
     ],
 )
 def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, settings, moved, text):
-    other = dataclasses.replace(
-        graph, train=graph.train + moved, validation=graph.validation + moved, test=graph.test[moved:]
-    )
+    other = graph.with_split(train=graph.train + moved, validation=graph.validation + moved, test=graph.test[moved:])
     given = [_agreed(graph, ASKED.resolve(), 3), _agreed(other, ASKED.changed(**settings).resolve(), seed)]
     results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
     assert all(f"all ranks must have {text}" in str(error) for error in results)

@@ -207,7 +207,9 @@ class Resolved:
             values, origin = dict(stored["values"]), dict(stored["origin"])
             decisions = tuple(Decision(**one) for one in stored["decisions"])
             names = names_read(values["objective"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError("settings must have preset, given, values, origin and decisions") from error
         if values.keys() != set(names) or origin.keys() != set(names):
             odd = next(iter(sorted((values.keys() | origin.keys()) ^ set(names), key=str)), "a setting")
