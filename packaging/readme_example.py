@@ -1,4 +1,4 @@
-"""Runs the first Python example of the README with the installed package, and the commands `--help` and `datasets`."""
+"""Runs the first Python example of the README with the installed package, and `se-gnn --help`."""
 
 import re
 import subprocess

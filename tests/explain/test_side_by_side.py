@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.explain.side_by_side import likeness, side_by_side
+from se_gnn.explain.side_by_side import Spread, likeness, side_by_side
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_numbers_and_dates_are_close_only_if_hardly_any_value_lies_between(accou
 
 
 def test_a_gap_without_values_between_is_not_close_if_it_is_wide():
-    values = np.array([0.0, 0.1, 0.2, 9.0, 9.1])
+    values = Spread.of(np.array([0.0, 0.1, 0.2, 9.0, 9.1]))
     assert likeness("0.2", "9.0", (0.2, 9.0), values) == ""
     assert likeness("9.0", "9.1", (9.0, 9.1), values) == "close"
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from se_gnn.explain.attributes import attributes_of_edges
-from se_gnn.explain.side_by_side import difference, likeness
+from se_gnn.explain.side_by_side import Spread, difference, likeness
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.graph.arrays import FloatArray
 from se_gnn.settings import SimilaritySettings
 
 ARROW, LINE = "→", "–"
+WEIGHT = -1  # in place of an attribute: the weight of the edges
 
 
 class Fact(NamedTuple):
@@ -66,23 +65,33 @@ def agreeing_facts(graph: Graph, edge: int, matched: int) -> tuple[str, ...]:
     if values.type is not None and values.type[edge] == values.type[matched]:
         found.append("type")
     if values.weight is not None:
-        ours, theirs = (f"{values.weight[i]:.4g}" for i in (edge, matched))
-        found += _in_common(dict(values.names).get("weight", "weight"), (ours, theirs), values.weight, (edge, matched))
+        ours, theirs = (float(values.weight[i]) for i in (edge, matched))
+        name = dict(values.names).get("weight", "weight")
+        found += _in_common(name, (f"{ours:.4g}", f"{theirs:.4g}"), (ours, theirs), _spread(graph, WEIGHT))
     if values.attributes is not None:
         known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]
         for one in known.shared(rows[0], rows[1]):
             if not _of_another_type(values, edge, one.name):
                 feature = one.features[0]
-                ours, theirs = (one.show(row[list(one.features)]) for row in rows)
-                column = None if known.counts[feature] else values.attributes[:, feature]
-                found += _in_common(one.name, (ours, theirs), column, (edge, matched))
+                shown = one.show(rows[0][list(one.features)]), one.show(rows[1][list(one.features)])
+                among = None if known.counts[feature] else _spread(graph, feature)
+                found += _in_common(one.name, shown, (float(rows[0][feature]), float(rows[1][feature])), among)
     return tuple(found)
 
 
-def _in_common(name: str, texts: tuple[str, str], column: FloatArray | None, edges: tuple[int, int]) -> list[str]:
-    """An attribute of two edges, if it is equal or close; ``column`` has the value of each edge, if it is a number."""
-    numbers = None if column is None else (float(column[edges[0]]), float(column[edges[1]]))
-    alike = likeness(*texts, numbers, None if column is None else np.sort(column))
+@lru_cache(maxsize=64)
+def _spread(graph: Graph, feature: int) -> Spread:
+    """The spread of an attribute of the edges, or of their weight; kept, because one pair of edges follows another."""
+    values = graph.edge_values
+    assert values is not None
+    column = values.weight if feature == WEIGHT else values.attributes[:, feature]  # type: ignore[index]
+    assert column is not None
+    return Spread.of(column)
+
+
+def _in_common(name: str, texts: tuple[str, str], numbers: tuple[float, float], among: Spread | None) -> list[str]:
+    """An attribute of two edges, if it is equal or close; without a spread it is not a number, and never close."""
+    alike = likeness(*texts, numbers, among)
     if alike != "close":
         return [name] if alike else []
     apart = difference(*texts)

@@ -29,8 +29,22 @@ LONGEST = 300  # characters of a text
 Likeness = Literal["equal", "close", ""]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """All values of a column, sorted, and their standard deviation."""
+
+    values: FloatArray
+    deviation: float
+
+    @classmethod
+    def of(cls, column: FloatArray) -> Spread:
+        """The spread of a column in any order."""
+        values = np.sort(column)
+        return cls(values, float(values.std(dtype=np.float64)))
+
+
 def likeness(
-    ours: str, theirs: str, numbers: tuple[float, float] | None = None, all_values: FloatArray | None = None
+    ours: str, theirs: str, numbers: tuple[float, float] | None = None, among: Spread | None = None
 ) -> Likeness:
     """Whether two values are equal or close.
 
@@ -38,21 +52,22 @@ def likeness(
         ours: the one value, as it is shown.
         theirs: the other.
         numbers: both as numbers, if they can be close.
-        all_values: all values that there are, sorted.
+        among: all values that there are.
 
-    >>> values = np.arange(100.0)
-    >>> likeness("7", "7"), likeness("7", "9", (7, 9), values), likeness("7", "30", (7, 30), values)
+    >>> among = Spread.of(np.arange(100.0))
+    >>> likeness("7", "7"), likeness("7", "9", (7, 9), among), likeness("7", "30", (7, 30), among)
     ('equal', 'close', '')
     """
     if {ours, theirs} & {MISSING, OTHER, ""}:
         return ""
     if ours == theirs:
         return "equal"
-    if numbers is None or all_values is None:
+    if numbers is None or among is None:
         return ""
-    low, high = np.searchsorted(all_values, min(numbers), "right"), np.searchsorted(all_values, max(numbers), "left")
-    apart = abs(numbers[0] - numbers[1]) / max(float(all_values.std(dtype=np.float64)), 1e-300)
-    return "close" if high - low <= MOST_BETWEEN * len(all_values) and apart <= CLOSE else ""
+    values = among.values
+    low, high = np.searchsorted(values, min(numbers), "right"), np.searchsorted(values, max(numbers), "left")
+    apart = abs(numbers[0] - numbers[1]) / max(among.deviation, 1e-300)
+    return "close" if high - low <= MOST_BETWEEN * len(values) and apart <= CLOSE else ""
 
 
 def difference(ours: str, theirs: str) -> str:
@@ -126,8 +141,8 @@ def _of_table(graph: Graph, node: int, others: Sequence[int]) -> list[ValueRow]:
 def _alike(graph: Graph, feature: int | None, ours: str, theirs: str, node: int, other: int) -> Likeness:
     if feature is None:
         return likeness(ours, theirs)
-    values = _column(graph, feature)
-    return likeness(ours, theirs, (float(values[node]), float(values[other])), _sorted(graph, feature))
+    numbers = float(_features(graph, node)[feature]), float(_features(graph, other)[feature])
+    return likeness(ours, theirs, numbers, _spread(graph, feature))
 
 
 def _of_features(graph: Graph, node: int, others: Sequence[int]) -> list[ValueRow]:
@@ -148,16 +163,11 @@ def _of_features(graph: Graph, node: int, others: Sequence[int]) -> list[ValueRo
     return rows
 
 
-def _column(graph: Graph, feature: int) -> FloatArray:
-    stored: Any = graph.features[:, [feature]]
-    column: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[:, 0]
-    return column
-
-
 @lru_cache(maxsize=64)
-def _sorted(graph: Graph, feature: int) -> FloatArray:
-    """All values of a feature, sorted; kept for the next call, because one pair of nodes follows another."""
-    return np.sort(_column(graph, feature))
+def _spread(graph: Graph, feature: int) -> Spread:
+    """The spread of a feature; kept for the next call, because one pair of nodes follows another."""
+    stored: Any = graph.features[:, [feature]]
+    return Spread.of((stored if isinstance(stored, np.ndarray) else stored.toarray())[:, 0])
 
 
 def _features(graph: Graph, node: int) -> FloatArray:

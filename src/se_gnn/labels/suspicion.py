@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
@@ -166,12 +167,12 @@ def _fitted(answers: Float64Array, labels: IntArray, held: BoolArray) -> _Judged
     classes = answers.shape[1]
     best, fit = -np.inf, (1.0, float(RATES[0]))
     for temperature in TEMPERATURES:
-        right = _softmax(answers[held] / temperature)[np.arange(int(held.sum())), labels[held]]  # [m]
+        right = softmax(answers[held] / temperature, axis=1)[np.arange(int(held.sum())), labels[held]]  # [m]
         observed = np.outer(1 - RATES, right) + np.outer(RATES / max(1, classes - 1), 1 - right)  # [rates, m]
         likelihood = np.log(np.maximum(observed, SMALLEST)).sum(axis=1)
         if likelihood.max(initial=-np.inf) > best:
             best, fit = likelihood.max(), (float(temperature), float(RATES[likelihood.argmax()]))
-    return _Judged(_softmax(answers / fit[0]), fit[1])
+    return _Judged(softmax(answers / fit[0], axis=1), fit[1])
 
 
 def _rehearsed(
@@ -205,6 +206,7 @@ class _Ridge:
     """The ridge regression of a group of nodes of known class."""
 
     gram: Float64Array  # [M, M]
+    inverse: Float64Array  # [M, M], of the first pass, which no label changes
     ridge: float  # mu
     balanced: Float64Array  # [M]
     num_classes: int
@@ -214,19 +216,20 @@ class _Ridge:
         """Raw or smoothed attributes, and mu, with the smallest leave-one-out error."""
         labels = graph.labels[nodes]
         targets, balanced = _targets(labels, graph.num_classes), _balanced(labels, graph.num_classes)
-        found = []
+        best: tuple[float, _Ridge] | None = None
         for gram in (_gram(_attributes(graph)[nodes]), _gram(_smoothed(graph, nodes))):
             for ridge in RIDGES:
-                answers = leave_one_out(gram, targets, ridge / balanced)
-                error = float((balanced * ((answers - targets) ** 2).sum(axis=1)).sum())
-                found.append((error, gram, ridge))
-        _, gram, ridge = min(found, key=lambda one: one[0])
-        return cls(gram, ridge, balanced, graph.num_classes)
+                inverse = _inverse(gram, ridge / balanced)
+                error = float((balanced * ((_left_out(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
+                if best is None or error < best[0]:
+                    best = error, cls(gram, inverse, ridge, balanced, graph.num_classes)
+        assert best is not None
+        return best[1]
 
     def answers(self, labels: IntArray) -> Float64Array:
         """What the other nodes say of each under some labels, [M, C], in two passes."""
         targets = _targets(labels, self.num_classes)
-        first = _margins(leave_one_out(self.gram, targets, self.ridge / self.balanced), labels)
+        first = _margins(_left_out(self.inverse, targets), labels)
         usual = float(np.median(np.abs(first))) or 1.0
         trusted = np.clip(1 / (1 + np.exp(-np.clip(2 * first / usual, -50, 50))), LEAST_WEIGHT, 1)
         return leave_one_out(self.gram, targets, self.ridge / (self.balanced * trusted))
@@ -238,7 +241,17 @@ def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Arra
     Shapes:
         - **gram:** :math:`(M, M)`, **targets:** :math:`(M, C)`, **ridges:** :math:`(M,)`, mu / v of each row
     """
-    inverse = np.linalg.inv(gram + np.diag(ridges))
+    return _left_out(_inverse(gram, ridges), targets)
+
+
+def _inverse(gram: Float64Array, ridges: Float64Array) -> Float64Array:
+    """Q, [M, M]."""
+    inverse: Any = np.linalg.inv(gram + np.diag(ridges))
+    return np.asarray(inverse, dtype=np.float64)
+
+
+def _left_out(inverse: Float64Array, targets: Float64Array) -> Float64Array:
+    """f, [M, C]."""
     answers: Float64Array = targets - (inverse @ targets) / inverse.diagonal()[:, None]
     return answers
 
@@ -246,12 +259,6 @@ def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Arra
 def _targets(labels: IntArray, num_classes: int) -> Float64Array:
     targets: Float64Array = np.eye(num_classes)[labels] - 1 / num_classes
     return targets
-
-
-def _softmax(logits: Float64Array) -> Float64Array:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities: Float64Array = powers / powers.sum(axis=1, keepdims=True)
-    return probabilities
 
 
 def _balanced(labels: IntArray, num_classes: int) -> Float64Array:
