@@ -151,7 +151,7 @@ def million() -> dict[str, Any]:
     print(json.dumps(found), flush=True)
     sample = np.sort(generator.choice(graph.num_nodes, 1_000, replace=False))
     values, positions = plain_nearest(h.to(CUDA), ranker.similarity.items(sample), ranker.cases.items, settings)
-    exact, found_here = graph.train[positions.cpu().numpy()], prediction.neighbors[sample]
+    exact, found_here = graph.train[positions.cpu().numpy()], prediction.cases[sample]
     return {
         **found,
         "sample": len(sample),
@@ -185,7 +185,7 @@ def many_labeled() -> dict[str, Any]:
             samples[name].append(time.perf_counter() - start)
         print(name, time.perf_counter() - start, flush=True)
     ours, wanted = predictions["search"], predictions["full"]
-    same = (np.sort(ours.neighbors) == np.sort(wanted.neighbors)).all(axis=1)
+    same = (np.sort(ours.cases) == np.sort(wanted.cases)).all(axis=1)
     return {
         "nodes": graph.num_nodes, "edges": graph.num_edges, "labeled": len(chosen), "dimensions": h.shape[1],
         "mean_local_edges": float(queries.sizes.mean()),

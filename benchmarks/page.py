@@ -1,4 +1,4 @@
-"""The page on performance, `docs/performance.md`, made from results: no number on it is typed by hand."""
+"""The page on performance, `docs/understanding/performance.md`, made from results: no number on it is typed by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ is timed.
     make bench                                                           # measure everything
     python -m benchmarks --list                                          # the cases and their targets
     python -m benchmarks cora-epoch --json benchmarks/results/one.json   # some of them
-    python -m benchmarks render benchmarks/results/one.json --readme README.md > docs/performance.md
+    python -m benchmarks render benchmarks/results/one.json --readme README.md > docs/understanding/performance.md
 
 The last command wrote this page from the results of the runs listed below; no number is typed by hand.
 """

@@ -21,13 +21,15 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
-    # scikit-learn adds these to estimators; they link to pages of its own documentation
-    "exclude-members": ", ".join(f"set_{verb}_request" for verb in ("fit", "predict", "predict_proba", "score")),
+    # scikit-learn adds the first to estimators, and they link to its own pages; docstrings list the attributes
+    "exclude-members": ", ".join(
+        [*(f"set_{verb}_request" for verb in ("fit", "predict", "predict_proba", "score")), "classes_", "graph_"]
+    ),
 }
 napoleon_custom_sections = ["Shapes"]
 
 html_theme = "furo"
 html_math_renderer = "mathml"  # drawn by the browser: no script, no network
 html_static_path = ["static"]
-html_css_files = ["equations.css"]
+html_css_files = ["equations.css", "tables.css"]
 html_title = f"se-gnn {release}"

@@ -18,10 +18,11 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from se_gnn import Graph, SEGNNClassifier
-from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.explain.edge_text import edge_text
+from se_gnn.explain import Explanation
+from se_gnn.explain.text import edge_in_words
 from se_gnn.graph import Edges
 from se_gnn.report import report_html
+from se_gnn.tables import ImportSettings, read_tables
 
 TABLES = ImportSettings(
     id="account", label="label", name="bitcoin-otc", directed=True, edge_type="verb", edge_time="time",
@@ -35,7 +36,7 @@ They are soc-sign-bitcoinotc.csv of https://snap.stanford.edu/data/soc-sign-bitc
 source,target,rating,time, and account,label of the ground truth of REV2 (https://doi.org/10.1145/3159652.3159729)."""
 
 
-def read_tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def account_tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Accounts and ratings; a rating above 0 trusts, one below distrusts: the type of the edge, and its verb."""
     accounts = pd.read_csv(folder / "accounts.csv", dtype=str)
     ratings = pd.read_csv(folder / "ratings.csv", dtype={"source": str, "target": str})
@@ -67,25 +68,26 @@ def ranked(classifier: SEGNNClassifier, nodes: np.ndarray) -> np.ndarray:
 
 def tell(classifier: SEGNNClassifier, node: int) -> None:
     """For an analyst: the suspicion in words, the accounts it rests on, and rating by rating what was matched."""
-    graph, explanation = classifier.graph_, classifier.explain(node)
+    explanation = classifier.explain(node)
     print("\n" + textwrap.fill(explanation.sentence(), 100))
-    closest = explanation.neighbors[0]
+    closest = explanation.votes[0]
     if closest.matches is None:
         return
-    matches, label = closest.matches, closest.label_name
-    own = np.flatnonzero((graph.edges.ends[matches.edge_ids] == node).any(axis=1))
-    print(f"\nIts ratings beside those that they were matched with, around {closest.name}, which is known as {label}:")
+    matches, label = closest.matches, explanation.answer_of(closest)
+    own = np.flatnonzero((explanation.ends(matches.edge_ids) == node).any(axis=1))
+    name = explanation.caption(closest.node)
+    print(f"\nIts ratings beside those that they were matched with, around {name}, which is known as {label}:")
     for i in own[np.argsort(-matches.similarity[own], kind="stable")][:8]:
-        told = [in_words(graph, int(ids[i])) for ids in (matches.edge_ids, matches.matched_ids)]
+        told = [in_words(explanation, int(ids[i])) for ids in (matches.edge_ids, matches.matched_ids)]
         print(f"  {told[0]:<34} {told[1]:<34} similarity {matches.similarity[i]:.2f}")
 
 
-def in_words(graph: Graph, edge: int) -> str:
+def in_words(explanation: Explanation, edge: int) -> str:
     """A rating: who did what to whom."""
     if edge < 0:
-        return "no rating of that kind"
-    text = edge_text(graph, edge)
-    return text.joined(graph.node_names[text.start], graph.node_names[text.end])
+        return "no rating of that type"
+    info = explanation.edges[edge]
+    return edge_in_words(info, explanation.caption(info.start), explanation.caption(info.end))
 
 
 def main(data: Path, folder: Path, *, epochs: int = 100, progress: bool = True) -> None:
@@ -94,7 +96,7 @@ def main(data: Path, folder: Path, *, epochs: int = 100, progress: bool = True) 
         print(MISSING.format(folder=data))
         return
     folder.mkdir(parents=True, exist_ok=True)
-    imported = import_tables(*read_tables(data), TABLES)
+    imported = read_tables(*account_tables(data), TABLES)
     print(imported.summary)
     graph = split(imported.graph)
     plain = graph.replace(edges=Edges.build(graph.edges.ends, graph.num_nodes))

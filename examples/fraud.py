@@ -21,8 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from se_gnn import Graph, SEGNNClassifier
-from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.display import node_values
+from se_gnn.display.values import node_values
+from se_gnn.tables import ImportSettings, read_tables
 
 NUM_ACCOUNTS = 3_000
 SHARE_OF_FRAUD = 0.02
@@ -127,12 +127,12 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
     accounts.to_csv(folder / "accounts.csv", index=False)
     payments.to_parquet(folder / "payments.parquet", index=False)
 
-    imported = import_tables(folder / "accounts.csv", folder / "payments.parquet", TABLES)
+    imported = read_tables(folder / "accounts.csv", folder / "payments.parquet", TABLES)
     imported.save(folder / "graph")
     print(imported.summary)
 
     graph = imported.graph
-    # chosen on the validation accounts: fewer voters, and more weight on the surroundings
+    # chosen on the validation accounts: fewer cases, and more weight on the local graph
     classifier = SEGNNClassifier(num_nearest=10, node_weight=0.2, epochs=epochs, progress=progress).fit(graph)
     fraud = graph.class_names.index("yes")
     truth, scores = graph.labels[graph.test] == fraud, classifier.predict_proba(graph.test)[:, fraud]
@@ -151,7 +151,7 @@ def main(folder: Path, *, num_accounts: int = NUM_ACCOUNTS, epochs: int = 40, pr
     later["fraud"] = None
     for end in ("from", "to"):
         more_payments[end] = more_payments[end].str.replace("ACC", "NEW")
-    grown = import_tables(
+    grown = read_tables(
         pd.concat([accounts, later], ignore_index=True), pd.concat([payments, more_payments], ignore_index=True),
         dataclasses.replace(TABLES, name="next month"), like=graph,
     )  # fmt: skip
@@ -169,7 +169,7 @@ def explain(classifier: SEGNNClassifier, node: int) -> None:
     known = f"Its label is {graph.class_names[label]!r}." if label >= 0 else "Nobody has looked into it yet."
     print("\n" + textwrap.fill(f"{explanation.sentence()} {known}", 100))
     print("\nIts columns, beside those of the three labeled accounts that count most:")
-    print(beside(graph, [node, *(neighbor.node for neighbor in explanation.neighbors[:3])]))
+    print(beside(graph, [node, *(vote.node for vote in explanation.votes[:3])]))
     crucial = explanation.crucial_subgraph(size=5)
     if len(crucial.edges):
         print("The payments around it that matter most:")

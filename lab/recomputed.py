@@ -2,7 +2,7 @@
 
 Nothing of the model is used, only what the explanation holds: float64, loops, no kernel. What cannot be derived from it
 (embeddings, which edge matches which) is checked against the model by the tests.
-Shapes: K neighbors, V labeled nodes that can vote, C classes.
+Shapes: K cases, V labeled nodes that can vote, C classes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from se_gnn.explain.evidence import EdgeMatches, Neighbor
-    from se_gnn.explain.explanation import Explanation
+    from se_gnn.explain import CaseVote, EdgeMatches, Explanation
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -25,28 +24,28 @@ def largest_errors(explanation: Explanation) -> dict[str, float]:
 
     ``terms``: node and structure term add up to the similarity, Eq. (7). ``structure``: the structure similarity is the
     mean of the matches, Eq. (6). ``weights``, ``probabilities``: Eq. (8)-(9). ``importance``: Eq. (10); it needs the
-    matches of all neighbors. ``without``, ``removal``: what the vote would be without one neighbor, and without the
-    smallest set that changes it. ``statements``: the neighbors are the K nearest, nearest first; the predicted class is
+    matches of all cases. ``without``, ``removal``: what the vote would be without one case, and without the
+    smallest set that changes it. ``statements``: the votes are the K nearest, nearest first; the predicted class is
     the most probable one; the removal changes it, and without its farthest node it does not.
     """
-    neighbors = explanation.neighbors
+    votes = explanation.votes
     weights, probabilities = _vote(explanation, ())
-    stated = [neighbor.weight for neighbor in neighbors]
+    stated = [vote.weight for vote in votes]
     errors = {
-        "terms": max(_terms_error(neighbor, explanation) for neighbor in neighbors),
-        "structure": max(_structure_error(neighbor, explanation) for neighbor in neighbors),
+        "terms": max(_terms_error(vote, explanation) for vote in votes),
+        "structure": max(_structure_error(vote, explanation) for vote in votes),
         "weights": _distance(weights, stated),
         "probabilities": _distance(probabilities, explanation.probabilities),
         "importance": _importance_error(explanation),
-        "without": max(_distance(_vote(explanation, (i,))[1], one.without) for i, one in enumerate(neighbors)),
+        "without": max(_distance(_vote(explanation, (i,))[1], one.without) for i, one in enumerate(votes)),
         "removal": 0.0,
         "statements": 0.0 if _ranked(explanation) else math.inf,
     }
     if int(np.argmax(explanation.probabilities)) != explanation.predicted:
         errors["statements"] = math.inf
-    removal = explanation.smallest_removal
+    removal = explanation.removal
     if removal is not None:
-        removed = np.flatnonzero(np.isin(explanation.ranking.nodes[0], removal.nodes))
+        removed = np.flatnonzero(np.isin(explanation.ranks.nodes, removal.nodes))
         changed = _vote(explanation, tuple(removed))[1]
         errors["removal"] = _distance(changed, removal.probabilities)
         kept = _vote(explanation, tuple(removed[:-1]))[1]
@@ -59,64 +58,62 @@ def largest_errors(explanation: Explanation) -> dict[str, float]:
 
 def _vote(explanation: Explanation, removed: tuple[int, ...]) -> tuple[Float64Array, Float64Array]:
     """Weights [K] and class probabilities [C] of the K nearest that are left, Eq. (8)-(9)."""
-    ranking, settings = explanation.ranking, explanation.settings.vote
-    able = int(ranking.voting[0].sum())
-    kept = [rank for rank in range(able) if rank not in removed][: settings.num_nearest]
-    probabilities = np.zeros(len(explanation.probabilities))
+    ranks, settings = explanation.ranks, explanation.settings
+    kept = [rank for rank in range(len(ranks.nodes)) if rank not in removed][: settings.num_nearest]
     if not kept:
-        return np.zeros(0), probabilities
-    similarity = ranking.overall[0, kept].numpy().astype(np.float64) / settings.temperature
+        return np.zeros(0), np.zeros(len(explanation.probabilities))
+    probabilities = np.full(len(explanation.probabilities), explanation.reserve / len(explanation.probabilities))
+    similarity = ranks.similarity[kept].astype(np.float64) / settings.temperature
     weights = np.exp(similarity - similarity.max())
-    weights /= weights.sum()
+    weights *= (1 - explanation.reserve) / weights.sum()
     for rank, weight in zip(kept, weights):
-        probabilities[int(ranking.classes[0, rank])] += weight
+        probabilities[int(ranks.labels[rank])] += weight
     return weights, probabilities
 
 
-def _terms_error(neighbor: Neighbor, explanation: Explanation) -> float:
-    share = 1.0 if neighbor.structure_similarity is None else explanation.settings.similarity.node_weight
-    structure = neighbor.structure_similarity or 0.0
+def _terms_error(vote: CaseVote, explanation: Explanation) -> float:
+    share = 1.0 if vote.structure_similarity is None else explanation.settings.node_weight
+    structure = vote.structure_similarity or 0.0
     return max(
-        abs(neighbor.node_term + neighbor.structure_term - neighbor.similarity),
-        abs(share * neighbor.node_similarity - neighbor.node_term),
-        abs((1 - share) * structure - neighbor.structure_term),
+        abs(vote.node_term + vote.structure_term - vote.similarity),
+        abs(share * vote.node_similarity - vote.node_term),
+        abs((1 - share) * structure - vote.structure_term),
     )
 
 
-def _structure_error(neighbor: Neighbor, explanation: Explanation) -> float:
+def _structure_error(vote: CaseVote, explanation: Explanation) -> float:
     """How far the mean of the matches is from the structure similarity; 0 where the matches were not kept."""
-    if neighbor.matches is None or neighbor.structure_similarity is None:
+    if vote.matches is None or vote.structure_similarity is None:
         return 0.0
-    means = [_edge_mean(neighbor.matches, explanation)]
-    if explanation.settings.similarity.directions == "both":
-        if neighbor.matches_back is None:
+    means = [_edge_mean(vote.matches, explanation)]
+    if explanation.settings.directions == "both":
+        if vote.matches_back is None:
             return math.inf
-        means.append(_edge_mean(neighbor.matches_back, explanation))
-    return abs(float(np.mean(means)) - neighbor.structure_similarity)
+        means.append(_edge_mean(vote.matches_back, explanation))
+    return abs(float(np.mean(means)) - vote.structure_similarity)
 
 
 def _edge_mean(matches: EdgeMatches, explanation: Explanation) -> float:
     """Eq. (6): each edge counts alike, or with its weight."""
-    values, weights = explanation.graph.edge_values, None
-    if values is not None and values.weight is not None and explanation.settings.similarity.weighted_mean:
-        weights = values.weight[matches.edge_ids].astype(np.float64)
+    weights = None
+    if explanation.settings.weighted_mean:
+        weights = [explanation.edges[edge].weight or 1.0 for edge in matches.edge_ids.tolist()]
     return float(np.average(matches.similarity.astype(np.float64), weights=weights))
 
 
 def _importance_error(explanation: Explanation) -> float:
-    if not all(neighbor.explained for neighbor in explanation.neighbors):
+    if not all(vote.explained for vote in explanation.votes):
         return 0.0
-    rows = [one.matches.similarity.astype(np.float64) for one in explanation.neighbors if one.matches is not None]
+    rows = [one.matches.similarity.astype(np.float64) for one in explanation.votes if one.matches is not None]
     if not rows:
         return 0.0 if np.isnan(explanation.importance).all() else math.inf
     return _distance(np.mean(rows, axis=0), explanation.importance)
 
 
 def _ranked(explanation: Explanation) -> bool:
-    ranking, neighbors = explanation.ranking, explanation.neighbors
-    nearest = ranking.nodes[ranking.voting.numpy()][: explanation.settings.vote.num_nearest].tolist()
-    in_order = bool((ranking.overall[0, 1:] <= ranking.overall[0, :-1]).all())
-    return nearest == [one.node for one in neighbors] and in_order
+    ranks, votes = explanation.ranks, explanation.votes
+    in_order = bool((ranks.similarity[1:] <= ranks.similarity[:-1]).all())
+    return ranks.nodes[: explanation.settings.num_nearest].tolist() == [one.node for one in votes] and in_order
 
 
 def _wins(probabilities: Float64Array, label: int) -> bool:

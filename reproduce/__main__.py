@@ -5,7 +5,7 @@ python -m reproduce run all --jobs 14 --seeds 5    # everything, in 14 processes
 python -m reproduce run table-2 --only cora,citeseer --only gcn
 python -m reproduce run table-2 --trial            # from changed source: kept in build/trial, on no page
 python -m reproduce status                         # what is there, what is out of date and what is missing
-python -m reproduce render                         # docs/results.md, docs/truth.md, table of the README
+python -m reproduce render                         # the pages results and truth, table of the README
 python -m reproduce prune                          # remove rows that nothing shows any more
 """
 
@@ -106,7 +106,7 @@ def render(args: argparse.Namespace) -> int:
     write_page(store)
     write_readme(store)
     write_truth(store)
-    print("wrote docs/results.md, docs/truth.md and the table of README.md")
+    print("wrote results.md and truth.md in docs/understanding, and the table of README.md")
     return 0
 
 

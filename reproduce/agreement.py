@@ -11,7 +11,7 @@ from reproduce.methods import NAMES, baseline_settings, explainer_settings, se_g
 from reproduce.store import Store
 
 TITLE = "Agreement between training seeds, and fidelity"
-ELSEWHERE = True  # on docs/truth.md
+ELSEWHERE = True  # on docs/understanding/truth.md
 DATASETS = ("cora",)
 METHODS = {"best": "se-gnn", "authors": "se-gnn", "gnn-explainer": "gnn-explainer", "pg-explainer": "pg-explainer"}
 NODES, SEEDS, TOP = 50, 5, 10

@@ -1,7 +1,7 @@
 """What our Metattack does to a GCN on Citeseer, beside the attacked graph that the Pro-GNN authors published.
 
 python -m reproduce.attack --seeds 10    # attacks, trains, adds rows to results/attack.jsonl
-python -m reproduce.attack --render      # puts all results into the table of docs/attack.md
+python -m reproduce.attack --render      # puts all results into the table of docs/understanding/lab.md
 
 The GCN is the one of Pro-GNN's evaluation: two layers, 16 hidden, dropout 0.5, Adam 0.01, weight decay 5e-4, 200
 epochs, attributes as they are, the best epoch on the validation nodes. An interrupted run goes on from the flips in
@@ -30,7 +30,7 @@ from reproduce.store import Result, Store
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 
-PAGE = Path(__file__).parents[1] / "docs" / "attack.md"
+PAGE = Path(__file__).parents[1] / "docs" / "understanding" / "lab.md"
 START, END = "<!-- attack: python -m reproduce.attack --render -->", "<!-- end of attack -->"
 DATASET, RATE = "citeseer", 0.25
 GCN = {"hidden_size": 16, "dropout": 0.5, "input_dropout": 0.0, "features": "raw", "epochs": 200}

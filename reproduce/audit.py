@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, ONE_RUN, baseline_settings, se_gnn_
 from reproduce.store import Result, Store
 
 TITLE = "Finding wrong labels"
-ELSEWHERE = True  # on docs/memory.md
+ELSEWHERE = True  # on docs/how-to/labels.md
 DATASETS = ("cora", "citeseer", "pubmed")
 NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
 USUAL = 10
@@ -84,6 +84,6 @@ def _row(results: list[Result], measures: tuple[str, ...]) -> list[str]:
 
 
 def _ahead(results: list[Result]) -> str:
-    """Of the better of cleanlab's two, in points."""
+    """Lead over the better of cleanlab's two, in points."""
     ours, *theirs = (100 * measured(results, measure).mean() for measure in FOUND.values())
     return f"{ours - max(theirs):+.1f}".replace("-", "−")

@@ -128,8 +128,8 @@ def _child(wanted: str, stage: str, threads: str, epochs: str, name: str) -> Non
             continue
         trained = fit(graph, asked, seed=seed, folder=folder)
         found = trained.predict(graph.test)
-        tensors = [tensor for _, tensor in sorted(trained.model.state_dict().items())]
-        arrays = [*(t.numpy() for t in tensors), found.probabilities, found.neighbors, found.overall, found.weights]
+        tensors = [tensor for _, tensor in sorted(trained.encoder.state_dict().items())]
+        arrays = [*(t.numpy() for t in tensors), found.probabilities, found.cases, found.overall, found.weights]
         Path(name, f"{i}.bits").write_bytes(b"".join(array.tobytes() for array in arrays))
     if stage == "killed":
         os._exit(_KILLED)

@@ -12,9 +12,7 @@ import numpy.typing as npt
 from reproduce.markdown import MISSING
 from reproduce.methods import NAMES
 from se_gnn.optional import require
-from se_gnn.plot.palette import CLASS_COLORS, FAINT, INK, NORMAL, SMALL
-from se_gnn.plot.save import save_figure
-from se_gnn.plot.settings import neutral
+from se_gnn.plot.style import CLASS_COLORS, FAINT, INK, NORMAL, SMALL, neutral, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,6 +1,6 @@
 """All tables and figures by name; each module has `TITLE`, `series()` and `render(store, pictures)`.
 
-One that has `ELSEWHERE` is not part of `docs/results.md`.
+One that has `ELSEWHERE` is not part of `docs/understanding/results.md`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from reproduce import (
     audit,
     authors_settings,
     bitcoin_otc,
+    counties,
     coverage,
     default,
     edge_signal,
@@ -21,9 +22,12 @@ from reproduce import (
     figure_5,
     figure_6,
     figure_7,
+    foreign_cases,
+    honesty,
     kinds,
     labels,
     left_out,
+    links,
     more_seeds,
     presets,
     recipes,
@@ -56,6 +60,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
         truth,
         agreement,
         audit,
+        honesty,
         labels,
         recipes,
         coverage,
@@ -65,6 +70,9 @@ EXPERIMENTS: dict[str, ModuleType] = {
         bitcoin_otc,
         amazon_fraud,
         kinds,
+        foreign_cases,
+        links,
+        counties,
     )
 }
 
@@ -79,5 +87,5 @@ def file_names() -> dict[str, str]:
 
 
 def on_results_page() -> dict[str, ModuleType]:
-    """Those that `docs/results.md` shows."""
+    """Those that `docs/understanding/results.md` shows."""
     return {name: module for name, module in EXPERIMENTS.items() if not hasattr(module, "ELSEWHERE")}

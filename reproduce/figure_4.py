@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ from reproduce.markdown import paragraphs
 from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
 from reproduce.paper import words
 from reproduce.store import Store
-from se_gnn.graph import Graph
+from se_gnn.explain import EdgeInfo, NodeInfo
 from se_gnn.plot.local_graphs import draw_local_graph
 from se_gnn.plot.local_view import LocalView
-from se_gnn.plot.palette import class_style
-from se_gnn.plot.settings import neutral
+from se_gnn.plot.style import class_style, neutral
 
 TITLE = "Figure 4: a case from Citeseer"
 DATASET = "citeseer"
@@ -51,42 +51,50 @@ def render(store: Store, pictures: Path) -> str:
 
 def draw_case(case: dict[str, Any], path: Path) -> str:
     """A picture of the target and one of each method's nearest labeled node."""
-    graph = _shown_graph(case)
-    views = {name: _view(view) for name, view in case["views"].items()}
+    mentioned = _mentioned(case)
+    views = {name: _view(view, mentioned) for name, view in case["views"].items()}
     titles = []
     for name, view in views.items():
-        label = graph.class_names[graph.labels[view.nodes[0]]]
+        label = mentioned.class_names[mentioned.nodes[int(view.nodes[0])].label]
         titles.append(f"{NAMES.get(name, name)}: class {label}")
     figure, axes = chart.panels(titles, columns=len(titles), width=2.8, height=3.1)
     for panel, view, points in zip(axes, views.values(), case["places"]):
         with neutral():
-            draw_local_graph(panel, view, np.array(points), graph)
+            draw_local_graph(panel, view, np.array(points), mentioned)
     for label in sorted(set(case["labels"])):
         style = class_style(label)
-        axes[0].scatter([], [], color=style.color, marker=style.marker, label=graph.class_names[label])
+        axes[0].scatter([], [], color=style.color, marker=style.marker, label=mentioned.class_names[label])
     return chart.finish(figure, path, alt="a node of Citeseer and the nearest labeled nodes of each method")
 
 
-def _shown_graph(case: dict[str, Any]) -> Graph:
-    """As much of the graph as the pictures show: classes, and which nodes are labeled."""
-    labels = np.full(max(case["nodes"]) + 1, -1)
-    labels[case["nodes"]] = case["labels"]
-    return Graph.build(
-        features=np.zeros((len(labels), 1)),
-        edges=[],
-        labels=labels,
-        class_names=case["class_names"],
-        train=case["labeled"],
-    )
+@dataclass(frozen=True, slots=True)
+class _Mentioned:
+    """What the pictures show: the case keeps no graph and no explanation."""
+
+    nodes: dict[int, NodeInfo]
+    edges: dict[int, EdgeInfo]
+    class_names: tuple[str, ...]
+    edge_types: tuple[str, ...] = ()
 
 
-def _view(view: dict[str, Any]) -> LocalView:
-    edges = np.array(view["edges"], dtype=np.int64).reshape(-1, 2)
+def _mentioned(case: dict[str, Any]) -> _Mentioned:
+    labeled = set(case["labeled"])
+    nodes = {
+        node: NodeInfo(id=node, name=str(node), caption=str(node), label=label, case=node in labeled)
+        for node, label in zip(case["nodes"], case["labels"])
+    }
+    pairs = sorted({(min(u, v), max(u, v)) for view in case["views"].values() for u, v in view["edges"]})
+    edges = {number: EdgeInfo(id=number, start=u, end=v) for number, (u, v) in enumerate(pairs)}
+    return _Mentioned(nodes, edges, tuple(case["class_names"]))
+
+
+def _view(view: dict[str, Any], mentioned: _Mentioned) -> LocalView:
+    ids = {edge.ends: edge.id for edge in mentioned.edges.values()}
     return LocalView(
         nodes=np.array(view["nodes"]),
         hops=np.array(view["hops"]),
-        edge_ids=np.arange(len(edges)),  # within the picture: the case keeps no graph
-        edges=edges,
+        edge_ids=np.array([ids[min(u, v), max(u, v)] for u, v in view["edges"]], dtype=np.int64),
+        edges=np.array(view["edges"], dtype=np.int64).reshape(-1, 2),
         similarity=np.array([0 if numbers else np.nan for numbers in view["numbers"]], dtype=np.float32),
         numbers=tuple(tuple(numbers) for numbers in view["numbers"]),
         hidden=view["hidden"],

@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "How many labels: accuracy by the number of labeled nodes per class"
-ELSEWHERE = True  # on docs/how-many-labels.md
+ELSEWHERE = True  # on no page until it has been run
 DATASETS = ("cora", "pubmed", "digits")
 PER_CLASS = (1, 2, 5, 10, 20)
 

@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, baseline_settings
 from reproduce.store import Store
 
 TITLE = "Abstaining: detecting the nodes of a class that was left out"
-ELSEWHERE = True  # on docs/no-answer.md
+ELSEWHERE = True  # on docs/how-to/uncertainty.md
 DATASETS = ("cora", "citeseer", "pubmed")
 SHOWN = {"unlike": "novelty score", "gcn_probability": "GCN, largest probability", "gcn_energy": "GCN, energy"}
 ABOUT = """\
@@ -19,7 +19,7 @@ shows how well each score separates the test nodes of that class from all others
 percent, averaged over the classes, with mean and standard deviation over the seeds. The novelty score uses the labels
 of labeled and validation nodes, chooses its settings on them, and has no seed. The GCN learns from the labeled nodes
 and chooses its epoch on the validation nodes. *False alarms* is the share of other test nodes on which the model
-abstains with `--false-alarms 0.05`; *detected* is the same share for the nodes of the left-out class."""
+abstains with `false_alarms=0.05`; *detected* is the same share for the nodes of the left-out class."""
 
 
 def on_graph(dataset: str) -> Series:

@@ -51,6 +51,11 @@ def spread(results: Sequence[Result], measure: str, *, item: int | None = None, 
     return f"{text} ({len(values)} {'seed' if len(values) == 1 else 'seeds'})"
 
 
+def one_seed(results: Sequence[Result], measure: str) -> str:
+    """A share in percent, of the only seed."""
+    return f"{100 * measured(results, measure)[0]:.1f}" if results else MISSING
+
+
 def measured(results: Sequence[Result], measure: str) -> np.ndarray:
     """A measure, seed by seed, where it applies; a row a seed where it is a list."""
     values = [result.measures.get(measure) for result in results]

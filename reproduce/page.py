@@ -21,7 +21,7 @@ This page repeats every table and figure of *Towards Self-Explainable Graph Neur
 and shows our numbers beside the printed ones. Unless noted otherwise, numbers are the mean ± standard deviation over
 5 seeds (the deviation of the seeds run, not an estimate for a larger population). SE-GNN uses the preset `authors`.
 Pro-GNN uses the settings of its authors' scripts (on PubMed, half of the epochs). The settings of all other methods
-were chosen on validation nodes ([details](baselines.md#settings)).
+were chosen on validation nodes ([details](lab.md#settings-of-the-baselines)).
 
     make reproduce-table-2            # one table or figure; SEEDS=10 runs more seeds, QUICK=1 one
     make reproduce-all                # all of them
@@ -37,7 +37,7 @@ makes each of them slower."""
 README_START, README_END = "<!-- accuracy: python -m reproduce render -->", "<!-- end of accuracy -->"
 
 
-def write_page(store: Store, docs: Path = ROOT / "docs") -> Path:
+def write_page(store: Store, docs: Path = ROOT / "docs" / "understanding") -> Path:
     """Write `results.md` and its pictures into a folder; returns the page."""
     pictures = docs / "results"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -60,8 +60,7 @@ def write_readme(store: Store, readme: Path = ROOT / "README.md") -> None:
     """Put the table of the default preset between its two marks, below it that of the other presets."""
     before, rest = readme.read_text(encoding="utf-8").split(README_START)
     after = rest.split(README_END)[1]
-    run = default.datasets_run(store)
-    rows = paragraphs(default.accuracy_table(store, run) if run else "", presets.render(store, readme.parent))
+    rows = paragraphs(default.short_table(store), presets.render(store, readme.parent))
     readme.write_text(f"{before}{README_START}\n{rows}\n{README_END}{after}", encoding="utf-8")
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from reproduce.default import DATASETS
 from reproduce.job import Series
-from reproduce.markdown import paragraphs, spread, table
+from reproduce.markdown import one_seed, paragraphs, spread, table
 from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
 from se_gnn.settings.presets import RECIPES
 
 TITLE = "Recipes of the default preset on validation nodes"
-ELSEWHERE = True  # on docs/best.md
+ELSEWHERE = True  # on docs/how-to/settings.md
 GRAPHS = ("cora", "citeseer", "citeseer-planetoid", "pubmed", "citeseer-metattack-0.25", "digits", "ba-shapes")
 # each is a recipe with some settings changed; what they change it to is not what the recipe does
 CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -27,8 +27,8 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
     "steps, dropout 0.5": ("steps", {"attribute_dropout": 0.5}),
 }
 ABOUT = """\
-Accuracy on validation nodes in percent, at the best epoch of one run (no ensemble, no choice of K, lambda and tau):
-mean and standard deviation over the seeds. The first rows are the recipes, the others change one thing in a recipe."""
+Accuracy on validation nodes in percent, at the best epoch of one run (no ensemble, no choice of K, lambda and tau),
+with {seeds}. The first rows are the recipes, the others change one thing in a recipe."""
 
 
 def variants() -> dict[str, tuple[str, dict[str, Any]]]:
@@ -50,11 +50,14 @@ def series() -> list[Series]:
 
 
 def render(store: Store, pictures: Path) -> str:
-    """A row per variant, a column per graph that was run."""
-    run = [one for one in GRAPHS if any(store.of(on_graph(one, name)) for name in variants())]
+    """A row per variant and a column per graph that was run; one seed has no deviation."""
+    found = {(graph, name): store.of(on_graph(graph, name)) for graph in GRAPHS for name in variants()}
+    run = [graph for graph in GRAPHS if any(found[graph, name] for name in variants())]
     if not run:
         return "> Not run yet: `make reproduce-recipes`."
-    rows = [
-        [name, *(spread(store.of(on_graph(dataset, name)), "val_accuracy") for dataset in run)] for name in variants()
-    ]
-    return paragraphs(ABOUT, table(["settings", *(DATASETS[dataset] for dataset in run)], rows))
+    single = max(map(len, found.values())) == 1
+    cell = one_seed if single else spread
+    names = [name for name in variants() if any(found[graph, name] for graph in run)]
+    rows = [[name, *(cell(found[graph, name], "val_accuracy") for graph in run)] for name in names]
+    about = ABOUT.format(seeds="one seed" if single else "mean and standard deviation over the seeds")
+    return paragraphs(about, table(["settings", *(DATASETS[graph] for graph in run)], rows))

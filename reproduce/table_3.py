@@ -20,7 +20,7 @@ NOTE = f"""\
 The numbers are the share of pairs that raters call similar; a pair is a target and the labeled node that a method
 finds nearest. The paper asked 30 people to rate at least 15 pairs each. It says that 0 means similar and 1 does not,
 but reads high ratings as good, so 1 must mean similar. Our column is filled by people as well. [Rating
-explanations](rating.md) describes how to ask them:
+explanations](lab.md#ratings-by-people) describes how to ask them:
 
     python -m lab rate cora citeseer pubmed --out ratings.sqlite              # model folders; raters open the page
     python -m lab ratings ratings.sqlite --out reproduce/results/{FILE}   # when they are done

@@ -40,7 +40,7 @@ class Searches:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """As they are in the file."""
+        """The rows as they are in the file."""
         return read_rows(self.path)
 
     def of(self, dataset: str) -> list[Tried]:

@@ -1,4 +1,4 @@
-"""docs/truth.md: the largest errors and the false statements of explanations, how far evidence agrees, and the bits."""
+"""The page `truth`: errors and false statements in explanations, agreement between seeds, and the same bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reproduce import agreement, bits, truth
 from reproduce.markdown import paragraphs
 from reproduce.store import Store
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "truth.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "understanding" / "truth.md"
 INTRODUCTION = """\
 # Are the explanations true?
 

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from se_gnn.settings.sections import MeasureName
 from se_gnn.similarity import comparison
-from se_gnn.similarity.backend import Backend, Points
+from se_gnn.similarity.backend import TORCH, Backend, Points
 from se_gnn.similarity.cpu.backend import CPU
 from se_gnn.similarity.items import Way
 from se_gnn.similarity.measure import measure_named
-from se_gnn.similarity.torch_backend import TORCH
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton") is not None
 GPU = "cpu" if INTERPRETED else "cuda"  # where kernels for CUDA run here

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import numba
 import pytest
+import torch
 from hypothesis import settings
 
 pytest_plugins = ["chromium", "commands", "faults.counting"]
@@ -13,6 +16,24 @@ pytest_plugins = ["chromium", "commands", "faults.counting"]
 # the same examples on every run and machine; kernels compile on first use, so no deadline
 settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 settings.load_profile("deterministic")
+
+
+def pytest_sessionstart() -> None:
+    """Where several processes share the tests, each computes on one thread: together they fill the machine."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        numba.set_num_threads(1)
+        torch.set_num_threads(1)
+
+
+@pytest.fixture
+def all_threads() -> Iterator[None]:
+    """For a test of what threads do: as many as there are."""
+    before = numba.get_num_threads(), torch.get_num_threads()
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    torch.set_num_threads(max(2, before[1]))
+    yield
+    numba.set_num_threads(before[0])
+    torch.set_num_threads(before[1])
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

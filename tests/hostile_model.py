@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from strategies import hub_graph, small_settings, untrained
 
 HOSTILE_NAMES = (
@@ -21,7 +21,7 @@ HOSTILE_NAMES = (
 )
 
 
-def hostile_model(*, similarity: dict[str, Any] | None = None, **values: Any) -> TrainedModel:
+def hostile_model(*, similarity: dict[str, Any] | None = None, **values: Any) -> Model:
     """The hub graph with hostile names; ``similarity`` are settings, ``values`` go to `Graph.build`."""
     usual = {
         "name": "<script>hub</script>",

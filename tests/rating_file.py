@@ -10,7 +10,7 @@ from lab.rating.database import write_pairs
 from lab.rating.drawing import PairPictures
 from lab.rating.plan import METHODS
 from lab.rating.prepare import Pair
-from se_gnn.display import printable_name
+from se_gnn.display.text import printable_name
 
 SVG = '<svg class="local-graph" role="img" aria-label="Local graph"><circle r="3"/></svg>'
 ITEMS = 5

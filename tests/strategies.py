@@ -19,8 +19,9 @@ from se_gnn.graph import EdgeValues, Graph, LocalGraphs, RawTable, local_graphs
 from se_gnn.graph.columns import NumberColumn
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.nodes import composed
+from se_gnn.graph.rows import Rows, Texts
 from se_gnn.graph.split import PARTS
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.ranking import Cases, ClassAnswers, Ranking
 from se_gnn.settings import Resolved, Settings, SimilaritySettings, VoteSettings
 from se_gnn.similarity import Items, Nearest, Similarities, Similarity, items_of
@@ -138,7 +139,7 @@ def small_settings(preset: str = "paper", **given: Any) -> Settings:
     return Settings.of(preset, **{**small, **given})
 
 
-def untrained(graph: Graph, settings: Settings | Resolved, seed: int = 0) -> TrainedModel:
+def untrained(graph: Graph, settings: Settings | Resolved, seed: int = 0) -> Model:
     """A model with random parameters, biases included."""
     resolved = settings.resolve() if isinstance(settings, Settings) else settings
     model = SEGNN.for_graph(graph, resolved, generator=torch.Generator().manual_seed(seed)).eval()
@@ -147,7 +148,7 @@ def untrained(graph: Graph, settings: Settings | Resolved, seed: int = 0) -> Tra
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)
-    return TrainedModel(model, graph)
+    return Model(model, graph, model.settings)
 
 
 @st.composite
@@ -182,7 +183,7 @@ def similarity_settings(draw: st.DrawFn, num_labeled: int) -> dict[str, Any]:
 
 
 @st.composite
-def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> TrainedModel:
+def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Model:
     """Untrained models on small graphs, with any similarity settings."""
     graph = draw(graphs(min_nodes=min_nodes, max_nodes=max_nodes))
     aggregation = draw(st.sampled_from(["gcn", "mean"]))
@@ -290,7 +291,7 @@ def edge_values(draw: st.DrawFn, num_edges: int) -> EdgeValues:
 
 @st.composite
 def graphs_with_names(draw: st.DrawFn) -> Graph:
-    """Graphs with everything that can be in one: names, columns, splits, ground truth, dense and sparse features."""
+    """Graphs with everything that can be in one: columns, splits, classes or numbers, dense or sparse features."""
     num_nodes, num_numbers = draw(st.integers(2, 8)), draw(st.integers(1, 4))
     dense = draw(arrays.arrays(np.float32, (num_nodes, num_numbers), elements=st.floats(-1e6, 1e6, width=32)))
     node = st.integers(0, num_nodes - 1)
@@ -320,44 +321,45 @@ def graphs_with_names(draw: st.DrawFn) -> Graph:
         details |= {"node_types": types, "node_type_names": ("person", "firm")}
         labels = np.where(types == types[0], labels, -1)  # one type is predicted
         details["target_type"] = draw(st.sampled_from([None, ("person", "firm")[types[0]]]))
+    if draw(st.booleans()):
+        details |= {"labels": labels, "class_names": class_names}
+    else:
+        details |= {"values": np.where(labels < 0, np.nan, labels / 3), "value_name": "income", "unit": draw(words)}
     return Graph.build(
         features=sp.csr_array(dense) if draw(st.booleans()) else dense,
         edges=edges,
-        labels=labels,
-        class_names=class_names,
         node_names=draw(st.lists(words.map(composed), min_size=num_nodes, max_size=num_nodes, unique=True)),
         **{name: (labels >= 0) & (part == i) for i, name in enumerate(PARTS)},
         name=draw(words),
         dataset=draw(st.none() | words),
+        roles=draw(st.sampled_from([(), (("id", "account"), ("source", "from"))])),
         **details,
     )
 
 
-_FIELDS = (
-    "name", "dataset", "feature_names", "columns", "node_names", "captions", "raw", "image_shape",
-    "node_types", "node_type_names", "edge_values", "labels", "class_names", *PARTS,
-)  # fmt: skip
+def assert_same_graph(one: Graph, other: Graph, *, but: tuple[str, ...] = ()) -> None:
+    """Every field of every part is the same, but for the report of what was merged on the way."""
+    assert (one.name, one.dataset) == (other.name, other.dataset)
+    for part in ("nodes", "edges", "target", "split"):
+        first, second = getattr(one, part), getattr(other, part)
+        assert type(first) is type(second), part
+        for field in dataclasses.fields(first):
+            if field.name not in ("merged", "csr", *but):
+                a, b = (_in_memory(getattr(held, field.name)) for held in (first, second))
+                assert type(a) is type(b), f"{part}.{field.name}"
+                if isinstance(a, np.ndarray):
+                    assert a.dtype == b.dtype, f"{part}.{field.name}"
+                    np.testing.assert_array_equal(a, b, err_msg=f"{part}.{field.name}")
+                else:
+                    assert (a != b).nnz == 0 if sp.issparse(a) else a == b, f"{part}.{field.name}"
 
 
-def assert_same_graph(one: Graph, other: Graph) -> None:
-    """Every field is the same, but for the report of what was merged on the way."""
-    fields = {name: (getattr(one, name), getattr(other, name)) for name in _FIELDS}
-    fields["ends"] = one.edges.pairs.read(), other.edges.pairs.read()
-    for name, count in (("edge_values", one.num_edges), ("raw", one.num_nodes)):
-        fields[name] = tuple(held if held is None else held.take(np.arange(count)) for held in fields[name])
-    fields["target_type"] = one.target.node_type, other.target.node_type
-    fields["features"] = one.nodes.features.read(), other.nodes.features.read()
-    for name, (a, b) in fields.items():
-        if name == "features":
-            assert sp.issparse(a) == sp.issparse(b)
-            a, b = (x.toarray() if sp.issparse(x) else x for x in (a, b))
-        if name in ("node_names", "captions") and a is not None and b is not None:
-            a, b = tuple(a), tuple(b)
-        if isinstance(a, np.ndarray):
-            assert a.dtype == b.dtype, name
-            np.testing.assert_array_equal(a, b, err_msg=name)
-        else:
-            assert a == b, name
+def _in_memory(value: Any) -> Any:
+    if isinstance(value, Rows):
+        return value.read()
+    if isinstance(value, EdgeValues | RawTable):
+        return value.take(np.arange(len(value)))
+    return tuple(value) if isinstance(value, Texts | list) else value
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from se_gnn.datasets import load_dataset
-from se_gnn.model.evaluate import evaluate_nodes
+from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.settings import Settings
 from se_gnn.training import fit
 

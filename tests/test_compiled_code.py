@@ -24,7 +24,7 @@ def double(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled_code, "_said", set())
 
     def declare():
-        return numba.njit(cache=True)(_module("double", tmp_path, monkeypatch).double)
+        return compiled_code.compiled(_module("double", tmp_path, monkeypatch).double)
 
     return declare
 
@@ -112,7 +112,9 @@ def test_code_is_compiled_again_after_what_it_calls_has_changed(tmp_path, monkey
         calling.given = given.given  # as `from se_gnn.given import given` does, after the function was declared
         return calling.times
 
-    (tmp_path / "calling.py").write_text(f"import numba\n\n@numba.njit(cache=True)\ndef times(x):\n    return {used}\n")
+    (tmp_path / "calling.py").write_text(
+        f"from se_gnn.compiled_code import compiled\n\n@compiled\ndef times(x):\n    return {used}\n"
+    )
     assert declare(20)(4) == 80
     assert declare(300)(4) == 1200
 
@@ -145,13 +147,11 @@ def test_a_disk_that_is_full_when_compiled_code_is_kept_is_said(double, monkeypa
         assert double()(4) == 8
 
 
-def test_functions_of_others_are_cached_as_before(double, tmp_path):
-    from numba.core.caching import FunctionCache
+def test_importing_the_package_changes_nothing_in_numba():
+    from numba.core import caching, dispatcher
 
-    spec = importlib.util.spec_from_file_location("elsewhere", tmp_path / "double.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert type(numba.njit(cache=True)(module.double)._cache) is FunctionCache
+    assert dispatcher.FunctionCache is caching.FunctionCache
+    assert type(numba.njit(cache=True)(_nowhere)._cache) is caching.FunctionCache
 
 
 def test_a_child_that_was_forked_after_use_is_told_and_not_ended(tmp_path):

@@ -20,6 +20,7 @@ from se_gnn.datasets import dataset_infos
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("$ se-gnn ", "$ python -m lab ")
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\s*)?^```(\w+)\n(.*?)^```", flags=re.S | re.M)
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
 class Snippet(NamedTuple):
@@ -52,18 +53,21 @@ def downloads(page: Path) -> list[str]:
     return [name for pair in loaded for name in pair if name in known - embedded]
 
 
-PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if snippets(page)]
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("[!_]*/[!0-9]*.md"))) if snippets(page)]
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The same code paths, two epochs."""
+    """The same code paths, one recipe and one model of two epochs."""
     from se_gnn import SEGNNClassifier
 
     whole = SEGNNClassifier.fit
 
     def fit(self, X, y=None, **given):
-        return whole(self.set_params(epochs=2), X, y, **given)
+        few = {"epochs": 2}
+        if self.preset == "best":
+            few |= {"members": 1, "settings": {**(self.settings or {}), "portfolio": False}}
+        return whole(self.set_params(**few), X, y, **given)
 
     monkeypatch.setattr(SEGNNClassifier, "fit", fit)
 
@@ -73,7 +77,7 @@ def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch, request)
     if downloads(page):
         monkeypatch.setenv("SE_GNN_DATA", str(request.getfixturevalue("data_dir")))  # or it is skipped
     monkeypatch.chdir(tmp_path)
-    if page.name == "own-data.md":
+    if page.name in ("import-tables.md", "tables.md"):
         write_tables(tmp_path)
     names: dict[str, object] = {}
     for snippet in snippets(page):
@@ -84,11 +88,12 @@ def test_the_snippets_of_a_page_run(page, quick, tmp_path, monkeypatch, request)
 
 
 def write_tables(folder: Path) -> None:
-    """The tables that the page on own data speaks of: those of the example, and a month later with a new account."""
+    """The tables that the pages on tables speak of: those of the example, and a month later with a new account."""
     import pandas as pd
 
     accounts, payments = runpy.run_path(str(ROOT / "examples" / "fraud.py"))["make_tables"]()
     accounts.to_csv(folder / "accounts.csv", index=False)
+    payments.to_csv(folder / "payments.csv", index=False)
     payments.to_parquet(folder / "payments.parquet", index=False)
     later = pd.concat([accounts, accounts.iloc[:1].assign(account="NEW-00259", fraud=None)])
     later.to_csv(folder / "may.csv", index=False)
@@ -96,17 +101,27 @@ def write_tables(folder: Path) -> None:
 
 
 def run_command(line: str) -> None:
-    few = ["--set", "epochs=2"] if line.startswith("se-gnn train ") and "epochs=" not in line else []
+    short = line.startswith("se-gnn train ") and "epochs=" not in line and "--task links" not in line
+    few = ["--set", "epochs=2", *([] if "--preset" in line or "--quick" in line else ["--quick"])] if short else []
     result = invoked(line, *few)
     assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
 def test_pages_with_snippets_are_found():
-    assert {"README.md", "start.md", "explanation.md", "tools.md", "command-line.md"} <= {page.name for page in PAGES}
+    assert {"README.md", "research.md", "read-explanation.md", "other-tools.md", "command-line.md"} <= {
+        page.name for page in PAGES
+    }
+
+
+def test_links_between_pages_lead_somewhere():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    assert len(links) > 100
+    assert not [(str(page), link) for page, link in links if not (page.parent / link).exists()]
 
 
 def test_the_code_that_the_table_of_symbols_names_is_there():
-    page = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "understanding" / "method.md").read_text(encoding="utf-8")
     table = page.split("## Symbols and code")[1].split("\n## ")[0]
     names = re.findall(r"`(se_gnn\.[\w.]+)`", table)
     assert len(names) > 10

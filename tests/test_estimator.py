@@ -17,7 +17,7 @@ from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
 from se_gnn.estimator import NAMED
 from se_gnn.explain import Explanation
-from se_gnn.settings.sections import DEFAULTS, OWNER
+from se_gnn.settings.sections import DEFAULTS, OWNERS
 from strategies import random_graph
 
 SMALL = {"num_nearest": 3, "epochs": 3, "settings": {"hidden_size": 6}, "device": "cpu"}
@@ -95,7 +95,7 @@ def test_an_explanation_is_that_of_the_prediction(fitted):
     np.testing.assert_array_equal(np.float32(explanation.probabilities), fitted.predict_proba([12])[0])
     assert explanation.predicted_name == fitted.predict([12])[0]
     assert fitted.explain("12").to_json() == explanation.to_json()
-    assert [n.matches is not None for n in fitted.explain(12, k=1).neighbors] == [True, False, False]
+    assert [n.matches is not None for n in fitted.explain(12, k=1).votes] == [True, False, False]
     json.loads(explanation.to_json())
 
 
@@ -120,9 +120,9 @@ def test_the_front_door_is_small_and_every_other_setting_is_reached_through_sett
     parameters = SEGNNClassifier().get_params()
     assert len(parameters) <= 15
     named = set(NAMED)
-    assert named <= parameters.keys() & OWNER.keys()
+    assert named <= parameters.keys() & OWNERS.keys()
     assert all(parameters[name] is None for name in named)
-    for name in OWNER.keys() - named:
+    for name in OWNERS.keys() - named:
         value = "none" if DEFAULTS[name] is None else DEFAULTS[name]
         assert name in SEGNNClassifier(settings={name: value})._asked().given
 
@@ -398,7 +398,7 @@ def test_what_edges_of_a_pyg_data_carry_is_in_the_graph(field, part):
     data = pyg_data(GRAPH)
     data[field] = torch.ones(data.edge_index.shape[1])
     graph = SEGNNClassifier(**SMALL).fit(data).graph_
-    assert graph.edge_values.carried == (part,)
+    assert graph.edge_values.edge_data == (part,)
     assert graph.edges.ends.tolist() == GRAPH.edges.ends.tolist()
 
 

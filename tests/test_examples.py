@@ -88,3 +88,21 @@ def test_the_example_on_ratings_says_what_is_missing(tmp_path, capsys):
     runpy.run_path(str(EXAMPLES / "bitcoin_otc.py"))["main"](tmp_path / "nothing", tmp_path / "out")
     assert "needs accounts.csv and ratings.csv in" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
+
+
+def test_the_county_example_explains_a_number_and_predicts_a_later_year(tmp_path, capsys):
+    draw = np.random.default_rng(0)
+    for year in (2012, 2016):
+        rows = [
+            f"{1000 + i},County {i},{40_000 + 900 * (i % 30) + 300 * (year - 2012)},{i % 30},{draw.normal():.2f}"
+            for i in range(150)
+        ]
+        header = "county,name,median_income,rate,other"
+        (tmp_path / f"counties_{year}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    near = [f"{1000 + i},{1000 + (i + 1) % 150}" for i in range(150)]
+    (tmp_path / "borders.csv").write_text("\n".join(["county,neighbor", *near]) + "\n", encoding="utf-8")
+    counties = runpy.run_path(str(EXAMPLES / "counties.py"))
+    counties["main"](tmp_path, progress=False, epochs=4, members=1)
+    printed = capsys.readouterr().out
+    for words in ("the number to predict", "Test counties: R2", "nearest cases", "the others say", "2016, without"):
+        assert words in printed

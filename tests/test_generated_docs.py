@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import examples
 from docs.generate.blocks import replaced
-from docs.generate.examples import PAGES, commands_of
+from docs.generate.examples import commands_of
+from docs.generate.guides import PAGES
 from docs.generate.presets import PAGE, preset_tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,30 +28,24 @@ def test_the_figures_of_the_page_on_scale_are_current():
     assert replaced(page, "scale", scale.whole()) == page, "python -m docs.generate scale writes them"
 
 
-GUIDES = {
-    "how_long": "how-long.md",
-    "which_settings": "which-settings.md",
-    "counts": "how-many-labels.md",
-    "sets": "guarantees.md",
-    "strangers": "no-answer.md",
-    "suggestions": "suggest.md",
-    "tried_recipes": "best.md",
-    "wrong_labels": "memory.md",
-    "rich_edges": "rich-edges.md",
-}
+@pytest.mark.parametrize(("page", "name"), [(page, name) for page, parts in PAGES.items() for name in parts])
+def test_the_figures_of_the_guides_are_current(page, name):
+    text = page.read_text(encoding="utf-8")
+    written = replaced(text, name, PAGES[page][name](), "guides")
+    assert written == text, "python -m docs.generate guides writes them"
 
 
-@pytest.mark.parametrize("name", GUIDES)
-def test_the_figures_of_the_guides_are_current(name):
-    from docs.generate import guides
+def test_the_page_on_what_works_together_is_current():
+    from docs.generate import combinations
 
-    page = (ROOT / "docs" / GUIDES[name]).read_text(encoding="utf-8")
-    assert replaced(page, "guides", getattr(guides, name)()) == page, "python -m docs.generate guides writes them"
+    page = combinations.PAGE.read_text(encoding="utf-8")
+    found = replaced(page, "combinations", combinations.tables())
+    assert found == page, "python -m docs.generate combinations writes them"
 
 
 def test_examples_are_found():
-    assert any(command.startswith("se-gnn train") for command in commands_of(PAGES[0]))
-    assert [command.split()[1] for command in commands_of(PAGES[1])] == ["explain"]
+    assert any(command.startswith("se-gnn train") for command in commands_of(examples.PAGES[0]))
+    assert [command.split()[1] for command in commands_of(examples.PAGES[1])] == ["explain"]
 
 
 def test_the_page_on_speed_is_what_the_published_results_give(capsys):
@@ -58,7 +54,7 @@ def test_the_page_on_speed_is_what_the_published_results_give(capsys):
     published = ROOT / "benchmarks" / "published"
     runs = [str(path) for path in published.glob("cpu-*.json")]
     assert main(["render", *runs, "--gpu", str(published / "gpu-h200.json")]) == 0
-    assert capsys.readouterr().out == (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == (ROOT / "docs" / "understanding" / "performance.md").read_text(encoding="utf-8")
 
 
 def test_the_speed_of_a_single_explanation_stands_beside_that_of_all_in_one_pass():

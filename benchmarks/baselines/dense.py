@@ -163,7 +163,7 @@ class DenseTraining:
         class_loss = classification_loss(overall, self.voter.labels, references, self.settings.vote, self.objective)
         aggregation = self.settings.encoder.aggregation
         draws = ContrastDraws.draw(self.inputs, self.graph.edges.ends, self.objective, aggregation, generator=generator)
-        on_nodes, on_edges = contrast_loss(self.model, self.inputs, draws.to(overall.device))
+        on_nodes, on_edges, _ = contrast_loss(self.model, self.inputs, draws.to(overall.device))
         weights = self.objective
         loss = class_loss + weights.node_loss_weight * on_nodes + weights.edge_loss_weight * on_edges
         loss.backward()

@@ -14,25 +14,6 @@ from se_gnn.similarity.cpu.lanes import LANES
 STRIP = 64  # columns that are turned at a time
 
 
-@numba.njit(inline="always")
-def _raise_by_keys(
-    product: FloatArray,
-    key_ends: Int32Array,
-    scale: FloatArray,
-    offset: FloatArray,
-    keys: Int32Array,
-    top: FloatArray,
-    names: Int32Array,
-) -> None:
-    for key in keys:
-        i, j, factor, shift = key_ends[key, 0], key_ends[key, 1], scale[key], offset[key]
-        for lane in range(LANES):
-            score = (product[i, lane] + product[j, lane]) * factor + shift
-            better = score > top[lane]
-            top[lane] = score if better else top[lane]
-            names[lane] = key if better else names[lane]
-
-
 @numba.njit(parallel=True, cache=True)
 def segment_argmax(
     gram: FloatArray,
@@ -40,18 +21,13 @@ def segment_argmax(
     key_ends: Int32Array,
     scale: FloatArray,
     offset: FloatArray,
-    at_hub_ptr: IntArray,
-    at_hub: Int32Array,
-    hub_ptr: IntArray,
-    hubs: Int32Array,
-    other_ptr: IntArray,
-    others: Int32Array,
+    ptr: IntArray,
+    members: Int32Array,
     best: FloatArray,
     winners: Int32Array,
 ) -> None:
     """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
     num_queries, num_local = best.shape
-    num_hubs = len(at_hub_ptr) - 1
     for block in numba.prange(len(ends) // LANES):
         low = block * LANES
         product = np.empty((gram.shape[1], LANES), np.float32)
@@ -60,21 +36,15 @@ def segment_argmax(
                 one, other = gram[ends[low + lane, 0]], gram[ends[low + lane, 1]]
                 for p in range(first, min(first + STRIP, gram.shape[1])):
                     product[p, lane] = one[p] + other[p]
-        hub_tops, hub_names = np.empty((num_hubs, LANES), np.float32), np.empty((num_hubs, LANES), np.int32)
         top, names = np.empty(LANES, np.float32), np.empty(LANES, np.int32)
-        for hub in range(num_hubs):
-            top[:], names[:] = -np.inf, -1
-            keys = at_hub[at_hub_ptr[hub] : at_hub_ptr[hub + 1]]
-            _raise_by_keys(product, key_ends, scale, offset, keys, top, names)
-            hub_tops[hub], hub_names[hub] = top, names
         for t in range(num_local):
             top[:], names[:] = -np.inf, -1
-            _raise_by_keys(product, key_ends, scale, offset, others[other_ptr[t] : other_ptr[t + 1]], top, names)
-            for hub in hubs[hub_ptr[t] : hub_ptr[t + 1]]:
+            for key in members[ptr[t] : ptr[t + 1]]:
+                i, j, factor, shift = key_ends[key, 0], key_ends[key, 1], scale[key], offset[key]
                 for lane in range(LANES):
-                    score, name = hub_tops[hub, lane], hub_names[hub, lane]
-                    better = (score > top[lane]) | ((score == top[lane]) & (name < names[lane]))
+                    score = (product[i, lane] + product[j, lane]) * factor + shift
+                    better = score > top[lane]
                     top[lane] = score if better else top[lane]
-                    names[lane] = name if better else names[lane]
+                    names[lane] = key if better else names[lane]
             for lane in range(min(LANES, num_queries - low)):
                 best[low + lane, t], winners[low + lane, t] = top[lane], names[lane]

@@ -17,10 +17,10 @@ import torch
 from benchmarks.cases import Case
 from benchmarks.measure import Outcome, RunSettings
 from benchmarks.memory import AllocatedPeak, peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
-from se_gnn.datasets.tables.streaming import StreamedTables, import_streaming
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.device import memory_budget
+from se_gnn.model import SEGNN, Model
 from se_gnn.settings import Settings
-from se_gnn.similarity.memory import memory_budget
+from se_gnn.tables import read_tables
 
 EDGES_A_NODE = 10
 NUM_FEATURES = 32
@@ -79,14 +79,15 @@ def _run(
         if allocated is not None:
             allocated[name] = peak.bytes - peak.at_start
 
-    tables = StreamedTables(nodes=place / "nodes.parquet", edges=place / "edges.parquet", label="label")
+    tables, out = (place / "nodes.parquet", place / "edges.parquet"), place / "graph"
+    streamed = min(budget, 400 * pq.read_metadata(tables[0]).num_rows)  # less than the tables take in memory
     with phase("import"):
-        graph = import_streaming(tables, place / "graph", budget)
+        graph = read_tables(*tables, id="id", label="label", out=out, max_memory=streamed).graph
     chosen = Settings.of("best", portfolio=False, num_nearest=20).resolve()
     model = SEGNN(graph.num_features, chosen, generator=torch.Generator().manual_seed(seed)).eval()
-    trained = TrainedModel(model, graph, max_memory=budget)
+    trained = Model(model, graph, model.settings, max_memory=budget)
     with phase("embed"):
-        width = trained.mapped_embeddings.shape[1]
+        width = trained.embedded.embeddings.shape[1]
     nodes = np.sort(np.random.default_rng(seed).choice(graph.num_nodes, sample, replace=False))
     with phase("predict"):
         trained.predict(nodes)

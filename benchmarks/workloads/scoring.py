@@ -24,7 +24,7 @@ def against_dense(case: Case, run: RunSettings) -> Outcome:
     trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     score = ours.scoring(trained, nodes)
     dense_graph = with_dense_features(graph)
-    voter, inputs, model = DenseVoter(dense_graph, chosen), trained.model.inputs(dense_graph), trained.model
+    voter, inputs, model = DenseVoter(dense_graph, chosen), trained.encoder.inputs(dense_graph), trained.encoder
 
     @torch.no_grad()
     def score_densely() -> Tensor:

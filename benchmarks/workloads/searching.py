@@ -25,7 +25,7 @@ TRAINING_EPOCHS = 10
 
 
 def trained(case: Case, run: RunSettings) -> Outcome:
-    """With embeddings of a model that was trained on a few of the labels."""
+    """The workload, with embeddings of a model that was trained on a few of the labels."""
     graph = generated_graph(600 if run.quick else NUM_NODES, seed=run.seed)
     chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     model = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
@@ -68,7 +68,7 @@ def _measured(case: Case, run: RunSettings, ranker: Ranker, figure: str, *, by_s
     if not run.quick and used != by_search:
         raise Disagreement(f"the search is {'' if used else 'not '}used")
     found, wanted = predict(counts), predict(1 << 60)
-    for name in ("neighbors", "overall", "node", "structure", "weights", "probabilities"):
+    for name in ("cases", "overall", "node", "structure", "weights", "probabilities"):
         if getattr(found, name).tobytes() != getattr(wanted, name).tobytes():
             raise Disagreement(f"{name} differ")
     sides = {"ours": Side(lambda: predict(counts)), "full": Side(lambda: predict(1 << 60))}

@@ -94,7 +94,7 @@ class _Server:
 @contextlib.contextmanager
 def _serving(folder: Path) -> Iterator[_Server]:
     """The server in a process of its own; start-up is from the command to the first answer."""
-    command = [sys.executable, "-m", "se_gnn", "serve", str(folder), "--port", "0", "--rate", "1000000"]
+    command = [sys.executable, "-m", "se_gnn", "serve", str(folder), "--port", "0", "--set", "per_second=1000000"]
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -129,7 +129,7 @@ def _explain_some(server: _Server, nodes: np.ndarray) -> list[float]:
     with server.connect() as connection:
         for node in nodes.tolist():
             began = time.perf_counter()
-            if server.get(f"/v1/nodes/{node}/explanation", connection) != 200:
+            if server.get(f"/v1/nodes/%23{node}/explanation", connection) != 200:
                 raise RuntimeError(f"no explanation of node {node}")
             seconds.append(time.perf_counter() - began)
     return seconds
@@ -143,7 +143,7 @@ def _read_at_once(server: _Server, nodes: np.ndarray, *, each: int) -> tuple[int
         with server.connect() as connection:
             for turn in range(each):
                 node = nodes[(reader * each + turn) % len(nodes)]
-                path = f"/nodes/{node}" if turn % 2 else f"/v1/nodes?search={node}&limit=5"
+                path = f"/nodes/%23{node}" if turn % 2 else f"/v1/nodes?search={node}&limit=5"
                 statuses.append(server.get(path, connection))
 
     readers = [threading.Thread(target=read, args=(reader,)) for reader in range(READERS)]
@@ -157,7 +157,12 @@ def _read_at_once(server: _Server, nodes: np.ndarray, *, each: int) -> tuple[int
 def _ask_on(server: _Server, nodes: np.ndarray, count: int) -> int:
     """Requests of all kinds, until there were enough or the time is over."""
     began = time.perf_counter()
-    paths = ("/v1/nodes/{}/explanation", "/v1/nodes?search={}", "/v1/nodes/{}/nearest", "/v1/nodes/{}/local-graph")
+    paths = (
+        "/v1/nodes/%23{}/explanation",
+        "/v1/nodes?search={}",
+        "/v1/nodes/%23{}/nearest",
+        "/v1/nodes/%23{}/local-graph",
+    )
     with server.connect() as connection:
         for done in range(count):
             if time.perf_counter() - began > MOST_SECONDS:

@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 from benchmarks.cases import Case
 from benchmarks.measure import Outcome, RunSettings
 from benchmarks.memory import run_apart, time_and_memory
-from se_gnn.datasets.tables import ImportSettings, import_tables
+from se_gnn.tables import ImportSettings, read_tables
 
 NUM_EDGES = 10_000_000
 NODES_AN_EDGE = 10  # edges for each node
@@ -35,7 +35,7 @@ def importing(case: Case, run: RunSettings) -> Outcome:
 def import_folder(folder: str) -> dict[str, Any]:
     """Job: read both tables, fit and encode the columns, build the graph, write it."""
     start, busy = time.perf_counter(), time.process_time()
-    imported = import_tables(
+    imported = read_tables(
         Path(folder) / "accounts.csv",
         Path(folder) / "payments.csv",
         ImportSettings(id="account", label="fraud", source="from", target="to"),

@@ -1,13 +1,14 @@
 """Write what the pages take from the code.
 
-python -m docs.generate presets      # the tables of settings, docs/method.md
-python -m docs.generate examples     # the output of commands: command-line, README, memory, rating; trains on digits
+python -m docs.generate presets      # the tables of settings, docs/understanding/method.md
+python -m docs.generate examples     # the output of commands: command-line, README, labels, lab; trains on digits
 python -m docs.generate pictures     # docs/images; trains on digits
 python -m docs.generate rating       # docs/images/rating-*.png; trains on digits, needs chromium
 python -m docs.generate screenshots  # docs/images/explorer-*.png; trains on the tables of an example, needs chromium
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate guides       # figures of the guides, out of results and searches
-python -m docs.generate scale        # what 100 million nodes would take, docs/scale.md
+python -m docs.generate scale        # what 100 million nodes would take, docs/how-to/large-graphs.md
+python -m docs.generate combinations # every pair of feature and data, docs/what-works-together.md
 python -m docs.generate all
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 
+from docs.generate.combinations import write_combinations
 from docs.generate.examples import write_examples
 from docs.generate.guides import write_guides
 from docs.generate.notebooks import write_notebooks
@@ -28,6 +30,7 @@ PARTS = {
     "presets": write_presets,
     "guides": write_guides,
     "scale": write_scale,
+    "combinations": write_combinations,
     "examples": write_examples,
     "pictures": write_pictures,
     "screenshots": write_screenshots,

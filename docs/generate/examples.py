@@ -18,10 +18,10 @@ from typer.testing import CliRunner, Result
 from docs.generate.blocks import ROOT
 
 PAGES = (
-    ROOT / "docs" / "command-line.md",
+    ROOT / "docs" / "reference" / "command-line.md",
     ROOT / "README.md",
-    ROOT / "docs" / "memory.md",
-    ROOT / "docs" / "rating.md",
+    ROOT / "docs" / "how-to" / "labels.md",
+    ROOT / "docs" / "understanding" / "lab.md",
 )
 WIDTH = "80"
 _COMMAND = r"(?:se-gnn|python -m lab) [^\n]*"

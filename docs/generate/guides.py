@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 from benchmarks.before import FIGURES
 from docs.generate.blocks import ROOT, replaced
-from reproduce import amazon_fraud, audit, bitcoin_otc, coverage, edge_signal, kinds, labels, left_out, recipes, suggest
+from reproduce import (
+    amazon_fraud,
+    audit,
+    bitcoin_otc,
+    counties,
+    coverage,
+    edge_signal,
+    foreign_cases,
+    honesty,
+    kinds,
+    left_out,
+    links,
+    recipes,
+    suggest,
+)
 from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
-from reproduce.tried import Searches
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "how-to"
 PUBLISHED = ROOT / "benchmarks" / "published"
 MEASURED = {
     "pubmed": "PubMed: 19,717 nodes, 44,324 edges, 60 labeled",
@@ -25,8 +40,8 @@ Edges with attributes are compared by products of edges instead of nodes, which 
 table shows the processor time of a comparison with random edge attributes, as a multiple of the time for the plain
 graph, with local graphs of at most 64 edges (`{command}`):"""
 MADE_UP = """\
-`edge_signal_graph` in [the lab](lab.md) generates graphs with two classes whose edges and node attributes have the
-same distribution: only the direction, the type, the weight or an attribute of the edges differs.
+`edge_signal_graph` in [the lab](../understanding/lab.md) generates graphs with two classes whose edges and node
+attributes have the same distribution: only the direction, the type, the weight or an attribute of the edges differs.
 
 ```python
 from lab.datasets.edge_signal import edge_signal_graph
@@ -42,20 +57,11 @@ print(explanation.roles[:3])
 
 def write_guides() -> None:
     """Put the figures into the pages."""
-    pages = {
-        "how-long": how_long,
-        "which-settings": which_settings,
-        "how-many-labels": counts,
-        "best": tried_recipes,
-        "memory": wrong_labels,
-        "guarantees": sets,
-        "no-answer": strangers,
-        "suggest": suggestions,
-        "rich-edges": rich_edges,
-    }
-    for name, render in pages.items():
-        page = DOCS / f"{name}.md"
-        page.write_text(replaced(page.read_text(encoding="utf-8"), "guides", render()), encoding="utf-8")
+    for page, parts in PAGES.items():
+        text = page.read_text(encoding="utf-8")
+        for name, render in parts.items():
+            text = replaced(text, name, render(), "guides")
+        page.write_text(text, encoding="utf-8")
 
 
 def how_long() -> str:
@@ -74,34 +80,14 @@ def how_long() -> str:
     return table(["on two CPU cores", "preset, settings", *PHASES, "peak memory"], rows)
 
 
-def which_settings() -> str:
-    """For each data set and setting that a search varied, the best validation accuracy that each value reached."""
-    searches = Searches("se-gnn")
-    rows = []
-    for dataset in searches.datasets:
-        tried = searches.of(dataset)
-        keys = sorted({key for one in tried for key in one.settings if key != "preset"})
-        for key in keys:
-            reached: dict[str, float] = {}
-            for one in tried:
-                if key in one.settings:
-                    value = str(one.settings[key])
-                    reached[value] = max(reached.get(value, 0.0), one.mean)
-            if len(reached) > 1:
-                cells = ", ".join(f"{value}: {100 * best:.1f}" for value, best in sorted(reached.items(), key=_number))
-                gap = 100 * (max(reached.values()) - min(reached.values()))
-                rows.append([dataset, f"`{key}`", cells, f"{gap:.1f}"])
-    return table(["data set", "setting", "value: best validation accuracy reached", "between the values"], rows)
-
-
-def counts() -> str:
-    """Accuracy by the number of labeled nodes."""
-    return labels.render(Store(), DOCS)
-
-
 def wrong_labels() -> str:
-    """How well flipped labels are found."""
-    return audit.render(Store(), DOCS)
+    """How well flipped labels are found, and how far answers can be believed."""
+    return "\n\n".join(one.render(Store(), DOCS) for one in (honesty, audit))
+
+
+def other_models() -> str:
+    """Agreement with models that were trained elsewhere, and what their cases are worth."""
+    return foreign_cases.render(Store(), DOCS)
 
 
 def sets() -> str:
@@ -117,13 +103,6 @@ def strangers() -> str:
 def suggestions() -> str:
     """Accuracy by the number of labels, suggested or drawn."""
     return suggest.render(Store(), DOCS)
-
-
-def _number(pair: tuple[str, float]) -> tuple[float, str]:
-    try:
-        return float(pair[0]), pair[0]
-    except ValueError:
-        return float("inf"), pair[0]
 
 
 def tried_recipes() -> str:
@@ -147,6 +126,16 @@ def edge_costs() -> str:
     return paragraphs(COSTS.format(command=found["command"]), table(["", *heads], rows), told)
 
 
+def found_links() -> str:
+    """Link prediction on citation graphs, and explanations whose reasons are known."""
+    return links.render(Store(), DOCS)
+
+
+def county_numbers() -> str:
+    """Numbers of US counties, beside published networks and a forest."""
+    return counties.render(Store(), DOCS)
+
+
 def rich_edges() -> str:
     """Accuracy if only the edges differ between the classes, and results on real graphs."""
     store = Store()
@@ -162,3 +151,14 @@ def rich_edges() -> str:
         "### ACM and DBLP",
         kinds.render(store, DOCS),
     )
+
+
+PAGES: dict[Path, dict[str, Callable[[], str]]] = {
+    DOCS / "labels.md": {"wrong_labels": wrong_labels, "suggestions": suggestions},
+    DOCS / "settings.md": {"tried_recipes": tried_recipes, "how_long": how_long},
+    DOCS / "uncertainty.md": {"sets": sets, "strangers": strangers},
+    DOCS / "any-model.md": {"other_models": other_models},
+    DOCS / "edge-attributes.md": {"rich_edges": rich_edges},
+    DOCS / "links.md": {"found_links": found_links},
+    DOCS / "numbers.md": {"county_numbers": county_numbers},
+}

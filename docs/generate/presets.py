@@ -7,16 +7,16 @@ from typing import Any
 from docs.generate.blocks import ROOT, replaced
 from se_gnn.settings import Settings
 from se_gnn.settings.presets import PRESETS
-from se_gnn.settings.sections import OWNER
+from se_gnn.settings.sections import OWNERS
 
-PAGE = ROOT / "docs" / "method.md"
+PAGE = ROOT / "docs" / "understanding" / "method.md"
 
 
 def preset_tables() -> str:
     """Every setting in every preset, and what depends on a data set."""
     presets = {name: Settings.of(name).resolve().values() for name in PRESETS}
     lines = [f"| setting | {' | '.join(f'`{name}`' for name in presets)} |", f"| --- |{' --- |' * len(presets)}"]
-    for name in OWNER:
+    for name in OWNERS:
         cells = (_shown(values[name]) if name in values else "not read" for values in presets.values())
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     lines += [

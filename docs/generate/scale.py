@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 
 from docs.generate.blocks import ROOT, replaced
-from se_gnn.apps.cli.shard_options import SHARD_NODES
-from se_gnn.encoder.attributes import WIDTH
+from se_gnn.apps.cli.options import SHARD_NODES
 from se_gnn.encoder.blocks import LEAST
-from se_gnn.graph.ranked_local import MAX_NODES
+from se_gnn.encoder.ensemble import WIDTH
+from se_gnn.graph.local import MAX_NODES
 from se_gnn.settings import Settings
 
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "how-to" / "large-graphs.md"
 ON_GPU = ROOT / "benchmarks" / "published" / "gpu-h200.json"
 
 NODES, EDGES, FEATURES, LABELED = 100_000_000, 1_000_000_000, 128, 10_000

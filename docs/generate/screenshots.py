@@ -39,7 +39,7 @@ def write_screenshots() -> None:
             page = browser.new_page(viewport={"width": width, "height": height})
             pages = {
                 "nodes": f"{tables}/?sort=probability",
-                "node": f"{tables}/nodes/{_most_suspicious(accounts)}?edges=4",
+                "node": f"{tables}/nodes/%23{_most_suspicious(accounts)}?edges=4",
                 "map": f"{pictures}/map",
                 "model": f"{pictures}/model",
             }
@@ -73,11 +73,11 @@ def serving(app: Any) -> Iterator[str]:
 
 def _accounts() -> Store:
     """A model of the accounts and payments that `examples/fraud.py` makes."""
-    from se_gnn.datasets.tables import import_tables
+    from se_gnn.tables import read_tables
 
     example = runpy.run_path(str(ROOT / "examples" / "fraud.py"))
     accounts, payments = example["make_tables"](NUM_ACCOUNTS)
-    graph = import_tables(accounts, payments, example["TABLES"]).graph
+    graph = read_tables(accounts, payments, example["TABLES"]).graph
     return _trained(dataclasses.replace(graph, name="accounts"))
 
 

@@ -61,6 +61,6 @@ def _moments(degrees: IntArray) -> tuple[float, float]:
 
 
 def _log_likelihood(count: Any, logs: Any) -> Any:
-    """Of the best power law for so many degrees with that sum of logarithms."""
+    """Log-likelihood of the best power law for this number of degrees with this sum of logarithms."""
     exponent = 1 + count / np.maximum(logs - count * np.log(SMALLEST - 0.5), 1e-12)
     return count * np.log(exponent) + count * exponent * np.log(SMALLEST) - (exponent + 1) * logs

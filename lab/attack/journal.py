@@ -40,7 +40,7 @@ class Journal:
         return cls(Path(folder) / NAME, graph.name, config, seed, digest_of(graph))
 
     def read(self) -> IntArray:
-        """The flips so far, [R, 2]; none where there is no file; a file of another attack is refused."""
+        """The flips so far, [R, 2]; none without a file. A file of another attack is refused."""
         if not self.path.exists():
             return np.empty((0, 2), np.int64)
         about = parse_json(read_file(self.path), self.path)

@@ -50,7 +50,7 @@ def metattack(
         rate: flips as a share of the edges.
         config: settings; Meta-Self where not given.
         seed: of the surrogate's weights.
-        device: ``auto`` takes CUDA where it is.
+        device: ``auto``: use CUDA if available.
         progress: show a bar.
         folder: where `attack.json` keeps the flips; an attack that it holds goes on.
     """

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.attack.config import MetattackConfig
-from se_gnn.encoder.dense import dense_propagation
+from lab.dense import dense_propagation
 
 
 def pair_scores(
@@ -54,7 +54,7 @@ def pair_scores(
 
 
 def _cross_entropy(normalized: Tensor, features: Tensor, parameters: list[Tensor], classes: Tensor) -> Tensor:
-    """Of each node, [N]."""
+    """Degree of each node, [N]."""
     hidden = normalized @ (features @ parameters[0])  # [N, D]
     logits = normalized @ (hidden @ parameters[1])  # [N, C]
     return -(classes * logits.log_softmax(1)).sum(1)

@@ -15,6 +15,7 @@ from lab.baselines.deep_knn import GCNK, GINK, MLPK, DeepKNN
 from lab.baselines.gcn import GCN
 from lab.baselines.gin import GIN
 from lab.baselines.gnn_explainer import GNNExplainer
+from lab.baselines.gradients import Gradients
 from lab.baselines.network import NetworkBaseline
 from lab.baselines.pg_explainer import PGExplainer
 from lab.baselines.post_hoc import PostHocExplainer
@@ -32,9 +33,23 @@ BASELINES: dict[str, type[Baseline]] = {
     "gin-k": GINK,
 }
 
-EXPLAINERS: dict[str, type[PostHocExplainer]] = {"gnn-explainer": GNNExplainer, "pg-explainer": PGExplainer}
+EXPLAINERS: dict[str, type[PostHocExplainer]] = {
+    "gnn-explainer": GNNExplainer,
+    "pg-explainer": PGExplainer,
+    "gradients": Gradients,
+}
 
-__all__ = ["BASELINES", "EXPLAINERS", "Baseline", "DeepKNN", "PostHocExplainer", "baseline", "post_hoc_explainer"]
+__all__ = [
+    "BASELINES",
+    "EXPLAINERS",
+    "GCN",
+    "Baseline",
+    "DeepKNN",
+    "NetworkBaseline",
+    "PostHocExplainer",
+    "baseline",
+    "post_hoc_explainer",
+]
 
 
 def baseline(name: str, **settings: Any) -> Baseline:

@@ -87,7 +87,7 @@ class PostHocExplainer(ABC):
         return edges, mask[:, ids].mean(axis=0)
 
     def _target(self) -> Any:
-        """What PyG is told to explain: its own prediction, unless the explainer has to be given it."""
+        """The class that PyG explains: the model's own prediction, unless the explainer needs it as an input."""
         return None
 
     @contextmanager

@@ -25,8 +25,8 @@ from tqdm import tqdm
 from lab.baselines.base import Baseline
 from lab.baselines.network import dense_features
 from lab.baselines.proximal import shrink, shrink_spectrum
+from lab.dense import dense_propagation
 from se_gnn.device import resolve_device
-from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.graph.sparse import SparseMatrix

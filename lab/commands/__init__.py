@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from lab import datasets as lab_datasets
 from lab.commands.attack import attack
+from lab.commands.compare import compare
 from lab.commands.rate import rate
 from lab.commands.ratings import ratings
+from lab.commands.roles import roles
 from se_gnn.apps.cli.commands import add_command, command_group, run
-from se_gnn.apps.cli.datasets import datasets
-from se_gnn.apps.cli.train import train
-from se_gnn.apps.cli.tune import tune
+from se_gnn.apps.cli.train import datasets, train, tune
 
 NAME = "python -m lab"
 
 app = command_group(
     NAME,
-    about="Research around SE-GNN: attacks on graphs, ratings by people, and more data sets to train on.",
-    epilog="\b\nMore about each:\n  docs/attack.md, docs/rating.md, docs/data.md",
+    about="Research around SE-GNN: compare explainers, attack graphs, let people rate, train on more data sets.",
+    epilog="\b\nMore about each:\n  docs/understanding/lab.md, docs/reference/datasets.md",
     begin=lab_datasets.register,
 )
 add_command(
@@ -52,6 +52,8 @@ add_command(
         "  python -m lab ratings ratings.sqlite --out answers.csv"
     ),
 )
+add_command(app, compare, epilog="\b\nExample:\n  python -m lab compare cora --nodes 30 --out compared.png")
+add_command(app, roles, epilog="\b\nExample:\n  python -m lab roles --only airports-brazil --seeds 2")
 add_command(app, datasets, epilog="\b\nExample:\n  python -m lab datasets")
 add_command(app, train, epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")
 add_command(app, tune, epilog="\b\nExample:\n  python -m lab tune syn-cora --out search --budget 10m")

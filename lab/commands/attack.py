@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, shows_progress
-from se_gnn.apps.cli.output import say
-from se_gnn.apps.cli.tables import count, percent
-from se_gnn.apps.cli.train import dataset_name
+from se_gnn.apps.cli.options import Device, GraphName, OnDevice, Seed, shows_progress
+from se_gnn.apps.cli.printing import count, percent, say
+from se_gnn.datasets import dataset_name, load_data
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,13 +45,11 @@ def attack(
     keep_degrees: Annotated[
         bool, typer.Option("--keep-degrees", help="Metattack: the degrees must still pass for the same power law.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Seed of everything random.")] = 0,
-    device: Annotated[Device, typer.Option(help="auto takes CUDA where it is.")] = Device.auto,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with downloaded data sets.")] = None,
+    seed: Seed = 0,
+    device: OnDevice = Device.auto,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted attack in DIR.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted attack in DIR.")] = False,
     quiet: bool = False,
-    progress: bool = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 
@@ -61,20 +58,18 @@ def attack(
     """
     from lab.attack.journal import NAME as JOURNAL
     from lab.attack.noise import num_changes
-    from lab.datasets import load_dataset
     from se_gnn.device import resolve_device
     from se_gnn.files import commit_files, writing_to
-    from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
+    from se_gnn.graph.storage import ARRAY_FILES, graph_files
 
-    shown = shows_progress(progress, quiet)
+    shown = shows_progress(quiet)
     _check_folder(out, (JOURNAL,), overwrite=overwrite, resume=resume)
     if method is Method.random and (labeled_weight or keep_degrees):
         raise InputError("--labeled-weight and --keep-degrees belong to metattack, not to random")
     resolve_device(device.value)
-    dataset = dataset_name(data)
-    if dataset is None and Path(data).resolve() == out.resolve():
+    if dataset_name(data) is None and Path(data).resolve() == out.resolve():
         raise InputError(f"--out {out} is the graph to change; name another folder")
-    graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
+    graph = load_data(data, seed)
     if method is Method.random:
         changed = graph.with_edges(_random(graph, rate, seed))
         with writing_to(out):
@@ -101,7 +96,7 @@ def attack(
 
 def _check_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool, resume: bool) -> None:
     """Refuse a folder whose files would be lost by an attack; nothing is written yet."""
-    from se_gnn.apps.cli.output_folder import check_begun, check_finished, is_new_folder, some_names
+    from se_gnn.apps.cli.outputs import check_begun, check_finished, is_new_folder, some_names
     from se_gnn.files import visible_names
     from se_gnn.graph.storage import holds_graph, is_graph_file
 
@@ -141,7 +136,7 @@ def _metattack(
     """Attack with the journal in a folder inside ``out``; what ``out`` holds is replaced when the attack is whole."""
     from lab.attack import MetattackConfig, flip_pairs, metattack
     from lab.attack.journal import NAME
-    from se_gnn.apps.cli.output_folder import output_folder
+    from se_gnn.apps.cli.outputs import output_folder
     from se_gnn.files import commit_files, read_file
     from se_gnn.graph.storage import ARRAY_FILES, graph_files
 
@@ -156,7 +151,7 @@ def _metattack(
             commit_files(out, files, remove=(NAME, ARRAY_FILES))
     except KeyboardInterrupt as interrupt:
         kept = (out / ATTACK / NAME).exists()
-        hint = "To go on from its last flip" if kept else "Nothing was kept yet. To start again"
+        hint = "To resume from its last flip" if kept else "Nothing was saved yet. To start again"
         typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
     return changed

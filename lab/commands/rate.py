@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, shows_progress
-from se_gnn.apps.cli.output import say
-from se_gnn.apps.cli.tables import count
+from se_gnn.apps.cli.inspecting import AllowHost, Host, Port, TokenFile
+from se_gnn.apps.cli.options import Seed, shows_progress
+from se_gnn.apps.cli.printing import count, say
 from se_gnn.errors import InputError
 from se_gnn.progress import announce_compilation
 
@@ -25,24 +25,13 @@ def rate(
     methods: Annotated[
         str, typer.Option(metavar="NAMES", help="Methods to rate, with commas between.")
     ] = "se-gnn,mlp-k,gcn-k,gin-k",
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Of targets, order, and training of baselines.")
-    ] = 0,
+    seed: Seed = 0,
     prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Make FILE and stop; open no page.")] = False,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; beyond 127.0.0.1 a token is needed.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free one.")
-    ] = 8001,
-    token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the token that every request has to bring.")
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name under which browsers reach the server. Repeatable.")
-    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8001,
+    token_file: TokenFile = None,
+    allow_host: AllowHost = None,
     quiet: bool = False,
-    progress: bool = False,
 ) -> None:
     """Let people rate explanations: a target and the nearest labeled node, without the method's name.
 
@@ -61,7 +50,7 @@ def rate(
     from se_gnn.apps.web.server import run_server
     from se_gnn.apps.web.settings import settings_for
 
-    shown = shows_progress(progress, quiet)
+    shown = shows_progress(quiet)
     settings = settings_for(host, token_file=token_file, allow_hosts=tuple(allow_host or ()))
     chosen = methods_of(methods.split(","))
     known = _known_plan(out)
@@ -88,7 +77,7 @@ def _known_plan(out: Path) -> RatingPlan | None:
     """The plan of a file that is there; a file of something else is refused."""
     from lab.rating import RatingStore
     from lab.rating.database import is_prepared
-    from se_gnn.apps.cli.arguments import check_file
+    from se_gnn.apps.cli.outputs import check_file
 
     if not is_prepared(out):
         check_file(out, overwrite=True)

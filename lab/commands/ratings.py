@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.arguments import OverwriteFile
-from se_gnn.apps.cli.output import say
-from se_gnn.apps.cli.record_files import check_record_file, write_records
-from se_gnn.apps.cli.tables import count, percent, table
+from se_gnn.apps.cli.options import OverwriteFile
+from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_records
+from se_gnn.apps.cli.printing import count, percent, say, table
 
 if TYPE_CHECKING:
     from lab.rating.summary import Summary
@@ -32,7 +31,7 @@ def ratings(
     Skipped pairs count for no method. Answers that were undone are left out; they stay in the file.
     """
     if out is not None:
-        check_record_file(out, overwrite=overwrite)
+        check_file(out, RECORD_FILES, overwrite=overwrite)
     from lab.rating.store import RatingStore
     from lab.rating.summary import summarize
 

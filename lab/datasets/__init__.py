@@ -60,6 +60,15 @@ INFOS = (
         by_hand=True,
         module="lab.datasets.amazon_fraud",
     ),
+    *(
+        DatasetInfo(
+            name=f"counties-{target}",
+            description=f"3,234 US counties of 2012 and their borders; {target.replace('-', ' ')} is predicted",
+            by_hand=True,
+            module="lab.datasets.counties",
+        )
+        for target in ("median-income", "bachelor-rate", "unemployment-rate", "republican-margin")
+    ),
     DatasetInfo(
         name="acm",
         description="4,019 papers, their authors and subjects, 3 areas; 20 papers labeled per class",
@@ -71,6 +80,25 @@ INFOS = (
         description="4,057 authors, their papers and conferences, 4 areas; 20 authors labeled per class",
         by_hand=True,
         module="lab.datasets.hetero",
+    ),
+    DatasetInfo(
+        name="grid-game",
+        description="10,000 fields of a grid, a fifth of them mines; half labeled; generated",
+        module="lab.datasets.grid_game",
+    ),
+    DatasetInfo(
+        name="shared-authors",
+        description="1,500 papers, 600 authors and 20 venues; shared authors tell the topic; generated",
+        module="lab.datasets.shared_authors",
+    ),
+    *(
+        DatasetInfo(
+            name=f"airports-{region}",
+            description=f"{count:,} airports without attributes; their quartile of traffic; by the seed",
+            by_hand=True,
+            module="lab.datasets.airports",
+        )
+        for region, count in (("brazil", 131), ("europe", 399), ("usa", 1190))
     ),
     DatasetInfo(
         name="ba-shapes-pgexplainer",

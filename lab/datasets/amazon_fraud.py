@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.graph import Graph
 from se_gnn.graph.split import split_stratified
+from se_gnn.tables import ImportSettings, read_tables
 
 FILE = RawFile(
     "amazon_upu.npz",
     url=None,
     sha256=None,
-    origin="convert Amazon.mat of https://github.com/YingtongDou/CARE-GNN (docs/data.md names the arrays): features, "
-    "label, and the edges of net_upu between users that have one",
+    origin="convert Amazon.mat of https://github.com/YingtongDou/CARE-GNN (docs/reference/datasets.md names the "
+    "arrays): features, label, and the edges of net_upu between users that have one",
 )
 SHA256 = "1d5bb4c0f44f8d978bd6aeaa0e6a39735761b7e2081ce60d04efa34b9b2c34d4"
 SHARES = {"amazon-fraud": 0.1, "amazon-fraud-1": 0.01}
@@ -62,5 +62,5 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     label = pa.array([CLASS_NAMES[one] for one in labels])
     ends = {end: ids.take(pa.array(arrays["edges"][:, i])) for i, end in enumerate(("source", "target"))}
     settings = ImportSettings(id="id", label="label", name=name, kinds=dict.fromkeys(COLUMNS, "number"))
-    graph = import_tables(pa.table({"id": ids, "label": label, **columns}), pa.table(ends), settings).graph
+    graph = read_tables(pa.table({"id": ids, "label": label, **columns}), pa.table(ends), settings).graph
     return graph.with_split(train=split.train, validation=split.validation, test=split.test)

@@ -13,8 +13,8 @@ import numpy as np
 
 from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth, in_order_of_edges
-from se_gnn.datasets import ba_shapes
-from se_gnn.datasets.ba_shapes import (
+from se_gnn.datasets import embedded
+from se_gnn.datasets.embedded import (
     BASE,
     BOTTOM,
     CLASS_NAMES,
@@ -34,8 +34,8 @@ FILE = RawFile(
     "syn1.npz",
     url=None,
     sha256=None,  # whoever packs the arrays again gets other bytes: their values are checked
-    origin="convert dataset/syn1.pkl of https://github.com/flyingdoog/PGExplainer (docs/data.md names the arrays); "
-    "`ba-shapes` draws a graph like it and needs no file",
+    origin="convert dataset/syn1.pkl of https://github.com/flyingdoog/PGExplainer (docs/reference/datasets.md names "
+    "the arrays); `ba-shapes` draws a graph like it and needs no file",
 )
 ARRAYS = ("edge_index", "motif_edge", "label", "train_mask", "val_mask", "test_mask")
 SHA256 = "3a5e86d3594337a0feb0e5ac42bf020216f9e5ddffc44a4546c6b7d48bded3aa"
@@ -50,7 +50,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
 def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> tuple[Graph, GroundTruth]:
     """A draw of `ba-shapes`, or the published one, and which of its edges are those of houses."""
     if name == "ba-shapes":
-        graph = ba_shapes.load(name, seed=seed)
+        graph = embedded.load(name, seed=seed)
         return graph, GroundTruth(motif_edges=house_edges(graph.edges.ends))
     content = read_verified([FILE], "ba_shapes", data_dir=data_dir)[FILE.name]
     arrays = read_known_arrays(content, ARRAYS, sha256=SHA256, where=FILE.name)

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.split import split_by_class
+from se_gnn.tables import ImportSettings, read_tables
 
 _ORIGIN = (
     "take soc-sign-bitcoinotc.csv of https://snap.stanford.edu/data/soc-sign-bitcoin-otc.html with the header "
@@ -40,7 +40,7 @@ def load(name: str = "bitcoin-otc", *, seed: int = 0, data_dir: str | Path | Non
     settings = ImportSettings(
         id="account", label="label", name=name, directed=True, edge_time="time", edge_kinds={"rating": "number"}
     )
-    graph = import_tables(accounts, ratings, settings).graph
+    graph = read_tables(accounts, ratings, settings).graph
     known = np.flatnonzero(graph.labels != UNKNOWN)
     generator = np.random.default_rng(seed)
     split = split_by_class(graph.labels[known], train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)

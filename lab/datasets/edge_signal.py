@@ -35,7 +35,7 @@ def edge_signal_graph(
         seed: of all that is random.
 
     >>> graph = edge_signal_graph("direction")
-    >>> graph.edge_values.carried, len(graph.train)
+    >>> graph.edge_values.edge_data, len(graph.train)
     (('direction',), 40)
     """
     if signal not in get_args(Signal):

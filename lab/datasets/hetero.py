@@ -3,7 +3,7 @@
 "Self-supervised Heterogeneous Graph Neural Network with Co-contrastive Learning" (https://arxiv.org/abs/2105.09111).
 ACM: papers have words, are written by authors and belong to a subject; papers are labeled. DBLP: papers have words,
 authors keywords, a paper is written by authors and appears at a conference; authors are labeled. 20 labeled nodes per
-class, 1,000 to validate and 1,000 to test. The features of each kind are a block (`se_gnn.datasets.kinds`).
+class, 1,000 to validate and 1,000 to test. The features of each kind are a block (`se_gnn.tables.node_types`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from lab.datasets.known_arrays import read_known_arrays
-from se_gnn.datasets.kinds import NodesOfKind, join_kinds
-from se_gnn.datasets.npz import csr
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph
+from se_gnn.tables.arrays import csr
+from se_gnn.tables.node_types import NodesOfType, join_types
 
 _ORIGIN = (
-    "convert the data of https://github.com/liun-online/HeCo (docs/data.md names the arrays): pairs of indices and CSR "
-    "pieces by kind"
+    "convert the data of https://github.com/liun-online/HeCo (docs/reference/datasets.md names the arrays): pairs of "
+    "indices and CSR pieces by node type"
 )
 DIGESTS = {
     "acm": "5b863101e200e8dbb8de89b47d574ced7e764ef1a33b05314b56810cbbb373e3",
@@ -45,10 +45,10 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     words = {kind: csr(arrays, f"features_{kind}", file.name) for kind in ("paper", "author")}
     num_others = int(arrays[f"edges_paper_{other}"][:, 1].max()) + 1
     given = {kind: _nodes(kind, matrix) for kind, matrix in words.items()}
-    given[other] = NodesOfKind(names=[f"{other} {i}" for i in range(num_others)])
-    joined = join_kinds(given)
+    given[other] = NodesOfType(names=[f"{other} {i}" for i in range(num_others)])
+    joined = join_types(given)
     labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    labels[joined.kinds == joined.type_names.index(labeled)] = arrays["label"]
+    labels[joined.types == joined.type_names.index(labeled)] = arrays["label"]
     pairs = [
         np.stack([joined.nodes(kind, arrays[f"edges_{pair}"][:, end]) for end, kind in enumerate(pair.split("_"))], 1)
         for pair in types
@@ -65,7 +65,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
             type_verbs=tuple(VERBS[kind] for kind in type_names),
         ),
         node_names=joined.names,
-        node_types=joined.kinds,
+        node_types=joined.types,
         node_type_names=joined.type_names,
         labels=labels,
         class_names=[f"class {label}" for label in range(int(arrays["label"].max()) + 1)],
@@ -75,8 +75,8 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     )
 
 
-def _nodes(kind: str, matrix: sp.csr_array) -> NodesOfKind:
-    return NodesOfKind(
+def _nodes(kind: str, matrix: sp.csr_array) -> NodesOfType:
+    return NodesOfType(
         names=[f"{kind} {i}" for i in range(matrix.shape[0])],
         features=sp.csr_array(matrix, dtype=np.float32),
         feature_names=[f"word {i}" for i in range(matrix.shape[1])],

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.datasets.npz import read_arrays
 from se_gnn.errors import InputError
+from se_gnn.tables.arrays import read_arrays
 
 
 def read_known_arrays(content: bytes, names: Iterable[str], *, sha256: str, where: str) -> dict[str, npt.NDArray[Any]]:

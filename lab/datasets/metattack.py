@@ -13,11 +13,11 @@ from pathlib import Path
 
 import scipy.sparse as sp
 
-from se_gnn.datasets import nettack
-from se_gnn.datasets.npz import entries, read_arrays
+from se_gnn.datasets import public
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
+from se_gnn.tables.arrays import entries, read_arrays
 
 URL = "https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/meta"
 
@@ -49,7 +49,7 @@ def load_attacked(name: str, rate: float, *, data_dir: str | Path | None = None)
         raise InputError(f"attacked graphs are published for {' and '.join(CLEAN)}, got {name!r}")
     if rate not in (0, *RATES):
         raise InputError(f"rate must be one of 0, {', '.join(f'{known:g}' for known in RATES)}, got {rate!r}")
-    clean = nettack.load(CLEAN[name], data_dir=data_dir)
+    clean = public.load(CLEAN[name], data_dir=data_dir)
     if rate == 0:
         return clean
     file_name = f"{name}_meta_adj_{rate:g}.npz"

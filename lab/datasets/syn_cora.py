@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lab.truth import GroundTruth
-from se_gnn.datasets import planetoid
+from se_gnn.datasets import public
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs, sample_non_edges
 from se_gnn.graph.arrays import IntArray
@@ -106,7 +106,7 @@ def load(name: str = "syn-cora", *, seed: int = 0, data_dir: str | Path | None =
 
 def load_with_truth(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> tuple[Graph, GroundTruth]:
     """The graph, and the roles of its nodes and edges."""
-    cora = planetoid.load("cora", data_dir=data_dir)
+    cora = public.load("cora", data_dir=data_dir)
     return syn_cora(cora, generator=np.random.default_rng(seed), name=name)
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from lab.datasets.known_arrays import read_known_arrays
 from lab.truth import GroundTruth
-from se_gnn.datasets.planetoid import CORA_TOPICS
+from se_gnn.datasets.public import CORA_TOPICS
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
 
@@ -22,7 +22,7 @@ FILE = RawFile(
     url=None,
     sha256=None,  # whoever packs the arrays again gets other bytes: their values are checked
     origin="run SynData.py of https://github.com/EnyanDai/SEGNN with seed=15 and connect=3 and store its graph "
-    "(docs/data.md names the arrays); `syn-cora` generates a graph like it and needs Cora only",
+    "(docs/reference/datasets.md names the arrays); `syn-cora` generates a graph like it and needs Cora only",
 )
 ARRAYS = ("x", "y", "node_role", "edges", "edge_role", "train_mask", "val_mask", "test_mask")
 SHA256 = "88da09be7733312d38b82a1bbbc7a6a8fa04ede8043c0395d6c1fcc1a0cd0885"

@@ -1,110 +1,230 @@
-"""Tables as people have them, drawn at random: accounts that pay each other, with dates, gaps and a known truth.
+"""Ten sets of tables as people have them, drawn at random, with a known truth: dates, gaps, categories, amounts.
 
-Each number names one set of tables: its size, its classes, and where the classes can be seen are drawn from it. They
-show in a node's own columns, in what it pays and is paid (amount, type, direction), and in whom it deals with, each
-to a degree of its own. Some labels can be flipped; the right ones are kept beside the tables.
+Each set has a size, classes, columns and a seed of its own. The sets differ in where the class can be seen: in a node's
+own columns, in the data of its edges (amount, type, weight, direction), in the classes of its neighbors (equal or
+different ones), or only through nodes of another type. Some labels can be flipped; the tables do not say which.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from se_gnn.datasets.tables import ImportSettings
-from se_gnn.graph.arrays import BoolArray
+from se_gnn.errors import InputError
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.arrays import IntArray
+from se_gnn.tables import EdgeTable, ImportSettings, read_tables
 
-NUM_SETS = 10
 FIRST = ["Änne", "Bjørn", "Chloé", "Dörte", "Emre", "Fatma", "Gül", "Håkon", "Inès", "Jürgen", "Łukasz", "Zoë"]
 LAST = ["Müller", "Øst", "Petit", "Quist", "Groß", "Sørensen", "Çelik", "Ünal", "Vogt", "Weiß", "Żak", "Adler"]
-CLASSES = ("ok", "fraud", "mule", "dormant")
-PLACES = ("Köln", "Malmö", "Nîmes", "Łódź", "Gent")
-PAYMENTS = ("transfer", "card", "cash", "loan")
+PLACES = ("Köln", "Malmö", "Nîmes", "Łódź", "Gent", "Porto", "Brno", "Turku")
+EDGE_TYPES = ("transfer", "card", "cash", "loan", "refund")
+FIRST_DAY = np.datetime64("2019-03-01")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Where the class of a node can be seen, and what the tables look like."""
+
+    about: str
+    nodes: int
+    classes: Mapping[str, float]  # with the share of nodes of each
+    columns: float = 0.0  # distance between the classes in the numbers of a node, in standard deviations
+    edge_data: float = 0.0  # the same in the amount of an edge; also how much its type depends on the class
+    follow: float = 0.0  # share of the edges that lead to the class that the pattern names
+    shift: int = 0  # that class: 0, its own; 1, the next one
+    degree: float = 3.5  # edges per node
+    known: float = 0.9  # share of the nodes with a label
+    directed: bool = True
+    has_edge_data: bool = True
+    through: str = ""  # node type that joins the nodes, in place of edges between them
+
+
+PLANS: dict[str, Plan] = {
+    "accounts": Plan(
+        about="bank accounts; columns, payments and partners each say something",
+        nodes=1600, classes={"ok": 0.7, "fraud": 0.3}, columns=2.0, edge_data=1.0, follow=0.75,
+    ),
+    "patients": Plan(
+        about="only the columns of a node matter",
+        nodes=900, classes={"A": 0.35, "B": 0.35, "C": 0.3}, columns=5.5, known=0.8,
+    ),
+    "machines": Plan(
+        about="6% are faulty; columns and neighbors",
+        nodes=2000, classes={"fine": 0.94, "faulty": 0.06}, columns=4.5, follow=0.7, has_edge_data=False,
+    ),
+    "traders": Plan(
+        about="each class deals with another one; weak columns",
+        nodes=1200, classes={"buyer": 0.4, "broker": 0.3, "seller": 0.3}, columns=2.0, follow=0.9, shift=1, degree=5,
+    ),
+    "parcels": Plan(
+        about="amounts and types of edges decide",
+        nodes=1400, classes={"box": 0.3, "letter": 0.4, "pallet": 0.3}, columns=1.0, edge_data=3.0, degree=8,
+    ),
+    "members": Plan(
+        about="few nodes, undirected edges without data, close groups",
+        nodes=600, classes={"left": 0.5, "right": 0.5}, columns=2.0, follow=0.9, degree=5, directed=False,
+        has_edge_data=False,
+    ),
+    "shops": Plan(
+        about="five classes, few edges",
+        nodes=1500, classes={"food": 0.3, "books": 0.25, "toys": 0.2, "tools": 0.15, "art": 0.1},
+        columns=4.0, edge_data=1.0, follow=0.7, degree=3, known=0.95,
+    ),
+    "devices": Plan(
+        about="three classes of 80%, 14% and 6%; neighbors of the same class, edge data",
+        nodes=1800, classes={"idle": 0.8, "busy": 0.14, "broken": 0.06}, columns=3.5, edge_data=1.5, follow=0.8,
+    ),
+    "papers": Plan(
+        about="papers and authors; who wrote a paper decides",
+        nodes=1000, classes={"biology": 0.3, "physics": 0.4, "law": 0.3}, columns=0.5, through="author", follow=0.95,
+    ),
+    "orders": Plan(
+        about="orders and products; what was bought and the columns of an order decide",
+        nodes=1300, classes={"kept": 0.75, "returned": 0.25}, columns=3.0, through="product", follow=0.85,
+    ),
+}  # fmt: skip
+NAMES = tuple(PLANS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSet:
-    """Two tables, how to import them, and which labels were flipped, by account."""
+    """Tables as `read_tables` takes them, the settings to import them with, and the classes of all nodes by id."""
 
-    accounts: pd.DataFrame
-    payments: pd.DataFrame
+    nodes: pd.DataFrame | dict[str, pd.DataFrame]
+    edges: pd.DataFrame | list[EdgeTable]
     settings: ImportSettings
-    flipped: BoolArray  # [N], in the order of the rows
+    classes: pd.DataFrame  # columns "truth" and "given": without and with flipped labels, also of nodes without a label
+
+    def graph(self) -> Graph:
+        """The tables, imported."""
+        return read_tables(self.nodes, self.edges, self.settings).graph
+
+    def labels(self, graph: Graph, column: str) -> IntArray:
+        """One column of ``classes`` in the order of the imported graph, [N]; nodes of other types are unknown."""
+        numbers = {name: i for i, name in enumerate(graph.class_names)}
+        found = self.classes[column].map(numbers).reindex(list(graph.node_names)).fillna(UNKNOWN)
+        return np.asarray(found, np.int64)
 
 
-def table_set(number: int, *, flipped: float = 0.0) -> TableSet:
-    """The tables of a number.
+def table_set(name: str, *, flipped: float = 0.0, seed: int = 0) -> TableSet:
+    """One of the sets.
 
     Args:
-        number: any number from 0 on; the same number gives the same tables.
-        flipped: share of the known labels that are replaced by another class.
+        name: one of :data:`NAMES`.
+        flipped: share of the labels that are replaced by another class.
+        seed: draws other tables of the same plan; the same seed gives the same tables, flipped or not.
+
+    >>> tables = table_set("members", flipped=0.08)
+    >>> len(tables.nodes), (tables.classes["truth"] != tables.classes["given"]).sum()
+    (600, np.int64(48))
     """
-    draw = np.random.default_rng([number, 2026])
-    n, classes = int(draw.integers(1200, 3600)), CLASSES[: draw.integers(2, 1 + len(CLASSES))]
-    shares = draw.dirichlet(np.full(len(classes), 4.0)) * 0.7 + 0.3 / len(classes)
-    truth = draw.choice(len(classes), n, p=shares)
-    in_columns, in_payments, among = draw.uniform(0.6, 1.6), draw.uniform(0.4, 1.2), draw.uniform(0.4, 0.85)
-    accounts = _accounts(draw, truth, len(classes), in_columns)
-    payments = _payments(draw, truth, len(classes), in_payments, among, accounts["account"].to_numpy())
-    known = draw.random(n) < draw.uniform(0.6, 0.95)
-    labels = truth.copy()
-    wrong = known & (draw.random(n) < flipped)
-    labels[wrong] = (truth[wrong] + draw.integers(1, len(classes), int(wrong.sum()))) % len(classes)
-    accounts["state"] = [classes[label] if is_known else None for label, is_known in zip(labels, known)]
+    if name not in PLANS:
+        raise InputError(f"the table set must be one of {', '.join(NAMES)}, got {name!r}")
+    plan, (draw, flip) = PLANS[name], np.random.default_rng([NAMES.index(name), seed, 2026]).spawn(2)
+    names = np.array(list(plan.classes))
+    truth = draw.choice(len(names), plan.nodes, p=list(plan.classes.values()))
+    table = _node_table(draw, truth, len(names), plan, name[0].upper())
+    ids = table["id"].to_numpy()
+    known = draw.random(plan.nodes) < plan.known
+    nodes: pd.DataFrame | dict[str, pd.DataFrame] = table
+    edges: pd.DataFrame | list[EdgeTable]
+    if plan.through:
+        others, joined = _through(draw, truth, len(names), plan, ids)
+        nodes, edges = {name: table, plan.through: others}, [EdgeTable(type=f"has {plan.through}", table=joined)]
+    else:
+        edges = _edge_table(draw, truth, len(names), plan, ids)
+    given, wrong = truth.copy(), flip.permutation(plan.nodes)[: round(flipped * plan.nodes)]
+    given[wrong] = (truth[wrong] + flip.integers(1, len(names), len(wrong))) % len(names)
+    table["class"] = pd.Series(names[given]).where(known)
+    data: dict[str, Any] = {"edge_weight": "count", "edge_type": "means", "edge_time": "last"}
     settings = ImportSettings(
-        id="account", label="state", source="payer", target="payee", caption="holder", directed=True,
-        edge_weight="count", edge_type="means", edge_time="last", name=f"tables-{number}", seed=number,
-    )  # fmt: skip
-    return TableSet(accounts, payments, settings, wrong)
+        id="id",
+        label="class",
+        source="from",
+        target="to",
+        caption="name",
+        name=name,
+        seed=seed,
+        directed=plan.directed and not plan.through,
+        **(data if plan.has_edge_data and not plan.through else {}),
+    )
+    return TableSet(nodes, edges, settings, pd.DataFrame({"truth": names[truth], "given": names[given]}, index=ids))
 
 
-def _accounts(draw: np.random.Generator, truth: np.ndarray, num_classes: int, strength: float) -> pd.DataFrame:
+def _node_table(draw: np.random.Generator, truth: IntArray, num_classes: int, plan: Plan, letter: str) -> pd.DataFrame:
     n = len(truth)
-    centers = draw.normal(size=(num_classes, 3)) * strength
-    numbers = centers[truth] + draw.normal(size=(n, 3))
-    habits = draw.dirichlet(np.full(len(PLACES), 2 / strength), num_classes)
-    place = [draw.choice(PLACES, p=habits[label]) for label in truth]
-    opened = np.datetime64("2009-03-01") + (1500 + 500 * (numbers[:, 2] + draw.normal(size=n))).astype("timedelta64[D]")
-    accounts = pd.DataFrame(
+    numbers = _apart(draw, num_classes, 5, plan.columns)[truth] + draw.normal(size=(n, 5))
+    habits = draw.dirichlet(np.full(len(PLACES), 2.0), num_classes) * 0.5 + 0.5 / len(PLACES)
+    table = pd.DataFrame(
         {
-            "account": [f"K{i:05d}" for i in draw.permutation(n)],
-            "holder": [f"{draw.choice(FIRST)} {draw.choice(LAST)}" for _ in range(n)],
-            "balance": np.exp(6 + numbers[:, 0]).round(2),
-            "logins": draw.poisson(np.exp(np.clip(1 + 0.5 * numbers[:, 1], -2, 4))),
+            "id": [f"{letter}{i:05d}" for i in draw.permutation(n)],
+            "name": [f"{draw.choice(FIRST)} {draw.choice(LAST)}" for _ in range(n)],
+            "amount": np.exp(6 + numbers[:, 0]).round(2),
+            "score": (50 + 10 * numbers[:, 1]).round(1),
+            "visits": np.maximum(0, np.round(20 + 5 * numbers[:, 2])),
+            "since": FIRST_DAY + (900 + 150 * numbers[:, 3]).astype("timedelta64[D]"),
             "age": np.clip(45 + 15 * draw.normal(size=n), 18, 95).round(),
-            "place": place,
-            "opened": opened,
+            "place": [draw.choice(PLACES, p=habits[label]) for label in truth],
+            "level": np.array(["low", "middle", "high"])[np.digitize(numbers[:, 4], [-0.5, 0.5])],
             "checked": draw.random(n) < 0.8,
         }
     )
-    accounts.loc[draw.random(n) < 0.08, "balance"] = None
-    accounts.loc[draw.random(n) < 0.05, "place"] = None
-    return accounts
+    for column, gaps in (("amount", 0.05), ("place", 0.05), ("age", 0.1), ("since", 0.03)):
+        table.loc[draw.random(n) < gaps, column] = None
+    return table
 
 
-def _payments(
-    draw: np.random.Generator, truth: np.ndarray, num_classes: int, strength: float, among: float, names: np.ndarray
+def _apart(draw: np.random.Generator, num_classes: int, width: int, distance: float) -> np.ndarray[Any, Any]:
+    """A center for each class, each as far from the others, in random directions, [C, width]."""
+    directions = np.linalg.qr(draw.normal(size=(width, width)))[0][:num_classes]
+    return np.asarray(directions * distance / np.sqrt(2))
+
+
+def _partners(draw: np.random.Generator, truth: IntArray, target: IntArray, num_classes: int, plan: Plan) -> IntArray:
+    """For each of some nodes, one of the class that the pattern names, or any, [M]."""
+    members = [np.flatnonzero(target == label) for label in range(num_classes)]
+    chosen = draw.integers(0, len(target), len(truth))
+    for i in np.flatnonzero(draw.random(len(truth)) < plan.follow):
+        chosen[i] = draw.choice(members[(truth[i] + plan.shift) % num_classes])
+    return chosen
+
+
+def _edge_table(
+    draw: np.random.Generator, truth: IntArray, num_classes: int, plan: Plan, ids: IntArray
 ) -> pd.DataFrame:
-    n, m = len(truth), int(3.5 * len(truth))
-    payer = draw.integers(0, n, m)
-    partner = draw.permutation(num_classes)  # whom a class deals with: its own class or another one
-    partner = np.where(draw.random(num_classes) < 0.7, np.arange(num_classes), partner)
-    members = [np.flatnonzero(truth == label) for label in range(num_classes)]
-    payee = draw.integers(0, n, m)
-    for i in np.flatnonzero(draw.random(m) < among):
-        payee[i] = draw.choice(members[partner[truth[payer[i]]]])
-    payer, payee = payer[payer != payee], payee[payer != payee]
-    m = len(payer)
-    size = draw.normal(size=num_classes) * strength
-    habits = draw.dirichlet(np.full(len(PAYMENTS), 2 / strength), num_classes)
-    return pd.DataFrame(
-        {
-            "payer": names[payer],
-            "payee": names[payee],
-            "amount": np.exp(4 + size[truth[payer]] + draw.normal(size=m)).round(2),
-            "count": 1 + draw.poisson(1.5, m),
-            "means": [draw.choice(PAYMENTS, p=habits[truth[i]]) for i in payer],
-            "last": np.datetime64("2025-01-01") + draw.integers(0, 600, m).astype("timedelta64[D]"),
-        }
+    source = draw.integers(0, len(truth), int(plan.degree * len(truth)))
+    target = _partners(draw, truth[source], truth, num_classes, plan)
+    source, target = source[source != target], target[source != target]
+    m, label = len(source), truth[source]
+    table = pd.DataFrame({"from": ids[source], "to": ids[target]})
+    if not plan.has_edge_data:
+        return table
+    size = draw.permutation(num_classes) * plan.edge_data
+    habits = draw.dirichlet(np.full(len(EDGE_TYPES), 1.0), num_classes)
+    mixed = min(1.0, plan.edge_data / 3)
+    habits = mixed * habits + (1 - mixed) / len(EDGE_TYPES)
+    table["amount"] = np.exp(4 + size[label] + draw.normal(size=m)).round(2)
+    table["count"] = 1 + draw.poisson(1.5, m)
+    table["means"] = [draw.choice(EDGE_TYPES, p=habits[i]) for i in label]
+    table["last"] = FIRST_DAY + draw.integers(0, 1800, m).astype("timedelta64[D]")
+    return table
+
+
+def _through(
+    draw: np.random.Generator, truth: IntArray, num_classes: int, plan: Plan, ids: IntArray
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Nodes of another type, each mostly joined to nodes of one class; and the edges to them, three per node."""
+    count = len(truth) // 4
+    specialty = np.arange(count) % num_classes
+    source = np.repeat(np.arange(len(truth)), 3)
+    names = np.array([f"{plan.through} {i}" for i in draw.permutation(count)])
+    others = pd.DataFrame(
+        {"id": names, "country": draw.choice(PLACES, count), "founded": draw.integers(1960, 2020, count)}
     )
+    chosen = _partners(draw, truth[source], specialty, num_classes, plan)
+    return others, pd.DataFrame({"from": ids[source], "to": names[chosen]}).drop_duplicates()

@@ -1,4 +1,4 @@
-"""How good predictions and explanations are; `docs/metrics.md` has the definitions."""
+"""How good predictions and explanations are; `docs/understanding/lab.md` has the definitions."""
 
 from lab.metrics.edge_matching import edge_matching_accuracy, values_of_edges
 from lab.metrics.fidelity import Fidelity, fidelity

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.explain import Explanation
-from se_gnn.graph import local_graphs
+from se_gnn.explain.attributes import mentioning
+from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.plot.feature_layout import placed_by_features
 from se_gnn.plot.local_view import by_distance, plain_view
-from se_gnn.plot.projection import apart
+from se_gnn.plot.projection import apart, placed_by_features
 from se_gnn.plot.svg import plain_picture
 
 MOST_EDGES = 16  # of one picture
@@ -33,29 +33,32 @@ class PairPictures:
     classes: tuple[int, ...]  # that the nodes drawn have
 
 
-def local_edges(explanation: Explanation, node: int) -> IntArray:
+def local_edges(explanation: Explanation, graph: Graph, node: int) -> IntArray:
     """The edges of a node's local graph, as the model that explains takes it."""
-    settings = explanation.settings.similarity
-    rows = local_graphs(explanation.graph, np.array([node]), settings.hops, settings.max_edges)
+    settings = explanation.settings
+    rows = local_graphs(graph, np.array([node]), settings.hops, settings.max_edges)
     return rows.row(0).astype(np.int64)
 
 
 def numbered_edges(explanation: Explanation) -> IntArray:
     """The edges of the target that are numbered: those nearest to it."""
-    ranked = by_distance(explanation.graph, explanation.node, explanation.edge_ids)
+    ranked = by_distance(explanation, explanation.node, explanation.edge_ids)
     return np.array(ranked[:NUMBERED], dtype=np.int64)
 
 
-def draw_pair(explanation: Explanation, neighbor: int, others: IntArray, matched: IntArray) -> PairPictures:
+def draw_pair(
+    explanation: Explanation, graph: Graph, neighbor: int, others: IntArray, matched: IntArray
+) -> PairPictures:
     """The target beside a labeled node.
 
     Args:
         explanation: of the target.
+        graph: of both nodes.
         neighbor: the labeled node.
         others: edges of its local graph.
         matched: those that the numbered edges of the target are matched with; empty: there are none to match with.
     """
-    graph, edges = explanation.graph, numbered_edges(explanation)
+    explanation, edges = mentioning(explanation, graph, others, [neighbor]), numbered_edges(explanation)
     own = {edge: (number,) for number, edge in enumerate(edges.tolist(), start=1)} if len(matched) else {}
     theirs: dict[int, tuple[int, ...]] = {}
     for number, edge in enumerate(matched.tolist(), start=1):

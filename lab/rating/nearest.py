@@ -9,8 +9,9 @@ import numpy as np
 from lab.baselines import DeepKNN
 from lab.baselines.tuned import tuned
 from se_gnn.explain import Explanation
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 
 
 class Method(ABC):
@@ -29,12 +30,12 @@ class SEGNNMethod(Method):
     """The model of the folder, as its explanations say."""
 
     def nearest(self, explanation: Explanation) -> int:
-        """The first of the neighbors."""
-        return explanation.neighbors[0].node
+        """The first of the cases."""
+        return explanation.votes[0].node
 
     def matched(self, explanation: Explanation, edges: IntArray, others: IntArray) -> IntArray:
         """The matches of the explanation."""
-        matches = explanation.neighbors[0].matches
+        matches = explanation.votes[0].matches
         if matches is None:
             return np.empty(0, np.int64)
         match = dict(zip(matches.edge_ids.tolist(), matches.matched_ids.tolist()))
@@ -44,8 +45,8 @@ class SEGNNMethod(Method):
 class DeepKNNMethod(Method):
     """A baseline, fitted to the same graph."""
 
-    def __init__(self, fitted: DeepKNN) -> None:
-        self._fitted = fitted
+    def __init__(self, fitted: DeepKNN, graph: Graph) -> None:
+        self._fitted, self._graph = fitted, graph
 
     def nearest(self, explanation: Explanation) -> int:
         """By its representations."""
@@ -55,16 +56,16 @@ class DeepKNNMethod(Method):
         """By the means of its ends' representations."""
         if not len(others):
             return np.empty(0, np.int64)
-        graph = explanation.graph
-        found: IntArray = others[self._fitted.match_edges(graph.edges.ends[edges], graph.edges.ends[others])]
+        ends = self._graph.edges.ends
+        found: IntArray = others[self._fitted.match_edges(ends[edges], ends[others])]
         return found
 
 
-def make_method(name: str, trained: TrainedModel, *, seed: int, progress: bool = False, **changes: object) -> Method:
+def make_method(name: str, trained: Model, *, seed: int, progress: bool = False, **changes: object) -> Method:
     """SE-GNN as it is, or a baseline trained on the model's graph; ``changes`` are settings of the baseline."""
     if name == "se-gnn":
         return SEGNNMethod()
     graph = trained.graph
     network = tuned(name, graph.dataset or graph.name, **changes)
     assert isinstance(network, DeepKNN)
-    return DeepKNNMethod(network.fit(graph, seed=seed, progress=progress))
+    return DeepKNNMethod(network.fit(graph, seed=seed, progress=progress), graph)

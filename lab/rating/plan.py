@@ -27,7 +27,7 @@ class RatingPlan:
             raise InputError(f"items must be between 1 and {MOST_ITEMS}, got {self.items}")
 
     def to_json(self) -> str:
-        """As it is kept."""
+        """The plan as it is stored."""
         return json.dumps(asdict(self))
 
     @classmethod

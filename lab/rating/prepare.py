@@ -11,13 +11,13 @@ import numpy as np
 from lab.rating.drawing import PairPictures, draw_pair, local_edges, numbered_edges
 from lab.rating.nearest import Method, make_method
 from lab.rating.plan import METHODS, RatingPlan
-from se_gnn.display import printable_name
+from se_gnn.display.text import printable_name
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, Explanation
+from se_gnn.explain import Explanation, explain
 from se_gnn.files import SMALL, read_current, sha256
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.model.folder import MANIFEST, load_model
 from se_gnn.optional import require
 from se_gnn.progress import bar
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 class ModelToRate:
     """A model, the name that tables show for it, and the digest that says which it is."""
 
-    trained: TrainedModel
+    trained: Model
     name: str
     digest: str
 
@@ -74,7 +74,7 @@ def check_can_prepare(models: Sequence[ModelToRate], plan: RatingPlan) -> None:
             raise InputError(f"{one.name} must have at least 2 labeled nodes to choose from, it has {len(graph.train)}")
 
 
-def candidates(trained: TrainedModel) -> IntArray:
+def candidates(trained: Model) -> IntArray:
     """Nodes that may be targets: test nodes with edges; all that are not labeled, where there are no test nodes."""
     graph = trained.graph
     nodes = graph.test if len(graph.test) else np.setdiff1d(np.arange(graph.num_nodes), graph.train)
@@ -95,20 +95,20 @@ def prepare_pairs(
             if say is not None and name != "se-gnn":
                 say(f"{one.name}: training {METHODS[name]} ...")
             methods.append(make_method(name, one.trained, seed=plan.seed, progress=shown, **changes))
-        explainer = Explainer(one.trained)
         with bar(total=plan.items, name=f"{one.name}: drawing", unit="target", shown=shown) as progress:
             for i, target in enumerate(targets.tolist()):
-                explanation = explainer.explain(target, k=1)
+                explanation = explain(one.trained, target, k=1)[0]
                 for place, method in enumerate(methods):
-                    yield _pair(explanation, method, item=number * plan.items + i, place=place, model=number)
+                    item = number * plan.items + i
+                    yield _pair(explanation, one.trained.graph, method, item=item, place=place, model=number)
                 progress.update()
 
 
-def _pair(explanation: Explanation, method: Method, *, item: int, place: int, model: int) -> Pair:
-    graph, neighbor = explanation.graph, method.nearest(explanation)
-    others = local_edges(explanation, neighbor)
+def _pair(explanation: Explanation, graph: Graph, method: Method, *, item: int, place: int, model: int) -> Pair:
+    neighbor = method.nearest(explanation)
+    others = local_edges(explanation, graph, neighbor)
     pictures = draw_pair(
-        explanation, neighbor, others, method.matched(explanation, numbered_edges(explanation), others)
+        explanation, graph, neighbor, others, method.matched(explanation, numbered_edges(explanation), others)
     )
     return Pair(
         item=item,

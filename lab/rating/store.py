@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from lab.rating.database import connect, is_prepared, read_plan, transaction
 from lab.rating.schedule import order_of
-from se_gnn.display import printable_name
+from se_gnn.display.text import printable_name
 from se_gnn.errors import InputError
 
 Answer = Literal["similar", "different", "skipped"]
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a rater stands."""
+    """The progress of a rater."""
 
     question: Question | None  # None: all is answered
     answered: int

@@ -20,12 +20,12 @@ from lab.metrics import fidelity
 from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
 from reproduce.methods import asked
-from se_gnn.explain import Explainer
-from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.interop.pyg_explanation import dense_features, directed
+from se_gnn.explain import explain
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
+from se_gnn.explain.pyg_format import dense_features, directed
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.training import fit
 
 Sets = list[set[int]]  # the evidence of each node, n
@@ -74,9 +74,9 @@ class _Found:
 def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _Found:
     settings, top = job.series.settings, job.series.settings["top"]
     trained = fit(graph, asked(settings["config"]), seed=seed, device=device)
-    explanations = [Explainer(trained).explain(int(node), k=1) for node in nodes]
+    explanations = list(explain(trained, nodes, k=1))
     evidence = {
-        "labeled_nodes": [set(one.ranking.nodes[0, :top].tolist()) for one in explanations],
+        "labeled_nodes": [set(one.ranks.nodes[:top].tolist()) for one in explanations],
         "edges": [set(one.crucial_subgraph(size=top).edge_ids.tolist()) for one in explanations],
     }
     if seed:
@@ -94,21 +94,19 @@ def _ours(graph: Graph, nodes: IntArray, job: Job, seed: int, device: str) -> _F
     return _Found(evidence, {**_fidelity(explainer, of_nodes, top), **vote_changes(trained, nodes, top)})
 
 
-def vote_changes(trained: TrainedModel, nodes: IntArray, top: int) -> dict[str, float]:
+def vote_changes(trained: Model, nodes: IntArray, top: int) -> dict[str, float]:
     """How often the prediction changes when the nearest labeled nodes lose their labels, and when they alone vote.
 
     It is no fidelity in the sense of PyG, which takes edges away: here the graph stays, and the votes change.
     """
     without, alone = [], []
-    for node in nodes:
-        explanation = Explainer(trained).explain(int(node), k=1)
-        ranking = explanation.ranking
-        ranks = np.arange(ranking.depth)
-        without.append(int(ranking.without(ranks[:top]).predicted[0]) != explanation.predicted)
-        alone.append(int(ranking.without(ranks[top:]).predicted[0]) != explanation.predicted)
+    for block in trained.rank(nodes):
+        ranks = np.arange(block.depth)
+        without.append((block.without(ranks[:top]).predicted != block.predicted).cpu().numpy())
+        alone.append((block.without(ranks[top:]).predicted != block.predicted).cpu().numpy())
     return {
-        "changed_without_nearest_labeled": float(np.mean(without)),
-        "changed_by_nearest_labeled_alone": float(np.mean(alone)),
+        "changed_without_nearest_labeled": float(np.concatenate(without).mean()),
+        "changed_by_nearest_labeled_alone": float(np.concatenate(alone).mean()),
     }
 
 
@@ -129,7 +127,7 @@ def _positive(mask: np.ndarray, top: int) -> np.ndarray:
 
 
 def _fidelity(explainer: Any, explanations: Iterator[Any], top: int) -> dict[str, float]:
-    """Of the most important edges, as PyG defines it."""
+    """Fidelity of the most important edges, as PyG defines it."""
     found = fidelity(explainer, (_most_important(one, top) for one in explanations))
     return {"fidelity+": found.positive, "fidelity-": found.negative}
 

@@ -21,7 +21,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels import Memory
 from se_gnn.labels.suspicion import suspicion
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.model.metrics import confusion_matrix
 from se_gnn.training import fit
 
@@ -151,5 +151,5 @@ def _named(name: str, graph: Graph, wrong: IntArray, named: IntArray) -> dict[st
     }
 
 
-def _test_accuracy(trained: TrainedModel, clean: Graph) -> float:
+def _test_accuracy(trained: Model, clean: Graph) -> float:
     return trained.predict(clean.test).accuracy(clean.labels)

@@ -11,13 +11,13 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from reproduce.measures.fitted import Fitted, FittedSEGNN, fit
 from se_gnn.errors import InputError
-from se_gnn.explain import EdgeMatches, Explainer, Explanation, Neighbor
+from se_gnn.explain import CaseVote, EdgeMatches, Explanation, explain
+from se_gnn.explain.attributes import mentioning
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.plot.feature_layout import placed_by_features
-from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import LocalView, neighbor_view, target_view
-from se_gnn.plot.projection import apart
+from se_gnn.plot.local_view import LocalView, case_view, target_view
+from se_gnn.plot.placement import Points
+from se_gnn.plot.projection import apart, placed_by_features
 
 
 def measure(job: Job, device: str) -> dict[str, Any]:
@@ -31,12 +31,15 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     node = case_node(graph, settings["num_edges"], list(fitted.values()))
     ours = fitted["se-gnn"]
     assert isinstance(ours, FittedSEGNN)
-    explanation = Explainer(ours.trained).explain(node, k=1)
+    explanation = explain(ours.trained, node, k=1)[0]
     target = target_view(explanation, most_edges=settings["num_edges"], crucial_edges=settings["num_edges"])
     views = {"target": target}
     for method, one in fitted.items():
-        neighbor = explanation.neighbors[0] if one is ours else _neighbor(one, graph, explanation)
-        views[method] = neighbor_view(neighbor, explanation, target, most_edges=settings["most_edges"])
+        vote = explanation.votes[0] if one is ours else _vote(one, graph, explanation)
+        assert vote.edge_ids is not None
+        views[method] = case_view(
+            vote, mentioning(explanation, graph, vote.edge_ids, [vote.node]), target, most_edges=settings["most_edges"]
+        )
     shown = np.unique(np.concatenate([view.nodes for view in views.values()]))
     return {
         "views": {name: _plain(view) for name, view in views.items()},
@@ -57,21 +60,19 @@ def case_node(graph: Graph, num_edges: int, methods: list[Fitted]) -> int:
     return int(fitting[right][0])
 
 
-def _neighbor(fitted: Fitted, graph: Graph, explanation: Explanation) -> Neighbor:
+def _vote(fitted: Fitted, graph: Graph, explanation: Explanation) -> CaseVote:
     """The nearest labeled node of a baseline, in place of ours; its matched edges all count alike."""
     nearest = fitted.nearest(np.array([explanation.node]), 1)
     if nearest is None:
         raise InputError("a case needs methods that name labeled nodes")
     node = int(nearest[0, 0])
-    theirs: IntArray = (
-        local_graphs(graph, np.array([node]), explanation.settings.similarity.hops).row(0).astype(np.int64)
-    )
-    matched = fitted.match_edges(explanation.edges, graph.edges.ends[theirs])
+    theirs: IntArray = local_graphs(graph, np.array([node]), explanation.settings.hops).row(0).astype(np.int64)
+    matched = fitted.match_edges(explanation.ends(explanation.edge_ids), graph.edges.ends[theirs])
     matches = None
     if matched is not None:
         alike = np.zeros(len(matched), np.float32)
         matches = EdgeMatches(explanation.edge_ids, theirs[matched], alike, alike == 0)
-    return dataclasses.replace(explanation.neighbors[0], node=node, edge_ids=theirs, matches=matches)
+    return dataclasses.replace(explanation.votes[0], node=node, edge_ids=theirs, matches=matches)
 
 
 def _filling(points: Points) -> Points:

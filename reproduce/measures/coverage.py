@@ -16,8 +16,8 @@ from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores
-from se_gnn.labels.sets import prediction_sets, quantile
+from se_gnn.labels.sets import Scores, aps_scores, diffused, lac_scores, prediction_sets
+from se_gnn.model.numbers import conformal_quantile
 from se_gnn.training import fit
 from se_gnn.training.fit import with_calibration
 
@@ -74,7 +74,7 @@ def redrawn(scores: Scores, graph: Graph, settings: dict[str, Any], method: str,
 
 def _covered(scores: Scores, labels: IntArray, held: IntArray, asked: IntArray, coverage: float) -> tuple[float, float]:
     """Coverage and mean size of the sets of the nodes that are asked, calibrated on those that are held."""
-    threshold = quantile(scores[held, labels[held]], coverage)
+    threshold = conformal_quantile(scores[held, labels[held]], coverage)
     members = scores[asked] <= threshold
     right = members[np.arange(len(asked)), labels[asked]]
     return float(right.mean()), float(members.sum(axis=1).mean())

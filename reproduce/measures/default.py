@@ -19,7 +19,7 @@ from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
-from se_gnn.model import Prediction, TrainedModel
+from se_gnn.model import Model, Prediction
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.settings import Settings
 from se_gnn.training import fit, resolve_device
@@ -68,7 +68,7 @@ def quality(probabilities: FloatArray, graph: Graph) -> dict[str, float]:
     return {name: figures[name] for name in ("accuracy", "macro_f1", "calibration_error")}
 
 
-def evidence(trained: TrainedModel, prediction: Prediction) -> dict[str, float]:
+def evidence(trained: Model, prediction: Prediction) -> dict[str, float]:
     """Whether the nearest labeled nodes are right, and how much of a similarity is structure."""
     return {
         "precision_at_5": prediction.precision_at(RANK, trained.graph.labels),

@@ -10,7 +10,8 @@ import numpy as np
 from lab.datasets.edge_signal import edge_signal_graph
 from reproduce.job import Job
 from reproduce.methods import asked
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
+from se_gnn.model import Model
 from se_gnn.training import fit
 
 EXPLAINED = 20  # test nodes whose explanations are looked at
@@ -25,16 +26,15 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     trained = fit(graph, asked(settings["config"]), seed=job.seed, device=device)
     figures: dict[str, Any] = {"accuracy": trained.predict(graph.test).accuracy(graph.labels)}
     if settings["carried"]:
-        figures["alike"] = _alike(Explainer(trained), graph.test[:EXPLAINED].tolist())
+        figures["alike"] = _alike(trained, graph.test[:EXPLAINED].tolist())
     return figures
 
 
-def _alike(explainer: Explainer, nodes: list[int]) -> float:
+def _alike(trained: Model, nodes: list[int]) -> float:
     """Of the edges at some nodes, the share that is matched with an edge that carries the same, or nearly so."""
     shares = []
     for node in nodes:
-        explanation = explainer.explain(node, 1)
-        matches, graph = explanation.neighbors[0].matches, explanation.graph
+        matches, graph = explain(trained, node, k=1)[0].votes[0].matches, trained.graph
         assert matches is not None
         assert graph.edge_values is not None
         own = matches.matched & (graph.edges.ends[matches.edge_ids] == node).any(axis=1)

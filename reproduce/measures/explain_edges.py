@@ -17,12 +17,12 @@ from lab.metrics import AUC_PROTOCOLS, accuracy, fidelity, se_gnn_one_hop_auc
 from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
 from reproduce.methods import asked
-from se_gnn.explain import Explainer
-from se_gnn.explain.interop.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.interop.pyg_explanation import dense_features, directed
+from se_gnn.explain import explain
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
+from se_gnn.explain.pyg_format import dense_features, directed
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.training import fit
 
 CRUCIAL = 6  # edges of a crucial subgraph: as many as a house has
@@ -85,8 +85,8 @@ class _Ours:
     def importance(self, nodes: IntArray, hops: int) -> Explained:
         changed = self.trained.settings.changed(hops=hops, num_nearest=self.num_nearest)
         model = SEGNN(self.graph.num_features, changed)
-        model.load_state_dict(self.trained.model.state_dict())
-        found = Explainer(TrainedModel(model, self.graph)).explain_all(nodes)
+        model.load_state_dict(self.trained.encoder.state_dict())
+        found = explain(Model(model, self.graph, model.settings), nodes)
         rows = np.split(found.importance, found.local.ptr[1:-1])
         return {int(node): (self.graph.edges.ends[found.local.row(i)], rows[i]) for i, node in enumerate(nodes)}
 

@@ -12,7 +12,7 @@ from lab.baselines.deep_knn import MLPK
 from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.training import fit as fit_se_gnn
@@ -41,7 +41,7 @@ def fit(graph: Graph, method: str, settings: dict[str, Any], *, seed: int, devic
 class FittedSEGNN:
     """SE-GNN, trained."""
 
-    def __init__(self, trained: TrainedModel) -> None:
+    def __init__(self, trained: Model) -> None:
         self.trained = trained
 
     def predict(self, nodes: IntArray) -> IntArray:

@@ -13,7 +13,7 @@ from lab.datasets import load_dataset
 from reproduce.job import Job
 from se_gnn.graph import UNKNOWN, Classes, Graph, Split
 from se_gnn.labels.novelty import novelty
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.settings import Settings
 
 
@@ -51,6 +51,7 @@ def without_class(graph: Graph, label: int) -> Graph:
     return graph.replace(target=Classes(labels=labels, names=names), split=Split(**parts))
 
 
-def _untrained(graph: Graph) -> TrainedModel:
+def _untrained(graph: Graph) -> Model:
     """A model whose parameters nobody looks at."""
-    return TrainedModel(SEGNN(graph.num_features, Settings.of("best").resolve()), graph)
+    settings = Settings.of("best").resolve()
+    return Model(SEGNN(graph.num_features, settings), graph, settings)

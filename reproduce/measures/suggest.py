@@ -12,7 +12,7 @@ from reproduce.methods import asked
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.labels.suggest import suggest
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.settings import Settings
 from se_gnn.training import fit
 
@@ -48,11 +48,11 @@ def one_of_each_class(graph: Graph, pool: IntArray, generator: np.random.Generat
     return np.sort(np.array(drawn, dtype=np.int64))
 
 
-def suggested(trained: TrainedModel, free: IntArray, count: int, seed: int) -> IntArray:
+def suggested(trained: Model, free: IntArray, count: int, seed: int) -> IntArray:
     """Ids of the suggested nodes."""
     return np.array([one.node for one in suggest(trained, count, candidates=free, seed=seed)], dtype=np.int64)
 
 
-def _trained(graph: Graph, labeled: IntArray, wanted: Settings, seed: int, device: str) -> TrainedModel:
+def _trained(graph: Graph, labeled: IntArray, wanted: Settings, seed: int, device: str) -> Model:
     split = graph.with_split(train=labeled, validation=graph.validation, test=graph.test)
     return fit(split, wanted, seed=seed, device=device)

@@ -11,9 +11,9 @@ from reproduce.job import Job
 from reproduce.methods import asked
 from reproduce.truth.recompute import Recomputed
 from reproduce.truth.statements import Findings, check
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.training import fit
 
 
@@ -24,11 +24,11 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     return findings_of(trained, some_nodes(graph.test, job.series.settings["nodes"]))
 
 
-def findings_of(trained: TrainedModel, nodes: IntArray) -> dict[str, Any]:
+def findings_of(trained: Model, nodes: IntArray) -> dict[str, Any]:
     """What comparing the explanations of some nodes gives."""
-    explainer, model, findings = Explainer(trained), Recomputed(trained), Findings()
+    model, findings = Recomputed(trained), Findings()
     for node in nodes:
-        check(explainer.explain(int(node)), model, findings)
+        check(explain(trained, int(node))[0], model, findings)
     return {"nodes": len(nodes), **findings.as_dict()}
 
 

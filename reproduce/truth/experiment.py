@@ -12,7 +12,7 @@ from reproduce.truth.statements import ROUNDING
 from se_gnn.settings.presets import PRESETS
 
 TITLE = "Every number, recomputed"
-ELSEWHERE = True  # on docs/truth.md
+ELSEWHERE = True  # on docs/understanding/truth.md
 DATASETS = ("cora", "citeseer", "pubmed", "ba-shapes")
 ABOUT = f"""\
 Everything that an explanation states about a test node is recomputed from the embeddings by the equations, in float64

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 
 Double = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def similarity(a: Double, b: Double, measure: str) -> Double:
 
 
 def row_similarity(a: Double, b: Double, measure: str) -> Double:
-    """Of each row of ``a`` with the same row of ``b``."""
+    """Similarity of each row of ``a`` with the same row of ``b``."""
     if measure == "distance":
         distances: Double = np.linalg.norm(a - b, axis=1)
         return -distances
@@ -73,7 +73,7 @@ class NodeTruth:
 class Recomputed:
     """A trained model, seen through its embeddings, its graph and its settings of similarity and vote."""
 
-    def __init__(self, trained: TrainedModel) -> None:
+    def __init__(self, trained: Model) -> None:
         self.graph, self.settings, self.voting = trained.graph, trained.settings.similarity, trained.settings.vote
         self.h: Double = trained.embeddings.detach().cpu().numpy().astype(np.float64)  # [N, D]
         self.labeled: IntArray = self.graph.train

@@ -51,7 +51,7 @@ class Findings:
 def check(explanation: Explanation, model: Recomputed, findings: Findings) -> None:
     """Compare all that an explanation says of its node."""
     truth = model.node_truth(explanation.node)
-    positions = np.searchsorted(model.labeled, [one.node for one in explanation.neighbors])
+    positions = np.searchsorted(model.labeled, [one.node for one in explanation.votes])
     findings.statement("edges of the local graph", bool(np.array_equal(np.asarray(explanation.edge_ids), truth.edges)))
     _check_votes(explanation, model, truth, positions, findings)
     _check_similarities(explanation, truth, positions, findings)
@@ -64,8 +64,8 @@ def _check_votes(
     explanation: Explanation, model: Recomputed, truth: NodeTruth, positions: Any, findings: Findings
 ) -> None:
     """Additivity, the weights, the nearest and the predicted class, Eq. (8)-(9)."""
-    weights = np.array([one.weight for one in explanation.neighbors], dtype=np.float64)
-    added = np.bincount([one.label for one in explanation.neighbors], weights, minlength=model.graph.num_classes)
+    weights = np.array([one.weight for one in explanation.votes], dtype=np.float64)
+    added = np.bincount([one.label for one in explanation.votes], weights, minlength=model.graph.num_classes)
     findings.number("contributions added up, against the stated probability", added, explanation.probabilities)
     findings.number("probability", explanation.probabilities, model.vote(truth, positions))
     scores = np.exp((truth.overall[positions] - truth.overall[positions].max()) / model.voting.temperature)
@@ -78,7 +78,7 @@ def _check_votes(
 
 def _check_similarities(explanation: Explanation, truth: NodeTruth, positions: Any, findings: Findings) -> None:
     """Each similarity and its two terms, Eq. (2), (6) and (7)."""
-    for one, position in zip(explanation.neighbors, positions):
+    for one, position in zip(explanation.votes, positions):
         findings.number("node similarity, Eq. (2)", one.node_similarity, truth.node[position])
         defined = bool(np.isfinite(truth.structure[position]))
         findings.statement("compared with or without structure", (one.structure_similarity is not None) == defined)
@@ -98,7 +98,7 @@ def _check_matches(
         return
     average = best[:, with_edges].mean(axis=1)
     findings.number("importance of an edge, Eq. (10)", explanation.importance, average)
-    for k, one in enumerate(explanation.neighbors):
+    for k, one in enumerate(explanation.votes):
         if one.matches is None:
             continue
         ours, theirs = (model.edge_vectors(ids) for ids in (one.matches.edge_ids, one.matches.matched_ids))
@@ -130,7 +130,7 @@ def _check_removals(
 ) -> None:
     """What the prediction would be without each labeled neighbor."""
     ranked = _ranked(truth)
-    for one, position in zip(explanation.neighbors, positions):
+    for one, position in zip(explanation.votes, positions):
         others = [other for other in ranked if other != position][: model.voting.num_nearest]
         if not others:
             continue
@@ -141,7 +141,7 @@ def _check_removals(
 
 def _check_smallest_removal(explanation: Explanation, model: Recomputed, truth: NodeTruth, findings: Findings) -> None:
     """The stated removal changes the class, and no smaller one does."""
-    removal, ranked, labels = explanation.smallest_removal, _ranked(truth), model.labels
+    removal, ranked, labels = explanation.removal, _ranked(truth), model.labels
     if removal is None:
         findings.statement("no removal changes the class", bool((labels[ranked] == explanation.predicted).all()))
         return

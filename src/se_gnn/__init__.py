@@ -1,4 +1,4 @@
-"""Classifies the nodes of a graph and shows, with every prediction, the labeled cases it rests on."""
+"""Predicts classes or numbers of the nodes of a graph and shows, with every prediction, the cases it rests on."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from se_gnn.cases import CaseExplainer
     from se_gnn.datasets import load_dataset
-    from se_gnn.estimator import SEGNNClassifier
+    from se_gnn.estimator import SEGNNClassifier, SEGNNRegressor
     from se_gnn.explain import Explanation
     from se_gnn.graph import Graph
+    from se_gnn.links import SEGNNLinkPredictor
+    from se_gnn.tables import read_tables
 
-__all__ = ["Explanation", "Graph", "SEGNNClassifier", "load_dataset"]
+__all__ = [
+    "CaseExplainer",
+    "Explanation",
+    "Graph",
+    "SEGNNClassifier",
+    "SEGNNLinkPredictor",
+    "SEGNNRegressor",
+    "load_dataset",
+    "read_tables",
+]
 
 _HOME = {
+    "CaseExplainer": "se_gnn.cases",
     "Graph": "se_gnn.graph",
     "Explanation": "se_gnn.explain",
     "SEGNNClassifier": "se_gnn.estimator",
+    "SEGNNRegressor": "se_gnn.estimator",
+    "SEGNNLinkPredictor": "se_gnn.links",
     "load_dataset": "se_gnn.datasets",
+    "read_tables": "se_gnn.tables",
 }
 
 

@@ -1,35 +1,67 @@
-"""Compiled code and its cache: what cannot be kept or read back is compiled again, and a forked process is told.
+"""The decorator of compiled functions: their cache never is the reason why something fails, and forks are refused.
 
 Numba ends with a traceback where its cache is read-only or was cut short, and ends the whole process where compiled
 code runs in threads after a fork: the threads of GNU OpenMP do not survive one. Two processes that compile a function
 at the same time, each for other types, may write to one file of its cache: what is then loaded was compiled for other
-types, and computes nonsense without a word. And of the files that a function is made of, numba watches the one it
-stands in, not those it calls. What is done about it here concerns the functions of this package alone.
-`se_gnn.graph` imports this module before the first of them is declared.
+types, and silently computes nonsense. And of the files that a function is made of, numba watches the one it stands in,
+not those it calls. :func:`compiled` takes care of all of it, for the functions it is put on and for no others.
+
+Importing this module registers one function that runs in forked processes, and changes nothing else.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import Any, TypeVar, overload
 
+import numba
 from numba.core import caching
-from numba.core import dispatcher as _typed
 from numba.np.ufunc import parallel as _parallel
 
 from se_gnn.errors import InputError
 
-dispatcher: Any = _typed  # numba's types do not name what is used here
-parallel: Any = _parallel
-_original: Any = dispatcher.FunctionCache
+Function = TypeVar("Function", bound=Callable[..., Any])
+_threads: Any = _parallel  # numba's types do not name what is used here
+_functions: Any = caching.FunctionCache
 _files: Any = caching.IndexDataCacheFile
+
+
+@overload
+def compiled(function: Function, /) -> Function: ...
+@overload
+def compiled(**options: Any) -> Callable[[Function], Function]: ...
+def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a function when it is called, keep the code in a cache folder, and let other threads run meanwhile.
+
+    Options are those of `numba.njit`. With ``parallel=True`` the function runs in threads, is called from Python only,
+    and refuses to run in a process that was forked from one that had used such threads.
+    """
+    if function is None:
+        return functools.partial(compiled, **options)
+    dispatcher = numba.njit(**{"nogil": True, **options})(function)
+    dispatcher._cache = _cache_of(function)
+    if not options.get("parallel"):
+        return dispatcher
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        if _lost_threads:
+            raise InputError(
+                "this process was forked from one that had used se-gnn, whose threads a fork does not copy: start "
+                "processes with multiprocessing.get_context('spawn'), or fork before the first use"
+            )
+        return dispatcher(*args)
+
+    checked: Any = run
+    checked.dispatcher = dispatcher  # numba's own object, which knows what was compiled
+    return checked
 
 
 class OneFileEach(_files):
@@ -42,7 +74,7 @@ class OneFileEach(_files):
         self._save_index({**self._load_index(), key: name})
 
 
-class ForgivingCache(_original):
+class ForgivingCache(_functions):
     """A cache that never is the reason why something fails."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
@@ -88,6 +120,7 @@ def source_stamp(function: Callable[..., Any]) -> tuple[str, ...]:
         for name in _names(code):
             value = function.__globals__.get(name)
             value = getattr(value, "py_func", getattr(value, "_defn", value))  # of compiled code and of an intrinsic
+            value = getattr(value, "__wrapped__", value)  # what writes the code of the intrinsic
             if isinstance(value, FunctionType) and value.__module__.partition(".")[0] == "se_gnn":
                 waiting.append(value)
             elif isinstance(value, int | float | str | tuple):
@@ -103,49 +136,32 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def install() -> None:
-    """Make the compiled functions of this package forgiving."""
-    if dispatcher.FunctionCache is _original:
-        dispatcher.FunctionCache = _cache_of
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_refuse_in_child)
-
-
-def _cache_of(py_func: Callable[..., Any]) -> Any:
-    if py_func.__module__.partition(".")[0] != "se_gnn":
-        return _original(py_func)
+def _cache_of(function: Callable[..., Any]) -> Any:
     try:
-        return ForgivingCache(py_func)
+        return ForgivingCache(function)
     except RuntimeError:  # no place that can be written to
         _say_once("compiled code cannot be kept, no cache folder can be written to: every run compiles it again")
         return caching.NullCache()
 
 
-def _refuse_in_child() -> None:
-    """After a fork: compiled functions that run in threads say what is wrong, before they end the process."""
-    if not parallel._is_initialized or parallel._threading_layer == "tbb":
-        return
-    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == "se_gnn"]:
-        for name, value in list(vars(module).items()):
-            if isinstance(value, dispatcher.Dispatcher) and value.targetoptions.get("parallel"):
-                setattr(module, name, _refuse)
+_lost_threads = False
 
 
-def _refuse(*_: Any, **__: Any) -> NoReturn:
-    raise InputError(
-        "this process was forked from one that had used se-gnn, whose threads a fork does not copy: start processes "
-        "with multiprocessing.get_context('spawn'), or fork before the first use"
-    )
+def _after_fork() -> None:
+    """In a forked process: remember whether the threads that compiled functions run in were left behind."""
+    global _lost_threads
+    _lost_threads = bool(_threads._is_initialized) and _threads._threading_layer != "tbb"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 _said: set[str] = set()
 
 
 def _say_once(text: str) -> None:
-    kind = text[:40]  # one line, not one per function
-    if kind not in _said:
-        _said.add(kind)
+    start = text[:40]  # one line, not one per function
+    if start not in _said:
+        _said.add(start)
         warnings.warn(text, stacklevel=3)
-
-
-install()

@@ -68,3 +68,16 @@ def effect(value: float) -> str:
 def known(value: float) -> float | None:
     """A figure for JSON, which has no NaN: None where there was nothing to measure on."""
     return None if math.isnan(value) else value
+
+
+def number_text(value: float, decimals: int, unit: str = "", *, signed: bool = False) -> str:
+    """A number with a fixed number of digits after the point (below 0: in tens, hundreds), and its unit.
+
+    >>> number_text(51_283.2, -2, "USD"), number_text(-212, -2, signed=True), number_text(float("inf"), 0)
+    ('51,300 USD', '-200', 'unlimited')
+    """
+    if not math.isfinite(value):
+        return "unlimited" if value > 0 else "-unlimited" if value < 0 else "unknown"
+    rounded = round(value, decimals) + 0.0  # + 0.0: no "-0"
+    shown = f"{rounded:{'+' if signed else ''},.{max(0, decimals)}f}"
+    return f"{shown} {unit}" if unit else shown

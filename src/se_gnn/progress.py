@@ -1,4 +1,4 @@
-"""What people see of long work: bars with the time left, on stderr, and only where they are asked for.
+"""What people see of long work, on stderr: bars with the time left on a terminal, otherwise one line per phase.
 
 A *phase* is work that may take long: `with phase("scoring", shown=True)`. Loops within it that go over `tiles` show a
 bar under its name once two seconds have passed; without a phase they are plain loops. What is computed is the same.
@@ -6,28 +6,35 @@ bar under its name once two seconds have passed; without a phase they are plain 
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 
-PATIENCE = 2.0  # seconds before a bar appears: what is done sooner needs none
+PATIENCE = 2.0  # seconds before a bar or a line appears: quicker work needs none
 MOST_TILES = 50  # a bar that moves this often is smooth enough
+SECONDS_BETWEEN_TRIES = 0.05  # of an interrupt that waits for a compilation
 SMALLEST_TILE = 2048  # smaller ones would cost time
 
 _PHASE: ContextVar[str | None] = ContextVar("phase", default=None)
 
 
 def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 0) -> Any:
-    """A bar on stderr with the time left; nothing where it is not ``shown``."""
+    """A bar on stderr with the time left, or a line if that is not a terminal; nothing if it is not ``shown``."""
     from tqdm import tqdm
 
+    if shown and not sys.stderr.isatty():
+        return Line(name, initial)
     return tqdm(
         total=total,
         initial=initial,
         desc=name,
-        unit=unit,
+        unit=f" {unit}" if total is None else unit,
         delay=PATIENCE,
         disable=not shown,
         dynamic_ncols=True,
@@ -35,8 +42,38 @@ def bar(*, total: int | None, name: str, unit: str, shown: bool, initial: int = 
     )
 
 
+class Line:
+    """Takes the place of a bar in a log: one line when the work turns out to take long, and nothing else."""
+
+    def __init__(self, name: str, initial: int = 0) -> None:
+        self.n = initial
+        self._name, self._began, self._printed = name, time.monotonic(), False
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, steps: int = 1) -> None:
+        """Count some steps."""
+        self.n += steps
+        if not self._printed and time.monotonic() - self._began >= PATIENCE:
+            self._printed = True
+            print(f"{self._name} ...", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def set_postfix(self, **_: object) -> None:
+        """Nothing to show."""
+
+    def set_description(self, _: str) -> None:
+        """Nothing to show."""
+
+
 def tell(text: str) -> None:
-    """A line on stderr, never behind a bar that is being drawn."""
+    """Print a line on stderr, never behind a bar that is being drawn."""
     from tqdm import tqdm
 
     drawn = any(one.last_print_n > one.initial for one in getattr(tqdm, "_instances", ()))
@@ -54,7 +91,7 @@ def phase(name: str, *, shown: bool) -> Iterator[None]:
 
 
 def tiles(count: int, step: int, *, unit: str) -> Iterator[slice]:
-    """Slices of ``step`` of ``count`` things; in a phase they are smaller, so that its bar moves, and inner loops are.
+    """Slices of ``step`` of ``count`` things; in a phase they are smaller, so that its bar moves.
 
     >>> list(tiles(5, 2, unit="edge"))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -77,7 +114,7 @@ def tiles(count: int, step: int, *, unit: str) -> Iterator[slice]:
 
 @contextmanager
 def announce_compilation(*, shown: bool) -> Iterator[None]:
-    """Within it, the first kernel that numba has to compile is announced, and those compiled are counted.
+    """Within it, the first kernel that numba has to compile is announced.
 
     Compiled kernels are kept beside the package or in the user's cache folder: it happens once per machine.
     """
@@ -97,18 +134,53 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
 
 def _compilation_listener(base: Any) -> Any:
     class Compilation(base):
-        """Counts compiled functions; the first one says what is going on."""
+        """Announces the first function that is compiled, and counts them."""
 
         def __init__(self) -> None:
-            self.bar = bar(total=None, name="compiling", unit="function", shown=True)
-            self.said = False
+            self.bar = bar(total=None, name="compiling", unit="function", shown=sys.stderr.isatty())
+            self.announced = False
 
         def on_start(self, event: Any) -> None:
-            if not self.said:
-                self.said = True
+            if not self.announced:
+                self.announced = True
                 print("Compiling kernels, once per machine; it takes a minute or two ...", file=sys.stderr, flush=True)
 
         def on_end(self, event: Any) -> None:
             self.bar.update()
 
     return Compilation()
+
+
+@contextmanager
+def patient_interrupt() -> Iterator[None]:
+    """Within it, Ctrl-C during a compilation takes effect right after it.
+
+    In the middle of one, `KeyboardInterrupt` would get lost or leave a compiled function unfinished.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or usual is not signal.default_int_handler:  # somebody else handles or ignores it
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if not _compiling(frame):
+        raise KeyboardInterrupt
+    again = threading.Timer(SECONDS_BETWEEN_TRIES, signal.raise_signal, [number])
+    again.daemon = True
+    again.start()
+
+
+def _compiling(frame: FrameType | None) -> bool:
+    """Whether numba or LLVM is among the callers; compiled code itself has no frames."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False

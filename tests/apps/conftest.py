@@ -7,17 +7,17 @@ import pytest
 from hostile_model import hostile_model
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.service import Store
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from web_client import UNLIMITED, Client
 
 
 @pytest.fixture(scope="session")
-def hub() -> TrainedModel:
+def hub() -> Model:
     return hostile_model()
 
 
 @pytest.fixture(scope="session")
-def store(hub: TrainedModel) -> Store:
+def store(hub: Model) -> Store:
     made = Store.of_model(hub)
     made.snapshot.prepare()
     return made

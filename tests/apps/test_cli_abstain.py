@@ -9,10 +9,10 @@ from se_gnn.model.folder import load_model
 
 def test_a_node_unlike_anything_known_has_no_answer_and_its_closest_case(run, model, tmp_path):
     for ending in ("csv", "jsonl", "parquet"):
-        arguments = ("--abstain", "--false-alarms", "0.4", "--out", tmp_path / f"p.{ending}")
+        arguments = ("--abstain", "--set", "false_alarms=0.4", "--out", tmp_path / f"p.{ending}")
         result = run("predict", model, *arguments)
         assert result.exit_code == 0, result.output
-        assert "unlike anything known" in result.stdout
+        assert "unlike any known node" in result.stdout
     trained = load_model(model)
     scored = novelty(trained, false_alarms=0.4)
     none = scored.abstains
@@ -30,7 +30,7 @@ def test_a_node_unlike_anything_known_has_no_answer_and_its_closest_case(run, mo
 
 
 def test_a_rate_that_is_no_share_is_one_line(run, model, tmp_path):
-    result = run("predict", model, "--abstain", "--false-alarms", "2", "--out", tmp_path / "p.csv")
+    result = run("predict", model, "--abstain", "--set", "false_alarms=2", "--out", tmp_path / "p.csv")
     assert result.exit_code == 2
     assert "false_alarms must be a share" in result.stderr
     assert not (tmp_path / "p.csv").exists()

@@ -67,7 +67,7 @@ def test_help_of_every_command_has_an_example_and_fits_80_columns(run):
 
 
 def test_the_page_about_the_command_line_lists_every_command():
-    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     listed = re.findall(r"^se-gnn ([a-z-]+(?: [a-z]+)?)  ", page.split("```")[1], flags=re.MULTILINE)
     assert sorted(listed) == sorted(commands())
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from se_gnn.apps.cli.tables import table
-from se_gnn.display.short_names import width
+from se_gnn.display.terminal import table
+from se_gnn.display.text import width
 
 
 def test_figures_are_those_of_the_training(run, model):

@@ -1,7 +1,7 @@
 import json
 
-from se_gnn.display import printable_name
-from se_gnn.explain import Explainer
+from se_gnn.display.text import printable_name
+from se_gnn.explain import explain
 from se_gnn.graph import RawTable
 from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.model.folder import load_model
@@ -11,9 +11,9 @@ from strategies import changed
 def test_the_sentence_comes_first_and_everything_fits_80_columns(run, model):
     result = run("explain", model, "--node", "node 14")
     assert result.exit_code == 0, result.output
-    sentence = Explainer(load_model(model)).explain(14).sentence()
+    sentence = explain(load_model(model), 14)[0].sentence()
     assert " ".join(result.stdout.split()).startswith(sentence)
-    for text in ("labeled node", "similarity", "= node", "+ structure", "The closest labeled node is", "matter most"):
+    for text in ("case", "similarity", "= node", "+ structure", "The nearest case is", "matter most"):
         assert text in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
 
@@ -21,12 +21,12 @@ def test_the_sentence_comes_first_and_everything_fits_80_columns(run, model):
 def test_json_is_the_explanation_and_nothing_else(run, model):
     result = run("explain", model, "--node", "node 14", "--k", "2", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == Explainer(load_model(model)).explain(14, 2).to_dict()
+    assert json.loads(result.stdout) == explain(load_model(model), 14, k=2, attributes=True)[0].to_dict()
 
 
 def test_k_limits_the_neighbors_shown_and_says_what_the_others_add(run, model):
     shown = run("explain", model, "--node", "node 14", "--k", "1").stdout
-    assert "The 1 nearest of 3 voting labeled nodes" in shown
+    assert "The 1 nearest of 3 cases that vote" in shown
     assert "Those not shown add" in shown
     assert "Those not shown add" not in run("explain", model, "--node", "node 14", "--k", "50").stdout
 
@@ -66,12 +66,11 @@ def test_attributes_with_names_are_shown_with_what_they_add_to_the_similarity(ru
     result = run("explain", tmp_path / "model", "--node", nodes[14])
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
-    explanation = Explainer(load_model(tmp_path / "model")).explain(14)
-    closest = explanation.neighbors[0].shared_attributes
+    closest = explain(load_model(tmp_path / "model"), 14, attributes=True)[0].votes[0].attributes
     assert closest.attributes, "the toy's classes have values that are close"
     rows = [line for line in result.stdout.splitlines() if line.endswith(f" {closest.attributes[0].effect:.3f}")]
     assert rows
-    assert closest.attributes[0].target_value in rows[0]
+    assert closest.attributes[0].value in rows[0]
     assert "makes it similar to" in result.stdout
 
 
@@ -89,21 +88,21 @@ def test_the_rows_of_both_nodes_stand_side_by_side_with_what_agrees_first(run, t
     save_graph(changed(graph, raw=RawTable.from_columns(cells), captions=captions), tmp_path / "raw")
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "raw", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
-    result = run("explain", tmp_path / "model", "--node", "node 14", "--edges", "2")
+    result = run("explain", tmp_path / "model", "--node", "node 14")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("Node Person 14 is predicted")
-    closest = Explainer(load_model(tmp_path / "model")).explain(14).neighbors[0]
+    closest = explain(load_model(tmp_path / "model"), 14)[0].votes[0]
     agree = 13 + (closest.node % 3 == 14 % 3)
     text = " ".join(result.stdout.split())
     other = captions[closest.node] or "node 0"
-    assert f"The rows of Person 14 and {other}, the most similar case: {agree} of 15 columns are equal" in text
+    assert f"The rows of Person 14 and {other}, the most similar case: {agree} of 15 values equal" in text
     assert "and 3 more columns" in text
     header = next(i for i, line in enumerate(lines) if line.split()[:1] == ["column"])
     marked = [line.startswith("=") for line in lines[header + 2 :][:12]]
     assert marked == sorted(marked, reverse=True)
-    assert len(result.stdout.split("The edges that matter most")[1].splitlines()) == 1 + 2 + 2
+    assert len(result.stdout.split("The edges that matter most")[1].splitlines()) == 1 + 2 + 5
 
 
 def test_control_characters_of_names_do_not_reach_the_terminal(run, toy, tmp_path):
@@ -124,11 +123,11 @@ def test_both_ends_of_an_edge_are_shown_however_long_their_names_are(run, toy, t
     quick = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
     run("train", tmp_path / "long", "--out", tmp_path / "model", "--device", "cpu", "--quiet", *quick)
     result = run("explain", tmp_path / "model", "--node", names[14])
-    explanation = Explainer(load_model(tmp_path / "model")).explain(14)
+    explanation = explain(load_model(tmp_path / "model"), 14)[0]
     lines = result.stdout.split("The edges that matter most")[1].splitlines()[3:]
-    ends = [explanation.graph.edges.ends[edge].tolist() for edge in explanation.crucial_subgraph().edge_ids]
+    ends = explanation.crucial_subgraph().edges.tolist()
     assert len(lines) == len(ends) > 0
     for line, (start, end) in zip(lines, ends):
-        first, second = line.split(" - ")
+        first, second = line.split(" – ")
         assert first.endswith(f"number {start}")
         assert f"number {end} " in second

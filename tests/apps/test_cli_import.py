@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from se_gnn.graph.storage import load_graph
+
 QUICK = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "num_nearest=3")
 ROLES = ("--id", "account", "--label", "fraud", "--source", "from", "--target", "to")
 
@@ -78,7 +80,7 @@ def test_tables_of_the_next_month_are_encoded_as_before_and_predicted(run, files
     imported = run("import", "--like", trained, "--nodes", tmp_path / "may.csv", "--edges", tmp_path / "may-edges.csv",
                    *ROLES, "--out", tmp_path / "may")  # fmt: skip
     assert imported.exit_code == 0, imported.output
-    assert "24 train, 8 val, 8 test; those who voted before vote" in imported.output
+    assert "24 train, 8 val, 8 test; the same labeled nodes vote as" in imported.output
     assert "3 rows of unknown categories" in imported.output
     assert f"se-gnn predict {trained} --graph {tmp_path / 'may'}" in imported.output
     predicted = run("predict", trained, "--graph", tmp_path / "may", "--out", tmp_path / "p.csv", "--nodes", "NEW 0")
@@ -108,10 +110,10 @@ def test_a_graph_with_another_encoding_is_refused(run, files, graph, trained, tm
 def test_strict_writes_nothing_and_json_is_for_programs(run, files, tmp_path):
     arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES,
                  "--out", tmp_path / "graph")  # fmt: skip
-    result = run(*arguments, "--strict")
-    refused(result, "Warnings", "strict: 1 warnings, nothing is written")
+    result = run(*arguments, "--set", "strict=true")
+    refused(result, "'bank' is left out", "strict: 1 warnings, nothing is written")
     assert not (tmp_path / "graph").exists()
-    summary = json.loads(run(*arguments, "--column", "bank=ignore", "--strict", "--json").output)
+    summary = json.loads(run(*arguments, "--column", "bank=ignore", "--set", "strict=true", "--json").output)
     assert summary["num_nodes"] == 40
     assert summary["warnings"] == []
 
@@ -132,6 +134,9 @@ def test_kinds_and_other_options_reach_the_import(run, files, tmp_path):
 def test_folders_with_other_files_are_safe(run, files, graph, tmp_path):
     arguments = ("import", "--nodes", files / "nodes.csv", "--edges", files / "edges.parquet", *ROLES)
     refused(run(*arguments, "--out", graph), "already holds a graph; --overwrite replaces it")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "nodes.parquet").write_bytes(b"a table of mine, and no graph beside it")
+    refused(run(*arguments, "--out", tmp_path / "own", "--overwrite"), "is not the folder of an import")
     (tmp_path / "mine.txt").write_text("mine")
     refused(run(*arguments, "--out", tmp_path, "--overwrite"), "is not the folder of an import")
     refused(run(*arguments, "--out", tmp_path / "mine.txt"), "is a file; name a folder")
@@ -149,9 +154,9 @@ def test_without_pyarrow_it_says_what_to_install(run, files, monkeypatch, tmp_pa
             raise ImportError(name)
         return real(name, *rest)
 
-    for name in [name for name in sys.modules if name.startswith("se_gnn.datasets.tables")]:
+    for name in [name for name in sys.modules if name.startswith("se_gnn.tables")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("se_gnn.datasets.tables", raising=False)
+    monkeypatch.delattr("se_gnn.tables", raising=False)
     monkeypatch.setattr(importlib, "import_module", without_pyarrow)
     result = run("import", "--nodes", "n.csv", "--edges", "e.csv", *ROLES, "--out", tmp_path / "g")
     refused(result, "tables need the package 'pyarrow': pip install 'se-gnn[tables]'")
@@ -169,3 +174,20 @@ def test_a_column_whose_name_holds_a_comma_needs_no_quotes(run, tmp_path):
     assert result.exit_code == 0, result.output
     kinds = {column["name"]: column["kind"] for column in json.loads(result.stdout)["columns"]}
     assert kinds["bank, city"] == kinds["country"] == "ignored"
+
+
+def test_tables_that_do_not_fit_into_memory_are_streamed_like_a_model(run, files, trained, tmp_path, monkeypatch):
+    nodes = pd.concat([accounts().assign(account=lambda t, i=i: t.account + f" {i}") for i in range(2000)])
+    nodes.to_parquet(tmp_path / "nodes.parquet", index=False)
+    ends = pd.DataFrame({"from": nodes.account[:-1].to_numpy(), "to": nodes.account[1:].to_numpy()})
+    ends.to_parquet(tmp_path / "edges.parquet", index=False)
+    monkeypatch.setenv("SE_GNN_MAX_MEMORY", "16M")
+    tables = ("--nodes", tmp_path / "nodes.parquet", "--edges", tmp_path / "edges.parquet", *ROLES)
+    result = run("import", "--like", trained, *tables, "--out", tmp_path / "big")
+    assert result.exit_code == 0, result.output
+    assert "80,000 nodes" in result.output
+    graph = load_graph(tmp_path / "big")
+    assert not graph.fits_memory
+    assert graph.columns == load_graph(trained).columns
+    result = run("predict", trained, "--graph", tmp_path / "big", "--nodes", "ACC 0 7", "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output

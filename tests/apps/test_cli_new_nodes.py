@@ -8,6 +8,7 @@ import pytest
 from commands import QUICK
 from se_gnn.graph.storage import load_graph
 from se_gnn.model.folder import load_model
+from se_gnn.shards import read_shards
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_new_nodes_are_predicted_and_the_grown_graph_is_kept(run, folder, tmp_pa
     assert [row["class"] for row in rows] == [grown.graph.class_names[c] for c in found.classes]
     with (tmp_path / "changes.csv").open(newline="") as file:
         changed = list(csv.DictReader(file))
-    assert ("No known node changes" in result.stdout) == (not changed)
+    assert ("every known node stays the same" in result.stdout) == (not changed)
     assert run("explain", folder / "model", "--graph", tmp_path / "grown", "--node", "a").exit_code == 0
 
 
@@ -85,3 +86,19 @@ def test_new_nodes_of_a_model_without_tables_are_refused(run, folder, model, tmp
     result = run("predict", model, "--new-nodes", folder / "new.csv", "--out", tmp_path / "p.csv")
     assert result.exit_code == 2
     assert "was not imported from tables" in result.stderr
+
+
+def test_new_nodes_are_predicted_into_a_folder_too(run, folder, tmp_path):
+    result = run(*new_nodes(folder, "--out", tmp_path / "shards", "--keep-graph", tmp_path / "grown"))
+    assert result.exit_code == 0, result.output
+    assert "Wrote the predictions of 2 nodes" in result.stdout
+    assert [row["node"] for part in read_shards(tmp_path / "shards") for row in part.to_pylist()] == ["a", "=b"]
+    assert load_graph(tmp_path / "grown").num_nodes == 42
+
+
+def test_a_folder_of_new_nodes_is_not_taken_for_one_with_other_roles_of_columns(run, folder, tmp_path):
+    assert run(*new_nodes(folder, "--out", tmp_path / "p")).exit_code == 0
+    assert run(*new_nodes(folder, "--out", tmp_path / "p")).exit_code == 0  # complete
+    swapped = ("--column", "source=target", "--column", "target=source")
+    result = run(*new_nodes(folder, "--out", tmp_path / "p", *swapped))
+    assert (result.exit_code, "--overwrite" in result.stderr) == (2, True)

@@ -46,11 +46,6 @@ def rows(file):
         return list(csv.DictReader(stream))
 
 
-def test_only_papers_are_predicted_and_their_type_is_written(run, library, tmp_path):
-    assert run("predict", library, "--out", tmp_path / "all.csv", "--quiet").exit_code == 0
-    assert [(row["node"], row["type"]) for row in rows(tmp_path / "all.csv")] == [(f"p{i}", "paper") for i in range(30)]
-
-
 def test_an_author_that_is_asked_for_is_predicted(run, library, tmp_path):
     result = run("predict", library, "--nodes", "a3,p29", "--out", tmp_path / "two.csv", "--quiet")
     assert result.exit_code == 0, result.output

@@ -43,7 +43,7 @@ def test_csv_has_a_row_a_node_with_class_probabilities_and_votes(run, model, exp
     weights = np.array([[float(row[f"weight_{k}"]) for k in (1, 2, 3)] for row in rows], dtype=np.float32)
     assert np.array_equal(weights, expected.weights)
     names = load_model(model).graph.node_names
-    assert [row["nearest_1"] for row in rows] == [names[node] for node in expected.neighbors[:, 0]]
+    assert [row["nearest_1"] for row in rows] == [names[node] for node in expected.cases[:, 0]]
 
 
 def test_json_lines_hold_the_votes_as_objects_that_add_up(run, model, tmp_path):
@@ -140,6 +140,6 @@ def test_parquet_without_pyarrow_says_what_to_install(run, model, tmp_path, monk
 def test_names_with_commas_in_a_list_are_told_to_stand_alone(run, model, tmp_path):
     refused = run("predict", model, "--nodes", "node 3,alone, far away", "--out", tmp_path / "two.csv")
     assert refused.exit_code == 2
-    assert "a name that holds a comma needs a --nodes of its own" in refused.stderr
+    assert "a name that contains a comma needs its own --nodes" in refused.stderr
     two = ("--nodes", "node 3", "--nodes", "alone, far away")
     assert run("predict", model, *two, "--out", tmp_path / "two.csv").exit_code == 0

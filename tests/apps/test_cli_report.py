@@ -12,12 +12,11 @@ def test_a_report_is_one_file_and_the_command_says_where(run, model, tmp_path):
 
 
 def test_without_nodes_it_chooses_some(run, model, tmp_path):
-    result = run("report", model, "--out", tmp_path / "report.html", "--quiet", "--title", "My <title>")
+    result = run("report", model, "--out", tmp_path / "report.html", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.output == ""
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<article" in page
-    assert "My &lt;title&gt;" in page
 
 
 def test_an_unknown_node_is_named_with_a_near_one_and_nothing_is_written(run, model, tmp_path):

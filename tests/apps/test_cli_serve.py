@@ -51,7 +51,7 @@ def test_a_server_starts_answers_and_ends(folder):
             address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())[0]
             with urllib.request.urlopen(address + "healthz", timeout=30) as answer:
                 assert answer.read() == b'{"status":"alive"}'
-            with urllib.request.urlopen(address + "v1/nodes/3/explanation", timeout=60) as answer:
+            with urllib.request.urlopen(address + "v1/nodes/%233/explanation", timeout=60) as answer:
                 assert answer.status == 200
         finally:
             process.send_signal(signal.SIGTERM)
@@ -59,8 +59,8 @@ def test_a_server_starts_answers_and_ends(folder):
 
 
 def test_the_page_on_the_explorer_names_every_option(run):
-    page = (ROOT / "docs" / "explorer.md").read_text(encoding="utf-8")
-    offered = set(re.findall(r"--[a-z-]+", run("serve", "--help").output)) - {"--help", "--quiet"}
+    page = (ROOT / "docs" / "how-to" / "explorer.md").read_text(encoding="utf-8")
+    offered = set(re.findall(r"^\W*(--[a-z-]+)", run("serve", "--help").output, flags=re.M)) - {"--help", "--quiet"}
     assert offered == set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M))
 
 

@@ -8,6 +8,7 @@ import pytest
 from commands import QUICK
 from se_gnn.labels.sets import prediction_sets
 from se_gnn.model.folder import load_model
+from se_gnn.shards import read_shards
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def calibrated(run, toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "calibrated"
     result = run("train", toy, "--out", folder, "--device", "cpu", "--calibration", "0.5", *QUICK)
     assert result.exit_code == 0, result.output
-    assert "2 nodes held out for sets with a guarantee" in result.stdout
+    assert "held out  2 nodes for prediction sets" in result.stdout
     return folder
 
 
@@ -27,9 +28,12 @@ def test_calibration_nodes_are_in_the_model_folder_and_no_longer_validate(calibr
 
 
 def test_csv_has_the_set_of_each_node_and_a_case_for_each_class_in_it(run, calibrated, tmp_path):
-    result = run("predict", calibrated, "--coverage", "0.6", "--sets", "lac", "--out", tmp_path / "p.csv")
+    result = run("predict", calibrated, "--coverage", "0.6", "--set", "method=lac", "--out", tmp_path / "p.csv")
     assert result.exit_code == 0, result.output
-    assert "Sets (LAC) hold the right class for at least 60.0% of all nodes, calibrated on 2 nodes" in result.stdout
+    assert (
+        "Prediction sets (LAC) contain the correct class for at least 60.0% of all nodes, calibrated on 2 nodes"
+        in result.stdout
+    )
     with (tmp_path / "p.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     trained = load_model(calibrated)
@@ -44,7 +48,9 @@ def test_csv_has_the_set_of_each_node_and_a_case_for_each_class_in_it(run, calib
 
 def test_json_lines_and_parquet_hold_the_same_sets(run, calibrated, tmp_path):
     for ending in ("jsonl", "parquet"):
-        result = run("predict", calibrated, "--coverage", "0.6", "--sets", "daps", "--out", tmp_path / f"p.{ending}")
+        result = run(
+            "predict", calibrated, "--coverage", "0.6", "--set", "method=daps", "--out", tmp_path / f"p.{ending}"
+        )
         assert result.exit_code == 0, result.output
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     table = pq.read_table(tmp_path / "p.parquet").to_pylist()
@@ -64,7 +70,16 @@ def test_without_calibration_nodes_predict_says_how_to_get_them(run, model, tmp_
 
 @pytest.mark.filterwarnings("default:calibrated on validation nodes")
 def test_validation_nodes_calibrate_where_asked_to_with_a_warning(run, model, tmp_path):
-    arguments = ("--coverage", "0.6", "--calibrate-on", "validation", "--by-class", "--out", tmp_path / "p.csv")
+    arguments = (
+        "--coverage",
+        "0.6",
+        "--set",
+        "calibrate_on=validation",
+        "--set",
+        "by_class=true",
+        "--out",
+        tmp_path / "p.csv",
+    )
     result = run("predict", model, *arguments)
     assert result.exit_code == 0, result.output
     assert "warning: calibrated on validation nodes" in result.stderr
@@ -81,3 +96,13 @@ def test_a_coverage_that_is_no_share_is_one_line(run, calibrated, coverage, tmp_
 def test_a_share_of_validation_nodes_that_is_too_large_is_refused_before_training(run, toy, tmp_path):
     assert run("train", toy, "--out", tmp_path / "m", "--calibration", "0.95").exit_code == 2
     assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_of_shards_holds_the_sets_and_the_answers_of_one_file(run, calibrated, tmp_path):
+    asked = ("--coverage", "0.6", "--abstain", "--set", "false_alarms=0.4")
+    assert run("predict", calibrated, *asked, "--out", tmp_path / "p.parquet").exit_code == 0
+    result = run("predict", calibrated, *asked, "--out", tmp_path / "folder", "--shard", "10")
+    assert result.exit_code == 0, result.output
+    assert "in 3 shards" in result.stdout
+    shards = [row for part in read_shards(tmp_path / "folder") for row in part.to_pylist()]
+    assert shards == pq.read_table(tmp_path / "p.parquet").to_pylist()

@@ -41,7 +41,7 @@ def test_every_command_shows_control_characters_and_obeys_none(run, folder):
     explained = harmless(run("explain", folder / "model", "--node", f"{HOSTILE}3"))
     assert "\\u001b]0;owned\\u00073" in explained.output.replace("\\u009b31m\\u202e", "").replace("\n", "")
     as_json = harmless(run("explain", folder / "model", "--node", f"{HOSTILE}3", "--json"))
-    assert json.loads(as_json.output)["node"]
+    assert json.loads(as_json.output)["query"]["name"] == f"{HOSTILE}3"
 
 
 def test_an_error_shows_them_too(run, folder):

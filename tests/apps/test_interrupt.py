@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from se_gnn.apps.cli.interrupt import patient_interrupt
+from se_gnn.progress import patient_interrupt
 
 
 @pytest.fixture(autouse=True)

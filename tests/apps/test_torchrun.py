@@ -130,8 +130,8 @@ def test_workers_killed_at_random_moments_cost_no_shard_and_repeat_none(ring_mod
 @pytest.mark.slow
 def test_a_job_that_was_killed_whole_goes_on_when_it_is_started_again(ring_model, run, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    assert run("explain", ring_model, "--all", "--out", one, "--shard", "2", "--quiet").exit_code == 0
-    arguments = ("explain", ring_model, "--all", "--out", two, "--shard", "2")
+    assert run("explain", ring_model, "--out", one, "--shard", "2", "--quiet").exit_code == 0
+    arguments = ("explain", ring_model, "--out", two, "--shard", "2")
     process = torchrun(*arguments)
     kept = kill_at(process, two, [("shards", 50)], random.Random(0))
     assert finished(process)[0] != 0
@@ -170,7 +170,7 @@ def test_one_process_writes_shards_and_verify_finds_a_changed_one(ring_model, ru
     result = run("predict", ring_model, "--out", out, "--shard", "100")
     assert result.stdout == f"Wrote the predictions of 300 nodes to {out}, in 3 shards.\n"
     manifest = verify_shards(out)
-    assert "whole: predictions of 300 nodes in 3 shards" in run("verify", out).stdout
+    assert "complete: predictions of 300 nodes in 3 shards" in run("verify", out).stdout
     path = out / manifest.parts / "part-00001.parquet"
     path.write_bytes(path.read_bytes()[:-1])
     result = run("verify", out)
@@ -190,23 +190,23 @@ def test_shards_hold_what_a_single_file_holds(ring_model, run, tmp_path):
 
 
 def test_explanations_of_all_nodes_agree_with_those_of_one(ring_model, run, tmp_path):
-    from se_gnn.explain import Explainer
+    from se_gnn.explain import explain
     from se_gnn.model.folder import load_model
     from se_gnn.shards import read_shards
 
     out = tmp_path / "out"
-    assert run("explain", ring_model, "--all", "--out", out, "--shard", "128", "--k", "2").exit_code == 0
+    assert run("explain", ring_model, "--out", out, "--shard", "128", "--k", "2").exit_code == 0
     rows = [row for table in read_shards(out) for row in table.to_pylist()]
     assert [row["node"] for row in rows] == [str(i) for i in range(NODES)]
     for node in (0, 17, 250):
-        row, one = rows[node], Explainer(load_model(ring_model)).explain(node, 2)
+        row, one = rows[node], explain(load_model(ring_model), node, k=2)[0]
         assert row["class"] == one.predicted_name
-        assert [vote["node"] for vote in row["nearest"]] == [neighbor.name for neighbor in one.neighbors]
-        assert [vote["similarity"] for vote in row["nearest"]] == pytest.approx([n.similarity for n in one.neighbors])
+        assert [vote["node"] for vote in row["nearest"]] == [one.nodes[vote.node].name for vote in one.votes]
+        assert [vote["similarity"] for vote in row["nearest"]] == pytest.approx([n.similarity for n in one.votes])
         assert [edge["id"] for edge in row["edges"]] == one.edge_ids.tolist()
         assert [edge["importance"] for edge in row["edges"]] == pytest.approx(one.importance.tolist())
         matched = [match["matched"] for match in row["matches"] if match["rank"] == 2]
-        assert matched == one.neighbors[1].matches.matched_ids.tolist()
+        assert matched == one.votes[1].matches.matched_ids.tolist()
         assert {match["rank"] for match in row["matches"]} == {1, 2}
 
 
@@ -214,12 +214,9 @@ def test_explanations_of_all_nodes_agree_with_those_of_one(ring_model, run, tmp_
     ("arguments", "text"),
     [
         (["predict", "MODEL", "--out", "OUT/p.txt"], "--out must end in .csv, .jsonl, .parquet or name a folder"),
-        (["predict", "MODEL", "--out", "OUT/p", "--abstain"], "--abstain has an effect only if --out ends in .csv"),
-        (["predict", "MODEL", "--out", "OUT/p", "--coverage", "0.9"], "--coverage has an effect only if --out ends in"),
-        (["explain", "MODEL", "--all"], "give --out FOLDER with it"),
-        (["explain", "MODEL", "--all", "--out", "OUT/e.csv"], "--out of --all must name a folder"),
-        (["explain", "MODEL"], "--node must name the node to explain"),
-        (["explain", "MODEL", "--node", "0", "--out", "OUT/e"], "--out has an effect only with --all"),
+        (["explain", "MODEL", "--out", "OUT/e.csv"], "--out must name a folder"),
+        (["explain", "MODEL"], "give --node NAME to explain one node"),
+        (["explain", "MODEL", "--node", "0", "--out", "OUT/e"], "--out has an effect only without --node"),
         (["verify", "OUT/nothing"], "there is no such folder"),
     ],
 )
@@ -274,7 +271,7 @@ def test_one_run_trained_by_two_ranks_with_one_killed_is_that_of_one_process_up_
     assert out.count("test accuracy") == 1  # one rank speaks
     one, two = (load_model(tmp_path / name) for name in ("one", "two"))
     assert one.facts.chosen_run.best_epoch == two.facts.chosen_run.best_epoch
-    assert len((tmp_path / "two" / "metrics.jsonl").read_text().splitlines()) == two.metrics["epochs"]
-    for name, tensor in one.model.state_dict().items():
-        error = (two.model.state_dict()[name] - tensor).abs().max()
+    assert len((tmp_path / "two" / "metrics.jsonl").read_text().splitlines()) == two.facts.epochs
+    for name, tensor in one.encoder.state_dict().items():
+        error = (two.encoder.state_dict()[name] - tensor).abs().max()
         assert error <= 0.01 * one.settings.training.learning_rate

@@ -116,11 +116,11 @@ def test_explanations_in_bulk_hand_out_as_much_as_one_node_after_the_other():
     trained = ours.untrained_model(graph, ours.settings_for(graph, preset="best"), seed=0)
     explained = ours.explain_nodes(trained)
     objects = [ours.explain_one(trained, node) for node in range(graph.num_nodes)]
-    neighbors = [neighbor for explanation in objects for neighbor in explanation.neighbors]
+    votes = [vote for explanation in objects for vote in explanation.votes]
     assert explained.nodes == len(objects)
-    assert explained.neighbors == len(neighbors)
+    assert explained.votes == len(votes)
     assert explained.ranked_edges == sum(len(explanation.importance) for explanation in objects)
-    assert explained.matched_edges == sum(len(neighbor.matches) for neighbor in neighbors if neighbor.matches)
+    assert explained.matched_edges == sum(len(vote.matches) for vote in votes if vote.matches)
 
 
 def test_sides_are_measured_in_turn():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from se_gnn.datasets import load_dataset
-from se_gnn.datasets.ba_shapes import barabasi_albert
+from se_gnn.datasets.embedded import barabasi_albert
 from strategies import assert_same_graph
 
 SEEDS = [0, 1, 2]

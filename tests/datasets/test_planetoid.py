@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from se_gnn.datasets import load_dataset, planetoid
+from se_gnn.datasets import load_dataset, public
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 
@@ -25,7 +25,7 @@ def no_reader(monkeypatch):
     def read(name, contents):
         pytest.fail("unchecked bytes reached the reader")
 
-    monkeypatch.setattr(planetoid, "_read", read)
+    monkeypatch.setattr(public, "_read", read)
 
 
 @pytest.fixture
@@ -105,11 +105,11 @@ def test_the_reader_gets_the_bytes_that_were_checked(cora_copy, monkeypatch):
 
     def read_planetoid_data(folder, name):
         (cora_copy / "ind.cora.x").write_bytes(b"changed after the check")
-        seen.update({path.name: path.read_bytes() for path in planetoid.Path(folder).iterdir()})
+        seen.update({path.name: path.read_bytes() for path in public.Path(folder).iterdir()})
         raise StopIteration
 
     fake = SimpleNamespace(read_planetoid_data=read_planetoid_data)
-    monkeypatch.setattr(planetoid, "require", lambda *_, **__: fake)
+    monkeypatch.setattr(public, "require", lambda *_, **__: fake)
     with pytest.raises(StopIteration):
         load_dataset("cora", data_dir=cora_copy.parents[2])
     assert len(seen) == 8
@@ -154,7 +154,7 @@ def test_missing_files_are_downloaded_once_and_then_read_from_the_cache(data_dir
     assert load_dataset("cora").num_edges == 5278
     assert len(asked) == 8
     assert sorted(path.name for path in private_cache.rglob("*") if path.is_file()) == sorted(
-        f"ind.cora.{part}" for part in planetoid.SHA256["cora"]
+        f"ind.cora.{part}" for part in public.PLANETOID_SHA256["cora"]
     )
     assert "ind.cora.allx: 100%" in capsys.readouterr().err  # progress
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from se_gnn.datasets import dataset_infos, load_dataset, registry
+from se_gnn import datasets as registry
+from se_gnn.datasets import dataset_infos, load_dataset
 from se_gnn.errors import InputError
 
 
@@ -38,7 +39,7 @@ def test_a_data_set_of_the_lab_is_refused_with_where_it_lives(name):
 
 def test_registered_data_sets_are_loaded_by_name_and_are_registered_once():
     info = registry.DatasetInfo(
-        name="own-RATE", description="of mine", module="se_gnn.datasets.ba_shapes", rates=("1", "2")
+        name="own-RATE", description="of mine", module="se_gnn.datasets.embedded", rates=("1", "2")
     )
     for _ in range(2):
         registry.register_datasets([info])

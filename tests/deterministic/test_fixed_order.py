@@ -128,6 +128,7 @@ def test_the_number_of_threads_changes_no_bit_of_the_gradient_of_rows_taken_ofte
     assert_all_equal(on_every_number_of_threads(compute))
 
 
+@pytest.mark.usefixtures("all_threads")
 def test_one_thread_is_given_back_even_after_an_error():
     before = torch.get_num_threads()
 

@@ -14,7 +14,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import se_gnn
-from se_gnn.deterministic.sums import apart_from_edge, apart_of_rows, dot_of_edges, dot_of_rows, multiply_add
+from se_gnn.deterministic.vectors import apart_from_edge, apart_of_rows, dot_of_edges, dot_of_rows, multiply_add
 
 BOUNDS = {"se_gnn.similarity.cpu.bounds", "se_gnn.similarity.cpu.short"}  # they decide who is compared
 
@@ -52,7 +52,8 @@ def test_no_result_is_made_by_code_that_the_compiler_may_reorder():
         if found.name.endswith("__main__") or ".apps" in found.name or ".cuda." in found.name:
             continue
         module = importlib.import_module(found.name)
-        functions = [value for value in vars(module).values() if isinstance(value, Dispatcher)]
+        functions = [getattr(value, "dispatcher", value) for value in vars(module).values()]
+        functions = [function for function in functions if isinstance(function, Dispatcher)]
         fast |= {function.__module__ for function in functions if function.targetoptions.get("fastmath")}
     assert fast
     assert fast <= BOUNDS
@@ -62,7 +63,7 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from se_gnn.similarity.cpu.backend import distances_of_rows
-from se_gnn.similarity.cpu.scores import edge_squares
+from se_gnn.similarity.cpu.matching import edge_squares
 found = hashlib.sha256()
 for depth in (3, 4, 5, 17, 64):
     generator = np.random.default_rng(depth)
@@ -70,7 +71,7 @@ for depth in (3, 4, 5, 17, 64):
     apart = distances_of_rows(h, h, np.arange(91) * 90, np.zeros(90, int), np.arange(90))
     for array in (*edge_squares(h, ends), apart):
         found.update(array.tobytes())
-print(found.hexdigest(), sum(edge_squares.stats.cache_hits.values()))
+print(found.hexdigest(), sum(edge_squares.dispatcher.stats.cache_hits.values()))
 """
 
 

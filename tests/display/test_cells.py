@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.display import from_csv_cell, to_csv_cell
-from se_gnn.display.cells import MARKED
+from se_gnn.display.text import MARKED, from_csv_cell, to_csv_cell
 
 
 @given(st.text(st.sampled_from("'=+-@\t\r 1.e\nab"), max_size=6) | st.text(max_size=6))

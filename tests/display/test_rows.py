@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from se_gnn.display import node_values
+from se_gnn.display.values import node_values
 from se_gnn.graph import RawTable
 from strategies import random_graph
 

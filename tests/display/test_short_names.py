@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.display import shorten
-from se_gnn.display.short_names import cut, shorten_pair, width
+from se_gnn.display.text import cut, shorten, shorten_pair, width
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=50), st.integers(1, 60))

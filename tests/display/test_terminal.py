@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.display import printable, printable_name
+from se_gnn.display.text import printable, printable_name
 
 
 @given(st.text())

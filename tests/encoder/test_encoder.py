@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.encoder import Encoder, EncoderInputs, propagation
+from se_gnn.encoder import EncoderInputs, Network, propagation
+from se_gnn.errors import InputError
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings
 from strategies import continuous, graphs, random_graph, seeds
@@ -18,7 +19,7 @@ aggregations = st.sampled_from(["gcn", "mean"])
 
 
 def encoder(graph, seed=0, **settings):
-    made = Encoder(
+    made = Network(
         graph.num_features, EncoderSettings(hidden_size=6, **settings), generator=torch.Generator().manual_seed(seed)
     )
     with torch.no_grad():
@@ -155,7 +156,7 @@ def test_masking_leaves_the_original_and_agrees_with_its_transpose(sparse):
 
 
 def test_xavier_weights_are_within_their_bound_and_biases_zero():
-    made = Encoder(30, EncoderSettings(hidden_size=10), generator=torch.Generator().manual_seed(0))
+    made = Network(30, EncoderSettings(hidden_size=10), generator=torch.Generator().manual_seed(0))
     for layer in (*made.layers, made.weight):
         inputs, outputs = layer.in_features, layer.out_features
         bound = (6 / (inputs + outputs)) ** 0.5
@@ -164,7 +165,7 @@ def test_xavier_weights_are_within_their_bound_and_biases_zero():
 
 
 def test_fan_in_weights_and_biases_are_within_one_over_its_root():
-    made = Encoder(
+    made = Network(
         30, EncoderSettings(hidden_size=10, weight_init="fan_in", aggregation="mean"),
         generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
@@ -205,3 +206,34 @@ def test_what_is_aggregated_is_a_polynomial_of_the_propagation(aggregation):
     assert torch.allclose(made.aggregate(own, lambda h: matrix @ h), expected, atol=1e-5)
     own_matters = not torch.equal(made.finish(own, expected), made.finish(own + 1, expected))
     assert made.adds_own == own_matters
+
+
+@pytest.mark.parametrize("num_layers", [2, 3])
+def test_residual_layers_are_the_dense_formula(num_layers):
+    graph = random_graph(3)
+    made = encoder(graph, aggregation="layers", steps=3, num_layers=num_layers)
+    h = mlp_without_last(made, graph)
+    degrees = adjacency(graph).sum(axis=1, keepdims=True)
+    mean = torch.from_numpy(adjacency(graph) / np.maximum(degrees, 1)).double()
+    residual = made.residual.double()
+    for norm, weight in zip(residual.norms, residual.weights):
+        z = norm(h)
+        h = h + torch.relu(torch.cat([z, mean @ z], dim=1) @ weight.weight.T + weight.bias)
+    last = made.layers[-1].double()
+    expected = residual.last(h) @ last.weight.T + last.bias
+    found = encoder(graph, aggregation="layers", steps=3, num_layers=num_layers)(
+        EncoderInputs.from_graph(graph, EncoderSettings(aggregation="layers"))
+    )
+    assert torch.allclose(found.double(), expected, atol=1e-5)
+
+
+def mlp_without_last(made, graph):
+    h = torch.from_numpy(np.asarray(graph.features, np.float64))
+    for layer in made.layers[:-1]:
+        h = torch.relu(h @ layer.weight.double().T + layer.bias.double())
+    return h
+
+
+def test_residual_layers_need_hidden_units():
+    with pytest.raises(InputError, match="num_layers must be at least 2 if aggregation is layers"):
+        EncoderSettings(aggregation="layers", num_layers=1)

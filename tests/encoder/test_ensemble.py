@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from se_gnn.encoder import Dropout, Encoder, EncoderInputs, Ensemble, principal_layer
+from se_gnn.encoder import Dropout, EncoderInputs, Ensemble, Network, principal_layer
 from se_gnn.settings import EncoderSettings, VoteObjective
 from strategies import random_graph
 
@@ -15,6 +15,7 @@ KINDS = [
     {"aggregation": "pagerank", "steps": 3, "teleport": 0.3},
     {"aggregation": "steps", "steps": 2},
     {"aggregation": "own"},
+    {"aggregation": "layers", "steps": 3},
     {"aggregation": "gcn", "output_size": 6},
 ]
 
@@ -80,7 +81,7 @@ def test_principal_layer_has_the_same_bits_on_any_number_of_threads(sparse):
 def test_pagerank_is_that_of_the_closed_form():
     graph = random_graph(4)
     config = EncoderSettings(hidden_size=8, aggregation="pagerank", steps=300, teleport=0.2)
-    encoder = Encoder(graph.num_features, config, generator=torch.Generator().manual_seed(1))
+    encoder = Network(graph.num_features, config, generator=torch.Generator().manual_seed(1))
     inputs = EncoderInputs.from_graph(graph, config)
     matrix = inputs.propagation.rows.to_dense().double()
     own = encoder.later_layers(encoder.first_layer(inputs.features)).detach().double()
@@ -92,7 +93,7 @@ def test_learned_steps_begin_as_pagerank():
     graph = random_graph(5)
     inputs = EncoderInputs.from_graph(graph, EncoderSettings())
     made = [
-        Encoder(
+        Network(
             graph.num_features,
             EncoderSettings(hidden_size=8, aggregation=kind, steps=4),
             generator=torch.Generator().manual_seed(3),

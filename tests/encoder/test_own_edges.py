@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from lab.dense import dense_propagation
 from se_gnn.encoder import EncoderInputs, encoder_features, own_edge_columns, propagation
-from se_gnn.encoder.dense import dense_propagation
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.edges import Edges
 from se_gnn.model import SEGNN
@@ -59,8 +59,8 @@ def test_nothing_is_read_where_edges_carry_nothing_or_the_settings_say_so(graph)
     assert encoder_features(graph, EncoderSettings()) is graph.features
     plain = graph.replace(edges=Edges.build(graph.edges.ends, graph.num_nodes))
     assert encoder_features(plain, READING) is plain.features
-    assert SEGNN.for_graph(plain, Settings.of("best").resolve()).encoder.num_features == 4
-    assert SEGNN.for_graph(graph, Settings.of("best").resolve()).encoder.num_features == 4 + 2 * 5
+    assert SEGNN.for_graph(plain, Settings.of("best").resolve()).network.num_features == 4
+    assert SEGNN.for_graph(graph, Settings.of("best").resolve()).network.num_features == 4 + 2 * 5
 
 
 @pytest.mark.parametrize("weighted", [True, False])

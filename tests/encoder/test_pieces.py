@@ -8,13 +8,13 @@ import scipy.sparse as sp
 import torch
 
 from backends import on_every_device
-from se_gnn.encoder import Dropout, Encoder, EncoderInputs
+from se_gnn.encoder import Dropout, EncoderInputs, Network
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.errors import InputError
 from se_gnn.explain import shared_attributes
 from se_gnn.explain.attributes import attributes_of
 from se_gnn.graph import Graph
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.training import fit
@@ -42,14 +42,14 @@ SETTINGS = Settings.of(
 
 
 @pytest.fixture(scope="module")
-def trained() -> TrainedModel:
+def trained() -> Model:
     return fit(dense_graph(), SETTINGS)
 
 
 @on_every_device
 def test_pieces_are_the_same_wherever_they_are_fitted(trained, device):
     other = fit(dense_graph(), SETTINGS, device=device)
-    for one, same in zip(trained.model.encoder.encoders, other.model.encoder.encoders):
+    for one, same in zip(trained.encoder.network.encoders, other.encoder.network.encoders):
         if one.pieces is not None:
             torch.testing.assert_close(one.pieces.state_dict(), same.pieces.cpu().state_dict(), rtol=1e-6, atol=1e-6)
 
@@ -88,7 +88,7 @@ def test_sparse_attributes_have_no_pieces():
 
 def test_a_column_that_is_left_out_is_its_mean():
     graph = dense_graph()
-    encoder = Encoder(5, IN_PIECES, generator=torch.Generator().manual_seed(0))
+    encoder = Network(5, IN_PIECES, generator=torch.Generator().manual_seed(0))
     encoder.fit(graph.features)
     inputs = EncoderInputs.from_graph(graph, IN_PIECES)
     nothing = Dropout(torch.zeros(60, 5), ())
@@ -115,7 +115,7 @@ def test_pieces_stay_those_of_the_graph_that_was_trained_on(trained):
 
 
 def test_what_an_attribute_does_is_exact_with_pieces(trained):
-    graph, scored = trained.graph, trained.model.encoder
+    graph, scored = trained.graph, trained.encoder.network
     found = shared_attributes(trained, 0, 1, top=5, taken_from="both")
     known = attributes_of(graph, trained.settings.encoder)
     rows = np.array(graph.features[[0, 1]])

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from strategies import models, random_graph, small_settings, untrained
 
 few = settings(max_examples=50)
@@ -34,11 +34,11 @@ def edge_similarities(trained):
 @given(trained=models(), data=st.data())
 def test_one_explanation_and_the_prediction_of_all_nodes_agree_to_the_bit(trained, data):
     node = any_node(data, trained)
-    explanation, prediction = Explainer(trained).explain(node), trained.predict()
+    explanation, prediction = explain(trained, node)[0], trained.predict()
     voting = prediction.weights[node] > 0
-    assert [n.node for n in explanation.neighbors] == prediction.neighbors[node][: len(explanation.neighbors)].tolist()
-    assert len(explanation.neighbors) >= voting.sum()
-    for rank, neighbor in enumerate(explanation.neighbors):
+    assert [n.node for n in explanation.votes] == prediction.cases[node][: len(explanation.votes)].tolist()
+    assert len(explanation.votes) >= voting.sum()
+    for rank, neighbor in enumerate(explanation.votes):
         assert neighbor.weight == prediction.weights[node, rank]
         assert neighbor.similarity == prediction.overall[node, rank]
         assert neighbor.node_similarity == prediction.node[node, rank]
@@ -57,21 +57,21 @@ def test_a_labeled_node_with_all_others_voting_agrees_with_the_prediction_to_the
     trained = untrained(graph, small_settings(num_nearest=num_labeled, measure=measure))
     prediction = trained.predict()
     for node in range(graph.num_nodes):
-        explanation = Explainer(trained).explain(node)
-        assert len(explanation.neighbors) == num_labeled - (node < num_labeled)
+        explanation = explain(trained, node)[0]
+        assert len(explanation.votes) == num_labeled - (node < num_labeled)
         assert explanation.left_out == (node < num_labeled)
-        assert node not in [neighbor.node for neighbor in explanation.neighbors]
+        assert node not in [neighbor.node for neighbor in explanation.votes]
         np.testing.assert_array_equal(np.float32(explanation.probabilities), prediction.probabilities[node])
-        weights = [neighbor.weight for neighbor in explanation.neighbors]
+        weights = [neighbor.weight for neighbor in explanation.votes]
         np.testing.assert_array_equal(np.float32(weights), prediction.weights[node][: len(weights)])
 
 
 @few
 @given(trained=models(), data=st.data())
 def test_weights_by_class_add_up_to_the_probabilities(trained, data):
-    explanation = Explainer(trained).explain(any_node(data, trained))
+    explanation = explain(trained, any_node(data, trained))[0]
     for c, probability in enumerate(explanation.probabilities):
-        shares = [neighbor.weight for neighbor in explanation.neighbors if neighbor.label == c]
+        shares = [neighbor.weight for neighbor in explanation.votes if neighbor.label == c]
         assert sum(shares) == pytest.approx(probability, abs=1e-6)
     assert sum(explanation.probabilities) == pytest.approx(1, abs=1e-6)
 
@@ -79,7 +79,7 @@ def test_weights_by_class_add_up_to_the_probabilities(trained, data):
 @few
 @given(trained=models(), data=st.data())
 def test_the_two_terms_add_up_to_the_similarity(trained, data):
-    for neighbor in Explainer(trained).explain(any_node(data, trained)).neighbors:
+    for neighbor in explain(trained, any_node(data, trained))[0].votes:
         assert neighbor.node_term + neighbor.structure_term == pytest.approx(neighbor.similarity, abs=1e-6)
         if neighbor.structure_similarity is None:
             assert neighbor.node_term == neighbor.node_similarity
@@ -90,10 +90,10 @@ def test_the_two_terms_add_up_to_the_similarity(trained, data):
 @given(trained=models(), data=st.data())
 def test_the_same_node_gets_the_same_explanation(trained, data):
     node = any_node(data, trained)
-    first = Explainer(trained).explain(node).to_json()
-    assert Explainer(trained).explain(node).to_json() == first
-    fresh = TrainedModel(trained.model, trained.graph)
-    assert Explainer(fresh).explain(node).to_json() == first
+    first = explain(trained, node)[0].to_json()
+    assert explain(trained, node)[0].to_json() == first
+    fresh = Model(trained.encoder, trained.graph, trained.settings)
+    assert explain(fresh, node)[0].to_json() == first
 
 
 @few
@@ -101,15 +101,14 @@ def test_the_same_node_gets_the_same_explanation(trained, data):
 def test_without_says_what_the_prediction_becomes_when_a_neighbor_is_not_labeled(trained, data):
     node = any_node(data, trained)
     graph, config = trained.graph, trained.settings
-    for neighbor in Explainer(trained).explain(node).neighbors:
+    for neighbor in explain(trained, node)[0].votes:
         rest = graph.train[graph.train != neighbor.node]
         if len(rest) - (node in rest) == 0:
             assert sum(neighbor.without) == 0  # nobody left to vote
             continue
         k = min(config.vote.num_nearest, len(rest))
-        trained.model.settings = config.changed(num_nearest=k)
-        expected = TrainedModel(trained.model, graph.with_split(train=rest)).predict([node])
-        trained.model.settings = config
+        settings = config.changed(num_nearest=k)
+        expected = Model(trained.encoder, graph.with_split(train=rest), settings).predict([node])
         np.testing.assert_allclose(neighbor.without, expected.probabilities[0], atol=1e-6)
 
 
@@ -118,11 +117,11 @@ def test_without_says_what_the_prediction_becomes_when_a_neighbor_is_not_labeled
 def test_a_labeled_node_that_is_no_neighbor_changes_nothing(trained, data):
     node = any_node(data, trained)
     graph = trained.graph
-    explanation = Explainer(trained).explain(node)
-    neighbors = {neighbor.node for neighbor in explanation.neighbors}
+    explanation = explain(trained, node)[0]
+    neighbors = {neighbor.node for neighbor in explanation.votes}
     for other in set(graph.train.tolist()) - neighbors - {node}:
         without = graph.with_split(train=graph.train[graph.train != other])
-        found = TrainedModel(trained.model, without).predict([node])
+        found = Model(trained.encoder, without, trained.settings).predict([node])
         np.testing.assert_array_equal(found.probabilities[0], np.float32(explanation.probabilities))
 
 
@@ -134,7 +133,7 @@ def test_matches_are_the_best_edges_and_their_mean_is_the_structure_similarity(t
     local = local_graphs(graph, np.arange(graph.num_nodes), hops)
     exact = edge_similarities(trained)
     both = trained.settings.similarity.directions == "both"
-    for neighbor in Explainer(trained).explain(node).neighbors:
+    for neighbor in explain(trained, node)[0].votes:
         if neighbor.structure_similarity is None:
             assert neighbor.matches is None
             assert neighbor.matches_back is None
@@ -159,14 +158,14 @@ def test_the_importance_of_an_edge_is_its_mean_similarity_with_its_matches(train
     graph = trained.graph
     local = local_graphs(graph, np.arange(graph.num_nodes), trained.settings.similarity.hops)
     exact = edge_similarities(trained)
-    explanation = Explainer(trained).explain(node)
+    explanation = explain(trained, node)[0]
     np.testing.assert_array_equal(explanation.edge_ids, local.row(node))
-    np.testing.assert_array_equal(explanation.edges, graph.edges.ends[local.row(node)])
-    for neighbor in explanation.neighbors:
+    np.testing.assert_array_equal(explanation.ends(explanation.edge_ids), graph.edges.ends[local.row(node)])
+    for neighbor in explanation.votes:
         np.testing.assert_array_equal(neighbor.edge_ids, local.row(neighbor.node))
     expected = []
     for edge in local.row(node):
-        rows = [local.row(neighbor.node) for neighbor in explanation.neighbors]
+        rows = [local.row(neighbor.node) for neighbor in explanation.votes]
         best = [exact[edge, row].max() for row in rows if len(row)]
         expected.append(np.mean(best) if best else np.nan)
     np.testing.assert_allclose(explanation.importance, expected, rtol=1e-4, atol=1e-5)
@@ -178,7 +177,7 @@ def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_
     node = 12
     local = local_graphs(graph, np.arange(graph.num_nodes), 2)
     exact = edge_similarities(trained)
-    matched = [neighbor for neighbor in Explainer(trained).explain(node).neighbors if neighbor.matches is not None]
+    matched = [neighbor for neighbor in explain(trained, node)[0].votes if neighbor.matches is not None]
     with_edges = [neighbor.node for neighbor in matched]  # the voters; one without edges has no matches
     assert len(with_edges) > 1
     for neighbor in matched:
@@ -190,11 +189,11 @@ def test_an_edge_is_matched_well_where_the_nearest_labeled_nodes_match_it_worse_
 
 def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
     trained = untrained(random_graph(1), small_settings(num_nearest=4, directions="both"))
-    whole, short = Explainer(trained).explain(12), Explainer(trained).explain(12, k=2)
-    assert [neighbor.matches is not None for neighbor in short.neighbors] == [True, True, False, False]
-    assert [neighbor.matches_back is not None for neighbor in short.neighbors] == [True, True, False, False]
+    whole, short = explain(trained, 12)[0], explain(trained, 12, k=2)[0]
+    assert [neighbor.matches is not None for neighbor in short.votes] == [True, True, False, False]
+    assert [neighbor.matches_back is not None for neighbor in short.votes] == [True, True, False, False]
     assert short.probabilities == whole.probabilities
-    assert [neighbor.without for neighbor in short.neighbors] == [neighbor.without for neighbor in whole.neighbors]
+    assert [neighbor.without for neighbor in short.votes] == [neighbor.without for neighbor in whole.votes]
     np.testing.assert_array_equal(short.importance, whole.importance)
     assert short.sentence() == whole.sentence()
 
@@ -210,9 +209,9 @@ def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
     ],
 )
 def test_a_node_or_k_that_does_not_exist_is_an_error(node, k, text):
-    explainer = Explainer(untrained(random_graph(1), small_settings()))
+    trained = untrained(random_graph(1), small_settings())
     with pytest.raises(InputError, match=text):
-        explainer.explain(node, k)
+        explain(trained, node, k=k)[0]
 
 
 def test_removing_a_labeled_node_lets_the_next_one_step_in():
@@ -223,9 +222,9 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
     trained = untrained(graph, small_settings(num_nearest=2, measure="distance"))
     overall = trained.similarity.compare(trained.similarity.items(np.array([0])), trained.cases.items).overall[0]
     order = np.argsort(-overall.numpy(), kind="stable")
-    explanation = Explainer(trained).explain(0)
-    assert [neighbor.node for neighbor in explanation.neighbors] == graph.train[order[:2]].tolist()
-    for rank, neighbor in enumerate(explanation.neighbors):
+    explanation = explain(trained, 0)[0]
+    assert [neighbor.node for neighbor in explanation.votes] == graph.train[order[:2]].tolist()
+    for rank, neighbor in enumerate(explanation.votes):
         left = [order[1 - rank], order[2]]
         shares = np.exp(overall.numpy()[left].astype(np.float64))
         expected = np.zeros(2)
@@ -236,32 +235,33 @@ def test_removing_a_labeled_node_lets_the_next_one_step_in():
 def test_all_edges_that_are_mentioned_have_the_names_of_their_ends():
     names = tuple(f"paper {i}" for i in range(16))
     trained = untrained(random_graph(1, node_names=names), small_settings(directions="both"))
-    explanation = Explainer(trained).explain(12)
+    explanation = explain(trained, 12)[0]
     assert explanation.name == "paper 12"
     values = explanation.to_dict()
-    mentioned = {edge["id"] for edge in values["edges"]}
-    for neighbor in values["neighbors"]:
-        mentioned |= {*neighbor["edges"], *(one["matched"] for one in neighbor["matches"] or [])}
-        mentioned |= {one["edge"] for one in neighbor["matches_back"] or []}
-    assert {int(edge) for edge in values["edge_ends"]} == mentioned
-    for edge, ends in values["edge_ends"].items():
-        assert ends == [names[node] for node in trained.graph.edges.ends[int(edge)]]
+    mentioned = set(values["edge_ids"])
+    for vote in values["votes"]:
+        mentioned |= {*vote["edge_ids"], *vote.get("matches", {}).get("matched_ids", [])}
+        mentioned |= set(vote.get("matches_back", {}).get("edge_ids", []))
+    assert {edge["id"] for edge in values["edges"]} == mentioned
+    named = {node["id"]: node["name"] for node in values["nodes"]}
+    for edge in values["edges"]:
+        ends = trained.graph.edges.ends[edge["id"]]
+        assert [named[edge["start"]], named[edge["end"]]] == [names[node] for node in ends]
 
 
 @few
 @given(trained=models())
 def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
-    explainer = Explainer(trained)
-    every = explainer.explain_all()
+    every = explain(trained)
     assert len(every) == trained.graph.num_nodes
     prediction = trained.predict()
-    for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+    for name in ("probabilities", "cases", "weights", "overall", "node", "structure"):
         np.testing.assert_array_equal(getattr(every.prediction, name), getattr(prediction, name))
     for i in range(len(every)):
-        one = explainer.explain(i)
+        one = explain(trained, i)[0]
         np.testing.assert_array_equal(every.local.row(i), one.edge_ids)
         np.testing.assert_array_equal(every.importance[every.local.ptr[i] : every.local.ptr[i + 1]], one.importance)
-        for rank, neighbor in enumerate(one.neighbors):
+        for rank, neighbor in enumerate(one.votes):
             found = every.matches(i, rank)
             if neighbor.matches is None:
                 assert not len(found)
@@ -272,6 +272,6 @@ def test_all_explanations_in_one_pass_say_what_each_one_says(trained):
 
 def test_all_explanations_can_be_walked_through():
     trained = untrained(random_graph(1), small_settings())
-    some = Explainer(trained).explain_all([12, 3])
+    some = explain(trained, [12, 3])
     assert [explanation.node for explanation in some] == [12, 3]
-    assert some[1].to_json() == Explainer(trained).explain(3).to_json()
+    assert some[1].to_json() == explain(trained, 3)[0].to_json()

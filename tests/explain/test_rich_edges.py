@@ -13,26 +13,28 @@ import torch
 from matplotlib.legend import Legend
 
 from lab.recomputed import largest_errors
-from se_gnn.datasets.tables import ImportSettings, import_tables
 from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
 from se_gnn.explain import (
-    Explainer,
+    Explanation,
+    compare_settings,
+    explain,
     schema,
     shared_attributes,
     shared_edge_attributes,
     shared_edge_data,
 )
-from se_gnn.explain.attributes import attributes_of
-from se_gnn.explain.edge_text import agreeing_facts, edge_rule, edge_text
+from se_gnn.explain.attributes import attributes_of, edge_info
+from se_gnn.explain.text import agreeing_facts, edge_in_words, edge_rule
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.plot.figure import explanation_figure
 from se_gnn.plot.local_view import local_views
 from se_gnn.report import report_html
 from se_gnn.report.node import node_part
 from se_gnn.settings import Settings
 from se_gnn.similarity.edges import edge_vectors
+from se_gnn.tables import ImportSettings, read_tables
 from strategies import changed
 
 SETTINGS = Settings.of("best", num_nearest=4, node_weight=0.5, members=2).resolve()
@@ -66,13 +68,13 @@ def graph():
 
 @pytest.fixture(scope="module")
 def explained(graph):
-    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), graph)
-    return Explainer(trained).explain(graph.node_id("a"))
+    trained = Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS)
+    return explain(trained, graph.node_id("a"), attributes=True)[0]
 
 
 def test_an_edge_is_read_with_the_verb_of_its_type_and_what_it_carries(graph):
-    texts = [edge_text(graph, edge) for edge in range(graph.num_edges)]
-    told = [text.joined(graph.node_names[text.start], graph.node_names[text.end]) for text in texts]
+    texts = [edge_info(graph, edge) for edge in range(graph.num_edges)]
+    told = [edge_in_words(one, graph.node_names[one.start], graph.node_names[one.end]) for one in texts]
     assert told[:3] == [
         "a pays b (weight 1, amount 118)",
         "a pays b (weight 2, amount 50)",
@@ -82,16 +84,17 @@ def test_an_edge_is_read_with_the_verb_of_its_type_and_what_it_carries(graph):
 
 
 def test_what_two_edges_carry_alike_is_named(graph):
-    edges = {edge_text(graph, edge).joined("x", "y"): edge for edge in range(graph.num_edges)}
-    close = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x pays y (weight 1, amount 120)"])
+    infos = [edge_info(graph, edge) for edge in range(graph.num_edges)]
+    edges = {edge_in_words(one, "x", "y"): one for one in infos}
+    close = agreeing_facts(edges["x pays y (weight 1, amount 118)"], edges["x pays y (weight 1, amount 120)"])
     assert close == ("type", "weight", "amount (close, 2 apart)")
-    far = agreeing_facts(graph, edges["x pays y (weight 1, amount 118)"], edges["x refunds y (weight 3, amount 11)"])
+    far = agreeing_facts(edges["x pays y (weight 1, amount 118)"], edges["x refunds y (weight 3, amount 11)"])
     assert far == ()
 
 
 def test_the_sentence_names_the_best_match_and_the_edges_without_a_counterpart(explained):
     assert "Best matched: " in explained.sentence()
-    alone = explained.neighbors[0].matches
+    alone = explained.votes[0].matches
     told = "no counterpart of the same direction and type" in explained.sentence()
     assert told == bool((~alone.matched).any())
 
@@ -103,49 +106,49 @@ def test_every_number_follows_from_the_others(explained):
 def test_the_json_holds_what_edges_carry_and_fits_its_schema(explained):
     told = json.loads(explained.to_json())
     jsonschema.validate(told, schema())
-    (first, *_) = (one for one in told["edge_values"].values() if one["facts"]["amount"] == "118")
-    assert (first["from"], first["to"], first["type"], first["weight"]) == ("a", "b", "payment", 1.0)
-    assert first["role"] == "away from the center"
-    matches = [match for one in told["neighbors"] for match in one["matches"] or []]
-    assert all((match["matched"] is None) == (match["similarity"] == -1.0) for match in matches if not match["alike"])
-    assert any(match["matched"] is None for match in matches)
+    (first, *_) = (one for one in told["edges"] if one["values"]["amount"]["text"] == "118")
+    named = {one["id"]: one["name"] for one in told["nodes"]}
+    ends = named[first["start"]], named[first["end"]]
+    assert (*ends, first["type"], first["weight"]) == ("a", "b", "payment", 1.0)
+    assert told["roles"][told["edge_ids"].index(first["id"])] == "away from the center"
+    assert any(-1 in one["matches"]["matched_ids"] for one in told["votes"] if "matches" in one)
+    assert Explanation.from_json(explained.to_json()) == explained
 
 
-def test_the_json_of_a_plain_graph_is_as_it_was(graph):
+def test_the_json_of_a_plain_graph_says_nothing_of_what_edges_carry(graph):
     plain = Graph.build(
         features=graph.features, edges=graph.edges.ends, labels=graph.labels, class_names=graph.class_names
     )
-    told = Explainer(TrainedModel(SEGNN.for_graph(plain, SETTINGS), plain)).explain(0).to_dict()
-    assert "edge_values" not in told
-    assert "edge_settings" not in told
-    assert all("alike" not in match for one in told["neighbors"] for match in one["matches"] or [])
+    told = explain(Model(SEGNN.for_graph(plain, SETTINGS), plain, SETTINGS), 0)[0].to_dict()
+    assert all(set(edge) == {"id", "start", "end"} for edge in told["edges"])
+    assert not {"roles", "edge_types"} & set(told)
 
 
 def test_what_a_node_reads_of_its_edges_is_among_the_shared_attributes(explained):
-    names = {one.name for some in explained.shared_attributes for one in some.attributes}
+    names = {one.name for vote in explained.full for one in vote.attributes.attributes}
     assert names & {"payment out", "refund in", "amount, mean out", "amount, mean in"}
 
 
 def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
     settings = SETTINGS.changed(members=1, attribute_share=0.0, attribute_scaling="unit")
-    trained = TrainedModel(SEGNN.for_graph(graph, settings), graph)
+    trained = Model(SEGNN.for_graph(graph, settings), graph, settings)
     found = shared_attributes(trained, 0, 2, top=20)
     (age,) = (one for one in found.attributes if one.name == "age")
     lost = []
     for node in (0, 2):
         features = graph.features.copy()
         features[node, 0] = features[:, 0].mean()
-        other = TrainedModel(trained.model, changed(graph, features=features))
+        other = Model(trained.encoder, changed(graph, features=features), trained.settings)
         lost.append(found.similarity - shared_attributes(other, 0, 2).similarity)
     assert age.effect == pytest.approx(np.mean(lost), abs=1e-5)
 
 
 def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_without_it(graph):
-    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), graph)
+    trained = Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS)
     amounts = graph.edge_values.attributes[:, 0]
     edge, matched = int(np.flatnonzero(amounts == 118)[0]), int(np.flatnonzero(amounts == 120)[0])
     (found,) = shared_edge_data(trained, edge, matched)
-    assert (found.name, found.target_value, found.neighbor_value) == ("amount", "118", "120")
+    assert (found.name, found.value, found.other_value) == ("amount", "118", "120")
 
     @torch.no_grad()
     def similarity(hidden):
@@ -153,7 +156,7 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
         if hidden is not None:
             attributes[hidden] = amounts.mean()
         values = dataclasses.replace(graph.edge_values, attributes=attributes)
-        vectors = trained.model.edge_terms(changed(graph, edge_values=values))
+        vectors = trained.encoder.edge_terms(changed(graph, edge_values=values))
         ends = torch.from_numpy(graph.edges.ends[[edge, matched]])
         one, other = edge_vectors(trained.embeddings, ends) + vectors(torch.tensor([edge, matched]))
         return float(torch.cosine_similarity(one, other, dim=0))
@@ -164,17 +167,17 @@ def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_with
 
 def test_edges_without_attributes_have_none_to_share(graph):
     bare = dataclasses.replace(graph.edge_values, attributes=None, attribute_names=None)
-    trained = TrainedModel(SEGNN.for_graph(graph, SETTINGS), changed(graph, edge_values=bare))
+    trained = Model(SEGNN.for_graph(graph, SETTINGS), changed(graph, edge_values=bare), SETTINGS)
     with pytest.raises(InputError, match="edges must carry attributes"):
         shared_edge_data(trained, 0, 1)
 
 
 def test_the_report_says_how_edges_were_compared(graph, explained):
     rule = "Edges match only edges of the same direction, seen from the center, and the same type"
-    assert rule in edge_rule(graph, SETTINGS.similarity)
-    assert "counts with its weight" in edge_rule(graph, SETTINGS.similarity)
-    assert edge_rule(graph, Settings.of("paper").resolve().similarity) is None
-    assert "least similar" in report_html(explained.trained, [0], k=1)
+    assert rule in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
+    assert "counts with its weight" in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
+    assert edge_rule(compare_settings(Settings.of("paper").resolve()), graph.edge_values.edge_data) is None
+    assert "least similar" in report_html(Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS), [0], k=1)
 
 
 def test_networkx_keeps_every_parallel_edge_with_what_it_carries(explained):
@@ -192,18 +195,18 @@ def test_a_hostile_type_is_only_text_on_every_page(graph):
     hostile = "<script>alert(1)</script>"
     values = dataclasses.replace(graph.edge_values, type_names=(hostile, "refund"), type_verbs=None)
     rich = changed(graph, edge_values=values)
-    trained = TrainedModel(SEGNN.for_graph(rich, SETTINGS), rich)
-    found = Explainer(trained).explain(0)
+    trained = Model(SEGNN.for_graph(rich, SETTINGS), rich, SETTINGS)
+    found = explain(trained, 0)[0]
     for page in (found._repr_html_(), report_html(trained, [0], k=2)):
         assert hostile not in page
         assert "&lt;script&gt;alert(1)" in page
 
 
 def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explained):
-    figure = explanation_figure(explained, num_neighbors=2)
-    views = local_views(explained, num_neighbors=2)
+    figure = explanation_figure(explained, num_cases=2)
+    views = local_views(explained, num_cases=2)
     arrows = figure.findobj(lambda artist: artist.get_gid() == "arrows")
-    directed = [int((explained.graph.edge_values.direction[view.edge_ids] != 0).sum()) for view in views]
+    directed = [sum(explained.edges[edge].directed for edge in view.edge_ids.tolist()) for view in views]
     assert sorted(len(one.get_paths()) for one in arrows) == sorted(count for count in directed if count)
     texts = {text.get_text() for legend in figure.findobj(Legend) for text in legend.get_texts()}
     assert {"payment", "refund"} <= texts
@@ -211,10 +214,10 @@ def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explai
 
 def test_the_report_shows_arrows_types_and_what_is_alike(explained):
     part = node_part(explained, 2)
-    assert part.kinds == {0: "payment", 1: "refund"}
+    assert part.types == {0: "payment", 1: "refund"}
     svg = part.pictures[0].svg
-    assert svg.count('class="arrow') == int(
-        (explained.graph.edge_values.direction[part.pictures[0].view.edge_ids] != 0).sum()
+    assert svg.count('class="arrow') == sum(
+        explained.edges[edge].directed for edge in part.pictures[0].view.edge_ids.tolist()
     )
     assert "pays" in svg
     assert "stroke-dasharray" in svg
@@ -238,7 +241,7 @@ def test_what_a_node_reads_of_its_edges_is_shown_in_the_units_of_the_table():
         }
     )  # fmt: skip
     settings = ImportSettings(id="id", label="label", edge_weight="paid")
-    graph = import_tables(nodes, edges, settings).graph
+    graph = read_tables(nodes, edges, settings).graph
     config = Settings.of("best").resolve().encoder
     known = {attribute.name: attribute for attribute in attributes_of(graph, config).all}
     rows = encoder_features(graph, config)
@@ -266,10 +269,10 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
         ),
     )  # fmt: skip
     config = Settings.of("paper", num_nearest=4, measure=measure, **settings).resolve()
-    explainer = Explainer(TrainedModel(SEGNN.for_graph(alone, config).eval(), alone))
-    explanation = explainer.explain(0)
-    compared = [one for one in explanation.neighbors if one.matches is not None]
-    assert len(compared) < len(explanation.neighbors)
+    trained = Model(SEGNN.for_graph(alone, config).eval(), alone, config)
+    explanation = explain(trained, 0)[0]
+    compared = [one for one in explanation.votes if one.matches is not None]
+    assert len(compared) < len(explanation.votes)
     mean = np.mean([one.matches.similarity for one in compared], axis=0)
     np.testing.assert_allclose(explanation.importance, mean, rtol=1e-5)
     for one in compared:
@@ -277,15 +280,15 @@ def test_neighbors_without_edges_say_nothing_of_the_importance_of_an_edge(graph,
             one.matches.above_average.tolist()
             == ((one.matches.similarity >= mean - 1e-7) & one.matches.matched).tolist()
         )
-    np.testing.assert_array_equal(explainer.explain_all(np.array([0])).importance, explanation.importance)
+    np.testing.assert_array_equal(explain(trained, np.array([0])).importance, explanation.importance)
     assert largest_errors(explanation)["importance"] < 1e-5
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, measure):
     config = Settings.of("paper", num_nearest=4, measure=measure, match_attributes=True).resolve()
-    trained = TrainedModel(SEGNN.for_graph(graph, config).eval(), graph)
-    matches = Explainer(trained).explain(5).neighbors[-1].matches
+    trained = Model(SEGNN.for_graph(graph, config).eval(), graph, config)
+    matches = explain(trained, 5)[0].votes[-1].matches
     compared = 0
     for edge, matched, similarity in zip(matches.edge_ids, matches.matched_ids, matches.similarity):
         if 0 not in (edge, matched) and 1 not in (edge, matched):  # these two join the same nodes

@@ -10,58 +10,77 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.explain import Explainer, Explanation
+from se_gnn.explain import Explanation, explain
 from se_gnn.graph import Graph
 from strategies import hub_graph, models, random_graph, small_settings, untrained
 
 
 @pytest.fixture
 def explanation() -> Explanation:
-    return Explainer(untrained(random_graph(1), small_settings())).explain(12)
+    return explain(untrained(random_graph(1), small_settings()), 12)[0]
 
 
-def explain(node, graph, **similarity):
-    return Explainer(untrained(graph, small_settings(**similarity))).explain(node)
+def explained(node, graph, **similarity):
+    return explain(untrained(graph, small_settings(**similarity)), node)[0]
 
 
 def test_the_sentence_is_the_prediction_the_vote_the_closest_and_what_would_change_it(explanation):
-    closest = explanation.neighbors[0]
+    closest = explanation.votes[0]
     probabilities, without = [0.19, 0.19], [0.36, 0.36]
     probabilities[explanation.predicted], without[1 - explanation.predicted] = 0.81, 0.64
     well = np.arange(len(closest.matches)) < 9
     edited = dataclasses.replace(
         explanation,
-        probabilities=tuple(probabilities),
-        neighbors=(
+        answer=dataclasses.replace(explanation.answer, probabilities=tuple(probabilities)),
+        votes=(
             dataclasses.replace(
                 closest,
                 label=explanation.predicted,
+                weight=0.5,
                 without=tuple(without),
                 matches=dataclasses.replace(closest.matches, above_average=well),
             ),
-            *(dataclasses.replace(one, label=explanation.predicted) for one in explanation.neighbors[1:2]),
-            dataclasses.replace(explanation.neighbors[2], label=1 - explanation.predicted),
+            *(dataclasses.replace(one, label=explanation.predicted, weight=0.31) for one in explanation.votes[1:2]),
+            dataclasses.replace(explanation.votes[2], label=1 - explanation.predicted, weight=0.19),
         ),
     )
     text = edited.sentence().split("; so would removing")[0].removesuffix(".")
-    names = [f"'{name}'" for name in explanation.class_names]
-    predicted, other = names[explanation.predicted], names[1 - explanation.predicted]
+    classes = [f"'{name}'" for name in explanation.class_names]
+    name = explanation.caption(closest.node)
+    predicted, other = classes[explanation.predicted], classes[1 - explanation.predicted]
     assert text == (
         f"Node 12 is predicted {predicted} (81%): 2 of the 3 most similar cases have that class, and they hold 81% of "
-        f"the vote. The most similar case is {closest.name}; 9 of the {len(well)} edges of the local graph have a good "
-        f"match there. Removing {closest.name} would change the prediction to {other} (64%)"
+        f"the vote. The most similar case is {name}; 9 of the {len(well)} edges of the local graph have a good "
+        f"match there. Removing {name} would change the prediction to {other} (64%)"
     )
 
 
+def test_no_case_is_said_to_hold_what_is_in_reserve(explanation):
+    probabilities = [0.3, 0.3]
+    probabilities[explanation.predicted] = 0.7
+    edited = dataclasses.replace(
+        explanation,
+        answer=dataclasses.replace(explanation.answer, probabilities=tuple(probabilities)),
+        votes=(
+            *(dataclasses.replace(one, label=explanation.predicted, weight=0.3) for one in explanation.votes[:2]),
+            dataclasses.replace(explanation.votes[2], label=1 - explanation.predicted, weight=0.2),
+        ),
+        reserve=0.2,
+    )
+    assert "(70%): 2 of the 3 most similar cases have that class, and they hold 60% of the vote." in edited.sentence()
+
+
 def test_a_closest_node_of_another_class_is_said_to_have_it(explanation):
-    closest = dataclasses.replace(explanation.neighbors[0], label=1 - explanation.predicted)
-    edited = dataclasses.replace(explanation, neighbors=(closest, *explanation.neighbors[1:]))
+    closest = dataclasses.replace(explanation.votes[0], label=1 - explanation.predicted)
+    edited = dataclasses.replace(explanation, votes=(closest, *explanation.votes[1:]))
     other = explanation.class_names[1 - explanation.predicted]
-    assert f"The most similar case is {closest.name}, which has class '{other}';" in edited.sentence()
+    assert (
+        f"The most similar case is {explanation.caption(closest.node)}, which has class '{other}';" in edited.sentence()
+    )
 
 
 def test_the_sentence_of_one_neighbor_says_nearest_and_not_all_of_one():
-    text = explain(12, random_graph(1), num_nearest=1).sentence()
+    text = explained(12, random_graph(1), num_nearest=1).sentence()
     assert "): the most similar case has that class." in text
     assert "1 most similar" not in text
 
@@ -69,7 +88,7 @@ def test_the_sentence_of_one_neighbor_says_nearest_and_not_all_of_one():
 @settings(max_examples=40)
 @given(trained=models(), data=st.data())
 def test_every_sentence_reads_whole_and_mentions_the_prediction(trained, data):
-    explanation = Explainer(trained).explain(data.draw(st.integers(0, trained.graph.num_nodes - 1)))
+    explanation = explain(trained, data.draw(st.integers(0, trained.graph.num_nodes - 1)))[0]
     text = explanation.sentence()
     assert text == str(explanation)
     assert f"is predicted '{explanation.predicted_name}' (" in text
@@ -80,22 +99,22 @@ def test_every_sentence_reads_whole_and_mentions_the_prediction(trained, data):
 
 
 def test_the_sentence_of_a_node_without_edges_says_so():
-    explanation = explain(12, random_graph(1, isolated=(12,)))
+    explanation = explained(12, random_graph(1, isolated=(12,)))
     assert not explanation.has_structure
-    assert explanation.to_dict()["has_structure"] is False
+    assert explanation.to_dict()["edge_ids"] == []
     assert "The node has no edges, so it was compared by its own attributes alone." in explanation.sentence()
-    for neighbor in explanation.neighbors:
+    for neighbor in explanation.votes:
         assert neighbor.structure_similarity is None
         assert neighbor.similarity == neighbor.node_similarity
 
 
 def test_a_closest_node_without_edges_is_said_to_be_compared_by_attributes():
-    explanation = explain(12, random_graph(1, isolated=(0, 1, 2, 3, 4, 5)))
+    explanation = explained(12, random_graph(1, isolated=(0, 1, 2, 3, 4, 5)))
     assert "; it has no edges, so the two were compared by their own attributes alone." in explanation.sentence()
 
 
 def test_the_sentence_of_a_labeled_node_says_that_its_own_label_was_left_out():
-    explanation = explain(3, random_graph(1, class_names=("red", "blue")))
+    explanation = explained(3, random_graph(1, class_names=("red", "blue")))
     assert explanation.left_out
     assert "The node is labeled 'blue' itself; its own label was left out." in explanation.sentence()
 
@@ -105,16 +124,16 @@ def test_the_sentence_names_the_neighbor_whose_removal_changes_the_class():
     graph = Graph.build(
         features=[[0.0], [0.1], [3.0], [3.1]], edges=[], labels=[0, 0, 1, 1], train=[1, 2, 3], class_names=("a", "b")
     )
-    explanation = explain(0, graph, num_nearest=3, measure="distance", temperature=0.05)
-    assert explanation.neighbors[0].node == 1
+    explanation = explained(0, graph, num_nearest=3, measure="distance", temperature=0.05)
+    assert explanation.votes[0].node == 1
     assert explanation.predicted_name == "a"
     assert explanation.sentence().endswith("Removing 1 would change the prediction to 'b' (100%).")
 
 
 def test_the_sentence_says_how_many_removals_it_takes_where_no_single_one_suffices():
     graph = Graph.build(features=[[0.0], [0.1], [0.2], [9.0]], edges=[], labels=[0, 0, 0, 1], train=[1, 2, 3])
-    explanation = explain(0, graph, num_nearest=2, measure="distance", temperature=0.05)
-    assert len(explanation.smallest_removal) == 2
+    explanation = explained(0, graph, num_nearest=2, measure="distance", temperature=0.05)
+    assert len(explanation.removal) == 2
     assert explanation.sentence().endswith("No single case decides this: at least 2 would have to be removed.")
 
 
@@ -122,16 +141,16 @@ def test_the_sentence_says_where_nobody_of_another_class_can_vote():
     graph = Graph.build(
         features=[[0.0], [1.0], [2.0], [3.0]], edges=[], labels=[1, 0, 0, -1], train=[0, 1, 2], class_names=("a", "b")
     )
-    explanation = explain(0, graph, num_nearest=2, measure="distance")
-    assert explanation.smallest_removal is None
+    explanation = explained(0, graph, num_nearest=2, measure="distance")
+    assert explanation.removal is None
     assert "No removal would change the prediction" in explanation.sentence()
 
 
 def test_a_node_whose_only_voter_goes_has_nobody_left_and_the_sentence_does_not_make_up_a_class():
     graph = Graph.build(features=[[0.0], [1.0], [2.0]], edges=[], labels=[0, 1, 0], train=[0, 1])
-    explanation = explain(0, graph, num_nearest=2, measure="distance")
-    assert [neighbor.node for neighbor in explanation.neighbors] == [1]
-    assert explanation.neighbors[0].without == (0.0, 0.0)
+    explanation = explained(0, graph, num_nearest=2, measure="distance")
+    assert [neighbor.node for neighbor in explanation.votes] == [1]
+    assert explanation.votes[0].without == (0.0, 0.0)
     text = explanation.sentence()
     assert "(0%)" not in text
     assert "Without 1, no case would be left to compare with." in text
@@ -143,14 +162,16 @@ def test_a_node_whose_only_voter_goes_has_nobody_left_and_the_sentence_does_not_
 def test_a_share_is_whole_percent_but_never_all_where_it_is_not(explanation, share, text):
     probabilities = [1 - share] * 2
     probabilities[explanation.predicted] = share
-    found = dataclasses.replace(explanation, probabilities=tuple(probabilities)).sentence()
+    found = dataclasses.replace(
+        explanation, answer=dataclasses.replace(explanation.answer, probabilities=tuple(probabilities))
+    ).sentence()
     assert f"' ({text}):" in found
 
 
 @pytest.mark.parametrize("node", [0, 1, 4, 45, 58])
 def test_the_words_are_the_sentence_and_names_are_apart(node):
     graph = hub_graph(("<b>", "line\nbreak", "⟦n1⟧", "'"), class_names=("it's", '"two"', "third"))
-    explanation = Explainer(untrained(graph, small_settings())).explain(node)
+    explanation = explained(node, graph)
     words = explanation.words()
     assert "".join(word.text for word in words) == explanation.sentence()
     named = [word for word in words if word.kind == "node"]

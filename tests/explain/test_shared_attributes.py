@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer, shared_attributes, shared_edge_attributes
+from se_gnn.explain import explain, shared_attributes, shared_edge_attributes
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity import measure_named
@@ -38,7 +38,7 @@ def naive_loss(trained, ours, theirs, feature, value, losing):
     graph, measure = trained.graph, trained.settings.similarity.measure
     changed = np.array(graph.features.toarray() if sp.issparse(graph.features) else graph.features)
     changed[np.ix_(losing, np.atleast_1d(feature))] = value
-    before, after = trained.embeddings, trained.model.embed(with_features(graph, changed))
+    before, after = trained.embeddings, trained.encoder.embed(with_features(graph, changed))
     similarity = [
         measure_named(measure).aligned(h[list(ours)].mean(0), h[list(theirs)].mean(0)) for h in (before, after)
     ]
@@ -66,6 +66,8 @@ def test_effects_of_measured_attributes_agree_with_encoding_the_whole_graph_agai
         {"aggregation": "gcn"},
         {"aggregation": "mean"},
         {"aggregation": "own"},
+        {"aggregation": "layers", "steps": 2},
+        {"aggregation": "layers", "steps": 5, "hidden_size": 7, "attribute_scaling": "unit"},
         {"aggregation": "pagerank", "steps": 3, "attribute_scaling": "unit"},
         {"aggregation": "steps", "steps": 2, "output_size": 5, "members": 3, "attribute_scaling": "unit"},
     ],
@@ -91,8 +93,8 @@ def test_words_are_shared_where_both_have_them_also_by_nodes_that_aggregate_each
             counted = sparse or (dense[:, j] == 0).mean() >= 0.5
             expected = naive_effect(trained, [target], [neighbor], j, 0 if counted else dense[:, j].mean())
             assert attribute.effect == pytest.approx(expected, abs=2e-5)
-            assert attribute.target_value == f"{dense[target, j]:.4g}"
-            assert attribute.neighbor_value == f"{dense[neighbor, j]:.4g}"
+            assert attribute.value == f"{dense[target, j]:.4g}"
+            assert attribute.other_value == f"{dense[neighbor, j]:.4g}"
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
@@ -124,14 +126,14 @@ def test_the_largest_effect_comes_first_and_top_limits_the_list_only():
 
 def test_the_similarity_is_the_node_similarity_of_the_explanation_to_the_bit():
     trained = untrained(random_graph(1), small_settings())
-    for neighbor in Explainer(trained).explain(12).neighbors:
+    for neighbor in explain(trained, 12)[0].votes:
         assert shared_attributes(trained, 12, neighbor.node).similarity == neighbor.node_similarity
 
 
 def test_an_attribute_that_the_model_does_not_read_has_no_effect_at_all():
     trained = untrained(with_features(random_graph(1), bag_of_words(3, num_words=40)), small_settings())
     with torch.no_grad():
-        trained.model.encoder.layers[0].weight[:, 4] = 0
+        trained.encoder.network.layers[0].weight[:, 4] = 0
     found = {a.name: a.effect for a in shared_attributes(trained, *both_have(trained.graph, 4), top=100).attributes}
     assert found["attribute 4"] == 0
 
@@ -175,9 +177,9 @@ def test_columns_of_a_table_are_taken_as_a_whole_and_texts_word_by_word(sparse):
                 )
         for name in found:
             if name.startswith("text: "):
-                assert found[name].target_value == found[name].neighbor_value == name.removeprefix("text: ")
+                assert found[name].value == found[name].other_value == name.removeprefix("text: ")
         if "city" in found:
-            assert found["city"].target_value == ("Bern", "Oslo", "Rome")[city[0].argmax()]
+            assert found["city"].value == ("Bern", "Oslo", "Rome")[city[0].argmax()]
     assert {"age", "city"} < seen
     one, other = [i for i in range(16) if not missing[i]][:2]
     close = abs(age[one] - age[other]) <= 0.5 * x[:, 0].std()
@@ -194,7 +196,7 @@ def test_matched_edges_share_attributes_of_their_ends():
         for attribute in found.attributes:
             j = int(attribute.name.split()[1])
             assert attribute.effect == pytest.approx(naive_effect(trained, edge, matched, j, 0), abs=2e-5)
-            assert attribute.target_value == f"{dense[edge, j].mean():.4g}"
+            assert attribute.value == f"{dense[edge, j].mean():.4g}"
 
 
 @pytest.mark.parametrize(

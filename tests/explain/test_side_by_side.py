@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.explain.side_by_side import Spread, likeness, side_by_side
+from se_gnn.explain import Value
+from se_gnn.explain.attributes import Mentioned, Spread, value_among
+from se_gnn.explain.text import likeness, side_by_side
+from se_gnn.tables import ImportSettings, read_tables
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +26,21 @@ def accounts():
         }
     )
     edges = pd.DataFrame({"source": [f"K{i}" for i in range(39)], "target": [f"K{i + 1}" for i in range(39)]})
-    return import_tables(nodes, edges, ImportSettings(id="account", label="state", keep=["town"])).graph
+    return read_tables(nodes, edges, ImportSettings(id="account", label="state", keep=["town"])).graph
+
+
+def rows_of(graph, node, other):
+    nodes = Mentioned(graph).nodes((), (node, other))
+    return side_by_side(nodes[node], [nodes[other]]).rows
 
 
 def alike(graph, node, other):
-    return {row.name: row.alike[0] for row in side_by_side(graph, node, [other]).rows}
+    return {row.name: row.alike[0] for row in rows_of(graph, node, other)}
 
 
 def test_only_equal_values_are_equal(accounts):
     for other in range(1, 40):
-        rows = side_by_side(accounts, 0, [other]).rows
+        rows = rows_of(accounts, 0, other)
         assert all((row.alike[0] == "equal") == (row.value == row.others[0]) for row in rows)
 
 
@@ -44,10 +51,11 @@ def test_numbers_and_dates_are_close_only_if_hardly_any_value_lies_between(accou
 
 def test_a_gap_without_values_between_is_not_close_if_it_is_wide():
     values = Spread.of(np.array([0.0, 0.1, 0.2, 9.0, 9.1]))
-    assert likeness("0.2", "9.0", (0.2, 9.0), values) == ""
-    assert likeness("9.0", "9.1", (9.0, 9.1), values) == "close"
+    low, high, higher = (value_among(str(number), number, values) for number in (0.2, 9.0, 9.1))
+    assert likeness(low, high) == ""
+    assert likeness(high, higher) == "close"
 
 
 @pytest.mark.parametrize("value", ["(missing)", "(other)", ""])
 def test_what_is_not_known_is_like_nothing(value):
-    assert likeness(value, value) == ""
+    assert likeness(Value(value), Value(value)) == ""

@@ -89,7 +89,7 @@ class Scenario:
     out: str
     content: Callable[[Path], object]
     before: bool
-    stride: int = 1
+    stride: int = 3
 
     def run(self, root: Path, *options: str) -> Result:
         """Run the command; an old one is to be replaced."""
@@ -110,7 +110,7 @@ def model_content(folder: Path) -> object:
         return _none_yet(error, "has not ended")
     records = (folder / "metrics.jsonl").exists() or (folder / ".commit").exists()
     assert records, "the log of the epochs is gone"
-    return trained.facts.seed, [tensor.numpy().tobytes() for tensor in trained.model.state_dict().values()]
+    return trained.facts.seed, [tensor.numpy().tobytes() for tensor in trained.encoder.state_dict().values()]
 
 
 def graph_content(folder: Path) -> object:
@@ -123,13 +123,13 @@ def graph_content(folder: Path) -> object:
 
 def import_content(folder: Path) -> object:
     """Names in graph, table and summary, which must be of one import."""
-    from se_gnn.datasets.tables.importing import load_import
+    from se_gnn.tables import load_import
 
     try:
         imported = load_import(folder)
     except InputError as error:
         return _none_yet(error, "is missing")
-    assert imported.nodes.column("name").to_pylist() == list(imported.graph.node_names)
+    assert imported.nodes[""].column("name").to_pylist() == list(imported.graph.node_names)
     assert imported.summary.num_nodes == imported.graph.num_nodes
     return imported.graph.node_names
 
@@ -173,7 +173,7 @@ def prepare(root: Path) -> None:
         assert result.exit_code == 0, result.output
     for name in ("old.predictions.csv", "old.report.html", "old.audit.csv", "old.certify.csv"):
         (root / name).write_text("old")
-    for command, more in (("predict", ()), ("explain", ("--all",))):
+    for command, more in (("predict", ()), ("explain", ())):
         old = run(command, root / "old-model", *more, "--shard", "24", "--out", root / f"old-{command}", "-q")
         assert old.exit_code == 0, old.output
 
@@ -188,7 +188,7 @@ def _scenarios() -> dict[str, Scenario]:
             Scenario(
                 f"train, {kind}",
                 ["train", f"{base}model" if before else "{root}/toy", "--out", f"{base}model", *over, *QUICK],
-                f"{start}model", model_content, before, stride=4,
+                f"{start}model", model_content, before, stride=6,
             ),
             Scenario(
                 f"attack at random, {kind}",
@@ -219,7 +219,7 @@ def _scenarios() -> dict[str, Scenario]:
                 f"{'old' if before else 'fresh'}.report.html", file_content, before,
             ),
         ]  # fmt: skip
-        for command, more in (("predict", []), ("explain", ["--all"])):
+        for command, more in (("predict", []), ("explain", [])):
             found.append(
                 Scenario(
                     f"{command} into a folder, {kind}",

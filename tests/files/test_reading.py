@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from se_gnn.errors import InputError
 from se_gnn.files import parse_json, read_file
-from se_gnn.files.tensors import load_arrays, load_sealed, read_header, sealed_tensors
+from se_gnn.files.tensors import load_sealed, load_tensors, read_header, sealed_tensors
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
@@ -84,7 +84,7 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path, entry):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused(tmp_path, value):
     with pytest.raises(InputError, match="not finite"):
-        load_arrays(save({"a": np.array([1.0, value], np.float32)}), tmp_path)
+        load_tensors(save({"a": np.array([1.0, value], np.float32)}), tmp_path)
 
 
 def test_every_changed_byte_of_a_sealed_file_is_noticed(tmp_path):

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.explain.interop.json_lines import write_json_lines
+from se_gnn.explain.tables import write_json_lines
 from se_gnn.files import append_line, read_json_lines, replace_file, replacing, writing_to
 from se_gnn.files.writing import PREFIX, _prefix
 

@@ -129,7 +129,10 @@ def _spoil_array(array: np.ndarray, draw: random.Random) -> np.ndarray:
     """Change the type, the shape or some values."""
     array, kind = array.copy(), draw.randrange(6)
     if kind == 0:
-        array = array.astype(draw.choice((np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8, np.bool_)))
+        with np.errstate(invalid="ignore"):  # of infinite values
+            array = array.astype(
+                draw.choice((np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8, np.bool_))
+            )
     elif kind == 1:
         array = draw.choice((array.ravel(), array[None], array[:-1] if array.ndim else array, array.T.copy()))
     elif array.size:

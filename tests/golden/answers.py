@@ -39,7 +39,7 @@ def fitted(dataset: str, preset: str, folder: Path) -> SEGNNClassifier:
 
 def tables(folder: Path) -> Any:
     """A graph from tables: people and firms, edges of two types with a direction, a weight and an amount."""
-    from se_gnn.datasets.tables import EdgesOfType, ImportSettings, import_kinds
+    from se_gnn.tables import EdgeTable, ImportSettings, read_tables
 
     generator = np.random.default_rng(7)
     people, firms = 260, 40
@@ -68,11 +68,13 @@ def tables(folder: Path) -> Any:
         (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
     nodes = {"person": folder / "people.csv", "firm": folder / "firms.csv"}
     edges = [
-        EdgesOfType(type="works", table=folder / "works.csv", kinds=("person", "firm")),
-        EdgesOfType(type="pays", table=folder / "pays.csv", kinds=("person", "person")),
+        EdgeTable(type="works", table=folder / "works.csv", joins=("person", "firm")),
+        EdgeTable(type="pays", table=folder / "pays.csv", joins=("person", "person")),
     ]
-    settings = ImportSettings(id="id", label="risk", directed=True, edge_weight="weight", name="people")
-    return import_kinds(nodes, edges, settings).graph
+    settings = ImportSettings(
+        id="id", label="risk", directed=True, edge_weight="weight", name="people", name_types=False
+    )
+    return read_tables(nodes, edges, settings).graph
 
 
 def answers(dataset: str, preset: str, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -99,7 +101,7 @@ def answers(dataset: str, preset: str, folder: Path) -> Iterator[tuple[str, Any]
 
 
 def _explanation(explanation: Any, name: str) -> Iterator[tuple[str, Any]]:
-    cases = explanation.neighbors
+    cases = explanation.votes
     yield f"{name}: probabilities", explanation.probabilities
     yield f"{name}: cases", [case.node for case in cases]
     yield f"{name}: weights", [case.weight for case in cases]
@@ -117,10 +119,10 @@ def _explanation(explanation: Any, name: str) -> Iterator[tuple[str, Any]]:
                 yield f"{name}: {way} {rank}: matched", matches.matched_ids
                 yield f"{name}: {way} {rank}: similarities", matches.similarity
                 yield f"{name}: {way} {rank}: above average", matches.above_average
-        if case.shared_attributes is not None:
-            shared = case.shared_attributes.attributes
+        if case.attributes is not None:
+            shared = case.attributes.attributes
             yield f"{name}: shared attributes {rank} (rounded): effects", [one.effect for one in shared]
-    removal, relabeling = explanation.smallest_removal, explanation.smallest_relabeling
+    removal, relabeling = explanation.removal, explanation.relabeling
     yield f"{name}: smallest removal", [] if removal is None else removal.nodes
     yield f"{name}: smallest relabeling", [] if relabeling is None else relabeling.nodes
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.display import node_values, show_value
+from se_gnn.display.values import node_values, show_value
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import (

@@ -9,7 +9,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph, RawTable, local_graphs, replace_edges
-from se_gnn.graph.edge_values import NO_TIME, encoded_types
+from se_gnn.graph.edge_values import NO_TIME
 
 
 def payments(**changes: Any) -> EdgeValues:
@@ -112,7 +112,7 @@ def test_each_replaced_edge_hands_its_values_on() -> None:
 def test_take_and_join_give_the_values_back() -> None:
     values = payments()
     again = values.take([0, 1]).joined(values.take([2, 3]))
-    for part in values.carried:
+    for part in values.edge_data:
         assert np.array_equal(getattr(again, part), getattr(values, part))
     assert again.raw is not None
     assert again.raw.row(3) == {"note": "d"}
@@ -120,15 +120,9 @@ def test_take_and_join_give_the_values_back() -> None:
 
 def test_what_the_edges_carry_is_told_by_name() -> None:
     values = payments(names=(("weight", "eur"), ("type", "what")))
-    assert values.carried == ("direction", "weight", "type", "attributes", "time")
-    assert values.carried_words["type"] == "type (column 'what')"
-    assert values.carried_words["attributes"] == "attributes ('amount')"
-
-
-def test_an_edge_without_a_type_has_one_of_its_own() -> None:
-    kinds, names = encoded_types(["pays", None])
-    assert names == ("(missing)", "pays")
-    assert kinds.tolist() == [1, 0]
+    assert values.edge_data == ("direction", "weight", "type", "attributes", "time")
+    assert values.edge_data_words["type"] == "type (column 'what')"
+    assert values.edge_data_words["attributes"] == "attributes ('amount')"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +137,7 @@ def test_an_edge_without_a_type_has_one_of_its_own() -> None:
         ({"type_names": ()}, "type and type_names must be given together"),
         ({"type_names": ("a", "a")}, "type_names must be unique"),
         ({"type_verbs": ("pays",)}, r"one entry per type \(2\), got 1"),
-        ({"attributes": np.full((4, 1), np.inf, np.float32)}, "attributes must be finite: 4 values"),
+        ({"attributes": np.full((4, 1), np.inf, np.float32)}, "attributes must be finite, got inf for edge 0 .4 such"),
         ({"attribute_names": ("a", "b")}, "attribute_names must have 1 entries, got 2"),
         ({"attributes": None}, "must come with attributes"),
         ({"raw": RawTable.from_columns({"a": ["b"]})}, r"one row per edge \(4\), got 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -80,15 +80,3 @@ def test_no_nodes_asked_for_gives_no_local_graphs():
     graph = Graph.build(features=np.ones((2, 1)), edges=[[0, 1]], labels=[0, 0])
     local = local_graphs(graph, np.empty(0, np.int64), hops=2)
     assert (len(local), local.ptr.tolist(), local.union().tolist()) == (0, [0], [])
-
-
-@settings(max_examples=50)
-@given(graph=graphs(), hops=st.integers(1, 3))
-def test_a_local_graph_is_what_lies_at_its_inner_nodes_and_its_rim(graph, hops):
-    local = local_graphs(graph, np.arange(graph.num_nodes), hops)
-    for t in range(graph.num_nodes):
-        inner = local.cover.inner[local.cover.inner_ptr[t] : local.cover.inner_ptr[t + 1]]
-        rim = local.cover.rim[local.cover.rim_ptr[t] : local.cover.rim_ptr[t + 1]]
-        at_inner = np.flatnonzero(np.isin(graph.edges.ends, inner).any(axis=1))
-        assert not np.isin(rim, at_inner).any()
-        np.testing.assert_array_equal(np.sort(np.concatenate([at_inner, rim])), local.row(t))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.graph.ranked_local import MAX_NODES, TELEPORT
+from se_gnn.graph.local import MAX_NODES, TELEPORT
 from strategies import graphs, random_graph, rich_graph
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from se_gnn.graph import Graph
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.settings import Settings
 from strategies import random_graph, small_settings, untrained
 
@@ -37,7 +37,7 @@ def block_graph(num_nodes: int = 400, *, seed: int = 0, noise: float = 1.0) -> G
     return graph.with_split(train=nodes[:30], validation=nodes[30:60], test=nodes[160:], calibration=nodes[60:160])
 
 
-def block_model(graph: Graph, **similarity) -> TrainedModel:
+def block_model(graph: Graph, **similarity) -> Model:
     settings = {"num_nearest": 5, "temperature": 0.3, **similarity}
     asked = Settings.of("paper", hidden_size=16, **settings)
     return untrained(graph, asked, seed=0)
@@ -49,7 +49,7 @@ def graph() -> Graph:
 
 
 @pytest.fixture(scope="session")
-def trained(graph) -> TrainedModel:
+def trained(graph) -> Model:
     return block_model(graph)
 
 

@@ -31,7 +31,7 @@ def test_the_vote_on_a_labeled_node_leaves_it_out(model, found):
         i = int(np.searchsorted(model.graph.train, row.node))
         assert row.vote == votes.classes[i]
         assert row.label_probability == pytest.approx(votes.probabilities[i, row.label])
-        assert row.node not in votes.neighbors[i][votes.weights[i] > 0]
+        assert row.node not in votes.cases[i][votes.weights[i] > 0]
 
 
 def test_findings_follow_from_the_figures(found):
@@ -39,7 +39,7 @@ def test_findings_follow_from_the_figures(found):
     for row in found:
         assert (Finding.WRONG in row.findings) == (row.suspicion > 0.5)
         assert (Finding.UNUSED in row.findings) == (row.used == 0)
-        assert (Finding.CARRIES in row.findings) == (row.weight >= 3 * average)
+        assert (Finding.INFLUENTIAL in row.findings) == (row.weight >= 3 * average)
         if Finding.MISLEADS in row.findings:
             assert row.accuracy_gain >= 0
     wrong = {row.node for row in found.rows([Finding.WRONG])}
@@ -55,18 +55,18 @@ def test_without_validation_nodes_the_audit_has_no_figures_of_them(model):
 def planted():
     """Two groups far apart; labeled node 0 lies in the other group, node 1 is far from everybody."""
     generator = np.random.default_rng(0)
-    classes = np.arange(80) % 2
-    places = np.stack([10.0 * classes, np.zeros(80)], axis=1) + generator.normal(size=(80, 2))
-    places[1] = [0, 5000]
+    classes = np.arange(200) % 2
+    places = np.stack([20.0 * classes - 10, np.zeros(200)], axis=1) + generator.normal(size=(200, 2))
+    places[1] = [10, 5000]
     labels = classes.copy()
     labels[0] = 1
     return Graph.build(
-        features=np.hstack([places, np.ones((80, 1))]),
+        features=np.hstack([places, np.ones((200, 1))]),
         edges=np.empty((0, 2), int),
         labels=labels,
         train=np.arange(20),
-        validation=np.arange(20, 50),
-        test=np.arange(50, 80),
+        validation=np.arange(20, 170),
+        test=np.arange(170, 200),
     )
 
 

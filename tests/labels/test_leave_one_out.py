@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from se_gnn.labels.audit import leave_one_out
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from strategies import random_graph, small_settings, untrained
 
 
@@ -18,15 +18,13 @@ def test_effects_are_those_of_fresh_predictions(num_labeled):
     now, found = model.predict(), leave_one_out(model)
     votes = now.weights > 0
     for i, node in enumerate(graph.train):
-        has_it = (now.neighbors == node) & votes
+        has_it = (now.cases == node) & votes
         assert found.used[i] == has_it.sum()
         np.testing.assert_allclose(found.weight[i], now.weights[has_it].sum(), rtol=1e-5)
         rest = np.setdiff1d(graph.train, [node])
-        if len(rest) < k:
-            model.model.settings = model.settings.changed(num_nearest=len(rest))
+        settings = model.settings.changed(num_nearest=min(k, len(rest)))
         other = graph.with_split(train=rest, validation=graph.validation, test=graph.test)
-        fresh = TrainedModel(model.model, other).predict()
-        model.model.settings = model.settings.changed(num_nearest=k)
+        fresh = Model(model.encoder, other, settings).predict()
         others = np.arange(graph.num_nodes) != node  # it does not vote on itself
         assert found.decides[i] == (fresh.classes != now.classes)[others].sum()
         val = graph.validation

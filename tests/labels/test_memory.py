@@ -6,12 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 from se_gnn.labels import Memory
 from se_gnn.labels.edits import state_of
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
 from strategies import assert_same_graph, changed, random_graph, small_settings, untrained
 
@@ -23,9 +24,9 @@ def memory(model):
 
 def assert_same_as_from_nothing(edited, labels, train, val, test):
     graph = changed(edited.graph, labels=labels, train=train, validation=val, test=test)
-    fresh = TrainedModel(edited.model, graph).predict()
+    fresh = Model(edited.encoder, graph, edited.settings).predict()
     now = edited.predict()
-    for field in ("probabilities", "neighbors", "weights", "overall"):
+    for field in ("probabilities", "cases", "weights", "overall"):
         np.testing.assert_array_equal(getattr(now, field), getattr(fresh, field))
 
 
@@ -168,3 +169,23 @@ def test_what_an_audit_finds_can_be_removed_as_it_is():
 def test_a_state_is_a_whole_number(number):
     with pytest.raises(InputError, match="the state to restore must be between 0"):
         Memory(untrained(random_graph(), small_settings())).restore(number)
+
+
+@pytest.mark.parametrize("num_labeled", [30, 300])  # all ranks are kept of the few, K + 8 of the many
+def test_an_edit_keeps_the_ranking_and_it_is_that_of_a_fresh_model(num_labeled, monkeypatch):
+    graph = random_graph(3, num_nodes=400, num_edges=700, num_labeled=num_labeled, num_classes=3, isolated=(4, 30))
+    model = untrained(graph, small_settings(num_nearest=5, max_edges=20), seed=1)
+    model.predict()
+    memory = Memory(model)
+    memory.remove(graph.train[:4])
+    memory.add({"350": "0", "0": "1", "399": "2"})
+    memory.relabel({graph.node_names[graph.train[9]]: "2" if graph.labels[graph.train[9]] != 2 else "0"})
+    edited = memory.trained
+    kept = edited.ranker.kept(np.arange(graph.num_nodes))
+    fresh = Model(edited.encoder, edited.graph, edited.settings)
+    fresh.predict()
+    expected = fresh.ranker.kept(np.arange(graph.num_nodes))
+    for field in ("positions", "overall", "node", "structure"):
+        assert torch.equal(getattr(kept.nearest, field), getattr(expected.nearest, field)), field
+    monkeypatch.setattr(edited.similarity, "comparison", None)  # nothing is compared
+    edited.predict()

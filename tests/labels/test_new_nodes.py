@@ -5,13 +5,13 @@ import scipy.sparse as sp
 
 from labels.conftest import block_graph, block_model
 from se_gnn import SEGNNClassifier
-from se_gnn.datasets.tables import ImportSettings, import_tables
-from se_gnn.datasets.tables.new_nodes import read_new_nodes
 from se_gnn.errors import InputError
 from se_gnn.labels.extension import extend, new_nodes_from_arrays
+from se_gnn.tables import ImportSettings, read_tables
+from se_gnn.tables.new_nodes import read_new_nodes
 from strategies import small_settings, untrained
 
-SETTINGS = ImportSettings(id="id", label="class", caption="city")
+SETTINGS = ImportSettings(id="id", label="class", caption="city", keep=["city"])
 
 
 def tables(*, attributes: bool = True, seed: int = 0):
@@ -44,7 +44,7 @@ def parts():
 
 @pytest.fixture(scope="module")
 def trained(parts):
-    graph = import_tables(parts[0], parts[1], SETTINGS).graph
+    graph = read_tables(parts[0], parts[1], SETTINGS).graph
     return untrained(graph, small_settings())
 
 
@@ -56,7 +56,7 @@ def new(parts, trained):
 @pytest.fixture(scope="module")
 def at_once(parts, trained):
     everything = pd.concat([parts[0], parts[2]]), pd.concat([parts[1], parts[3]])
-    return trained.with_graph(import_tables(*everything, SETTINGS, like=trained.graph).graph)
+    return trained.with_graph(read_tables(*everything, SETTINGS, like=trained.graph).graph)
 
 
 def dense(features):
@@ -78,7 +78,7 @@ def test_new_nodes_get_the_answer_of_importing_everything_at_once_bit_by_bit(tra
     whole = at_once.predict()
     rows = extension.new
     assert rows.tolist() == list(range(50, 60))
-    for field in ("probabilities", "neighbors", "weights", "overall"):
+    for field in ("probabilities", "cases", "weights", "overall"):
         assert np.array_equal(getattr(extension.prediction, field), getattr(whole, field)[rows]), field
     assert np.array_equal(extension.trained.predict().probabilities, whole.probabilities)
 
@@ -96,11 +96,11 @@ def test_known_nodes_whose_class_changes_are_listed_and_no_others(trained, new):
 def test_a_table_without_attributes_has_the_features_of_all_nodes_computed_again():
     nodes, edges, late, late_edges = parted(*tables(attributes=False))
     settings = ImportSettings(id="id", label="class")
-    graph = import_tables(nodes, edges, settings).graph
+    graph = read_tables(nodes, edges, settings).graph
     trained = untrained(graph, small_settings())
     extension = extend(trained, read_new_nodes(graph, late, late_edges, ignore=["class"]))
     everything = pd.concat([nodes, late]), pd.concat([edges, late_edges])
-    assert_same_graph(extension.graph, import_tables(*everything, settings, like=graph).graph)
+    assert_same_graph(extension.graph, read_tables(*everything, settings, like=graph).graph)
 
 
 def test_rows_as_given_are_kept_for_new_nodes_and_known_ones(trained, new, parts):
@@ -128,10 +128,21 @@ def test_a_column_that_the_encoding_needs_is_missed(trained, parts):
 
 
 def test_an_unknown_column_is_an_error_that_names_a_close_one(trained, parts):
-    with pytest.raises(InputError, match="did not have: 'class', 'amonut'"):
+    with pytest.raises(InputError, match=r"did not have: 'amonut' \(did you mean 'amount'"):
         read_new_nodes(trained.graph, parts[2].assign(amonut=1))
-    with pytest.raises(InputError, match=r"'amonut' \(did you mean 'amount'"):
-        read_new_nodes(trained.graph, parts[2].assign(amonut=1), ignore=["class"])
+
+
+def test_columns_of_the_import_are_remembered(parts, trained, new):
+    renamed = {"id": "account", "class": "state", "source": "payer", "target": "payee"}
+    nodes, edges, more, links = (table.rename(columns=renamed) for table in parts)
+    settings = {"id": "account", "label": "state", "source": "payer", "target": "payee", "caption": "city"}
+    graph = read_tables(nodes, edges, **settings, keep=["city"]).graph
+    again = read_new_nodes(graph, more, links)
+    assert again.captions == new.captions
+    assert again.names == new.names
+    assert np.array_equal(again.pairs, new.pairs)
+    assert np.array_equal(dense(again.features), dense(new.features))
+    assert any("'state' of new nodes is the label of known nodes" in note for note in again.notes)
 
 
 def test_a_category_that_the_model_has_not_seen_is_a_note(trained, parts):

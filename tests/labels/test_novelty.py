@@ -9,14 +9,16 @@ from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.graph import Classes, Graph
 from se_gnn.labels import novelty as module
-from se_gnn.labels.novelty import left_out, novelty, similarities, without_itself
+from se_gnn.labels import smoothing
+from se_gnn.labels.novelty import left_out, novelty, similarities
+from se_gnn.labels.smoothing import without_itself
 from strategies import changed
 
 
 @pytest.fixture(scope="module")
 def kernel(graph):
     known = np.union1d(graph.train, graph.validation)
-    return known, similarities(graph, known, known, smoothed=True)
+    return known, similarities(graph, known, known, smoothed=True)[0]
 
 
 def test_similarities_are_cosines_of_smoothed_centered_attributes(graph):
@@ -30,16 +32,16 @@ def test_similarities_are_cosines_of_smoothed_centered_attributes(graph):
     z -= z.mean(axis=0)
     z /= np.linalg.norm(z, axis=1, keepdims=True)
     rows, known = np.array([3, 17, 399]), graph.train
-    np.testing.assert_allclose(similarities(graph, rows, known, smoothed=True), z[rows] @ z[known].T, atol=1e-6)
+    np.testing.assert_allclose(similarities(graph, rows, known, smoothed=True)[0], z[rows] @ z[known].T, atol=1e-6)
 
 
 def test_features_some_at_a_time_and_sparse_ones_give_the_same(graph, monkeypatch):
     nodes = np.arange(20)
-    whole = similarities(graph, nodes, nodes, smoothed=True)
-    monkeypatch.setattr(module, "COLUMNS", 2)
-    np.testing.assert_allclose(similarities(graph, nodes, nodes, smoothed=True), whole, atol=1e-12)
+    whole, _ = similarities(graph, nodes, nodes, smoothed=True)
+    monkeypatch.setattr(smoothing, "COLUMNS", 2)
+    np.testing.assert_allclose(similarities(graph, nodes, nodes, smoothed=True)[0], whole, atol=1e-12)
     sparse = changed(graph, features=sp.csr_array(graph.features))
-    np.testing.assert_allclose(similarities(sparse, nodes, nodes, smoothed=True), whole, atol=1e-6)
+    np.testing.assert_allclose(similarities(sparse, nodes, nodes, smoothed=True)[0], whole, atol=1e-6)
 
 
 def test_the_answer_without_itself_is_that_of_a_regression_that_never_saw_the_node(graph, kernel):

@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from labels.conftest import block_graph, block_model
 from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
-from se_gnn.labels.scores import aps_scores, diffused, lac_scores, shared_probabilities
-from se_gnn.labels.sets import prediction_sets, quantile
+from se_gnn.labels.sets import aps_scores, diffused, lac_scores, prediction_sets, shared_probabilities
+from se_gnn.model.numbers import conformal_quantile
 from se_gnn.ranking import nearest_per_class
 from se_gnn.training.fit import with_calibration
 from strategies import changed
@@ -65,7 +65,7 @@ def test_aps_sets_are_those_of_mapie_on_the_same_scores_and_draws(graph, probabi
     labels = graph.labels[graph.calibration]
     theirs = mapie_sets(held, labels, asked, "aps", coverage, include_last_label="randomized")
     draws = [1 - np.random.RandomState(0).uniform(size=len(rows)) for rows in (held, asked)]
-    threshold = quantile(aps_scores(held, draws[0])[np.arange(len(held)), labels], coverage)
+    threshold = conformal_quantile(aps_scores(held, draws[0])[np.arange(len(held)), labels], coverage)
     assert np.array_equal(aps_scores(asked, draws[1]) <= threshold, theirs)
 
 
@@ -123,12 +123,10 @@ def test_the_case_of_a_class_is_its_most_similar_labeled_node(trained, graph):
     nodes = np.array([*graph.train[:3], *graph.test[:5]])
     cases = nearest_per_class(trained.rank(nodes))
     config = trained.settings.changed(num_nearest=len(graph.train))
-    everyone = dataclasses.replace(trained, model=type(trained.model)(graph.num_features, config))
-    everyone.model.load_state_dict(trained.model.state_dict())
-    prediction = everyone.predict(nodes)
+    prediction = dataclasses.replace(trained, settings=config).predict(nodes)
     for i, node in enumerate(nodes):
         for label in range(3):
-            ranked = prediction.neighbors[i][graph.labels[prediction.neighbors[i]] == label]
+            ranked = prediction.cases[i][graph.labels[prediction.cases[i]] == label]
             assert cases.nodes[i, label] == next(other for other in ranked if other != node)
 
 
@@ -206,7 +204,7 @@ def test_a_share_that_leaves_no_validation_nodes_is_refused(graph, share):
 
 
 def test_a_share_that_is_no_node_is_refused(graph):
-    with pytest.raises(InputError, match="is no node"):
+    with pytest.raises(InputError, match="less than one node"):
         with_calibration(graph.with_split(train=graph.train, validation=graph.validation[:3]), 0.01)
 
 
@@ -218,11 +216,11 @@ def test_the_labels_of_calibration_nodes_are_not_part_of_the_answer(trained, gra
 
 
 def test_quantile_is_exact_where_float64_is_not():
-    assert quantile(np.arange(1.0, 10.0), 0.9) == 9.0  # ceil(10 * 0.9) = 9, not 10
+    assert conformal_quantile(np.arange(1.0, 10.0), 0.9) == 9.0  # ceil(10 * 0.9) = 9, not 10
 
 
 def test_the_lowest_rank_is_the_first():
-    assert quantile(np.array([0.3, 0.1, 0.2]), 1e-12) == 0.1
+    assert conformal_quantile(np.array([0.3, 0.1, 0.2]), 1e-12) == 0.1
 
 
 def test_a_neighbor_by_two_edges_is_one_neighbor():

@@ -15,7 +15,7 @@ def worth(trained, candidates, represented, chosen):
     """F(S) of the docstring, by loops."""
     graph = trained.graph
     everyone = np.arange(graph.num_nodes)
-    cosines = similarities(graph, everyone, everyone, smoothed=True)
+    cosines, _ = similarities(graph, everyone, everyone, smoothed=True)
     scale = float(np.median([1 - max(cosines[j, i] for i in graph.train) for j in represented]))
     probabilities = trained.predict(represented).probabilities.max(axis=1)
     total = 0.0

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from se_gnn.datasets import load_dataset
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.settings import Settings
 
 # data set: test nodes, and of how many the K nearest come in the same order (theirs are rounded to about 5e-3)
@@ -28,14 +28,14 @@ def answers(request, data_dir):
     validation = np.setdiff1d(graph.validation, used)
     graph = graph.with_split(train=theirs["train"], validation=validation, test=theirs["test"])
     model = SEGNN(graph.num_features, Settings.of("authors").resolve(dataset=name))
-    layers = range(len(model.encoder.layers))
+    layers = range(len(model.network.layers))
     parameters = {
-        f"encoder.layers.{i}.{part}": torch.from_numpy(theirs[f"layer_{i}_{part}"])
+        f"network.layers.{i}.{part}": torch.from_numpy(theirs[f"layer_{i}_{part}"])
         for i in layers
         for part in ("weight", "bias")
     }
-    model.load_state_dict({**parameters, "encoder.scale": torch.from_numpy(theirs["aggregation_scale"])})
-    return name, theirs, TrainedModel(model, graph).predict(theirs["test"].astype(np.int64))
+    model.load_state_dict({**parameters, "network.scale": torch.from_numpy(theirs["aggregation_scale"])})
+    return name, theirs, Model(model, graph, model.settings).predict(theirs["test"].astype(np.int64))
 
 
 def test_the_settings_are_those_of_the_published_models(answers):
@@ -53,12 +53,12 @@ def test_every_test_node_has_the_same_class(answers):
 
 def test_every_test_node_has_the_same_nearest_labeled_nodes(answers):
     _, theirs, ours = answers
-    np.testing.assert_array_equal(np.sort(ours.neighbors), np.sort(theirs["neighbors"]))
+    np.testing.assert_array_equal(np.sort(ours.cases), np.sort(theirs["neighbors"]))
 
 
 def test_their_order_differs_by_near_ties_alone(answers):
     name, theirs, ours = answers
-    same = (ours.neighbors == theirs["neighbors"]).all(axis=1)
+    same = (ours.cases == theirs["neighbors"]).all(axis=1)
     if EXPECTED[name][1] is not None:
         assert same.sum() == EXPECTED[name][1]
     assert np.abs(ours.overall - theirs["overall"]).max() < 5e-3

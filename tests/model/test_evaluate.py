@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from se_gnn.model.evaluate import by_class
-from se_gnn.model.metrics import confusion_matrix
+from se_gnn.model.metrics import by_class, confusion_matrix
 from strategies import random_graph
 
 

@@ -16,7 +16,7 @@ from se_gnn.files import sha256
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import is_graph_file
 from se_gnn.labels import Memory
-from se_gnn.model import SEGNN, Run, RunFacts, TrainedModel
+from se_gnn.model import SEGNN, Model, Run, RunFacts
 from se_gnn.model.folder import is_model_folder, load_model, save_model
 from se_gnn.settings import Decision, Settings
 from strategies import random_graph, small_settings, untrained
@@ -43,7 +43,7 @@ def trained():
         seconds_per_epoch=0.5,
     )  # fmt: skip
     facts = RunFacts(seed=3, calibration=0.3, runs=(run,), chosen="training", validation={"accuracy": None})
-    return TrainedModel(model, graph, facts)
+    return Model(model, graph, model.settings, facts)
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ def change_manifest(folder: Path, **values) -> None:
 
 def test_a_model_comes_back_with_the_same_bits_and_predicts_the_same(trained, folder):
     loaded = load_model(folder)
-    for name, tensor in trained.model.state_dict().items():
-        assert torch.equal(loaded.model.state_dict()[name], tensor)
+    for name, tensor in trained.encoder.state_dict().items():
+        assert torch.equal(loaded.encoder.state_dict()[name], tensor)
     assert loaded.settings == trained.settings
     assert loaded.facts == trained.facts
     before, after = trained.predict(), loaded.predict()
     assert np.array_equal(before.probabilities, after.probabilities)
-    assert np.array_equal(before.neighbors, after.neighbors)
-    assert not loaded.model.training
+    assert np.array_equal(before.cases, after.cases)
+    assert not loaded.encoder.training
 
 
 def test_a_model_folder_holds_the_files_and_a_manifest_of_their_digests(folder):
@@ -181,7 +181,7 @@ def test_a_pickle_in_place_of_the_parameters_is_never_opened(folder):
 
 def test_parameters_of_another_shape_are_refused(folder):
     tensors = load((folder / "model.safetensors").read_bytes())
-    name = "encoder.layers.0.weight"
+    name = "network.layers.0.weight"
     rewrite(folder, "model.safetensors", save({**tensors, name: torch.zeros(4, 9)}))
     with pytest.raises(InputError, match=rf"tensor {name} must be F32 of shape \(4, 5\), got .*\(4, 9\)"):
         load_model(folder)
@@ -196,9 +196,9 @@ def test_parameters_of_another_type_are_refused(folder):
 
 def test_missing_and_unknown_parameters_are_named(folder):
     tensors = load((folder / "model.safetensors").read_bytes())
-    tensors["surplus"] = tensors.pop("encoder.layers.0.bias")
+    tensors["surplus"] = tensors.pop("network.layers.0.bias")
     rewrite(folder, "model.safetensors", save(tensors))
-    with pytest.raises(InputError, match=r"missing tensors \['encoder.layers.0.bias'\], unknown \['surplus'\]"):
+    with pytest.raises(InputError, match=r"missing tensors \['network.layers.0.bias'\], unknown \['surplus'\]"):
         load_model(folder)
 
 
@@ -271,9 +271,9 @@ def test_the_log_of_an_earlier_run_does_not_stay_with_a_new_model(trained, folde
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_parameters_that_are_not_finite_are_refused(folder, value):
     tensors = load((folder / "model.safetensors").read_bytes())
-    tensors["encoder.layers.1.weight"][1, 2] = value
+    tensors["network.layers.1.weight"][1, 2] = value
     rewrite(folder, "model.safetensors", save(tensors))
-    with pytest.raises(InputError, match=r"numbers that are not finite .* in 'encoder.layers.1.weight'"):
+    with pytest.raises(InputError, match=r"numbers that are not finite .* in 'network.layers.1.weight'"):
         load_model(folder)
 
 
@@ -307,7 +307,7 @@ def test_settings_that_ask_for_more_than_the_file_holds_are_refused_before_a_mod
 
 def test_finite_parameters_that_are_too_large_are_an_error_and_no_nan(folder):
     tensors = load((folder / "model.safetensors").read_bytes())
-    tensors["encoder.layers.1.weight"][:] = 1e30
+    tensors["network.layers.1.weight"][:] = 1e30
     rewrite(folder, "model.safetensors", save(tensors))
     with pytest.raises(InputError, match=r"embeddings of graph must be below 1e\+16, got larger ones or NaN"):
         load_model(folder).predict()

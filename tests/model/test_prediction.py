@@ -10,11 +10,11 @@ from se_gnn.model import Prediction
 LABELS = np.array([0, 1, 0, 1, 0, 1])
 
 
-def prediction(probabilities, neighbors, nodes):
-    empty = np.zeros_like(neighbors, dtype=np.float32)
+def prediction(probabilities, cases, nodes):
+    empty = np.zeros_like(cases, dtype=np.float32)
     return Prediction(
         nodes=np.array(nodes, dtype=np.int64), probabilities=np.array(probabilities, np.float32).reshape(-1, 2),
-        neighbors=np.array(neighbors, dtype=np.int64), weights=empty, overall=empty, node=empty, structure=empty,
+        cases=np.array(cases, dtype=np.int64), weights=empty, overall=empty, node=empty, structure=empty,
     )  # fmt: skip
 
 

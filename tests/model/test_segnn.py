@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from backends import match_edges
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.model import SEGNN, Model
 from se_gnn.similarity import comparison, similarity
 from strategies import models, random_graph, small_settings, untrained, way_of
 
@@ -31,7 +31,7 @@ def moved(graph, new_id):
 @given(trained=models())
 def test_probabilities_are_the_weights_of_the_neighbors_by_class_and_add_up_to_one(trained):
     prediction = trained.predict()
-    labels = trained.graph.labels[prediction.neighbors]
+    labels = trained.graph.labels[prediction.cases]
     for c in range(trained.graph.num_classes):
         contributed = np.where(labels == c, prediction.weights.astype(np.float64), 0).sum(axis=1)
         np.testing.assert_allclose(prediction.probabilities[:, c], contributed, atol=1e-6)
@@ -42,9 +42,9 @@ def test_probabilities_are_the_weights_of_the_neighbors_by_class_and_add_up_to_o
 @given(trained=models())
 def test_neighbors_are_labeled_others_most_similar_first(trained):
     prediction, graph = trained.predict(), trained.graph
-    assert np.isin(prediction.neighbors, graph.train).all()
+    assert np.isin(prediction.cases, graph.train).all()
     assert (np.diff(prediction.overall, axis=1) <= 0).all()
-    for node, neighbors, weights in zip(prediction.nodes, prediction.neighbors, prediction.weights):
+    for node, neighbors, weights in zip(prediction.nodes, prediction.cases, prediction.weights):
         assert len(set(neighbors)) == len(neighbors)
         assert (weights[neighbors == node] == 0).all()  # a labeled node does not vote for itself
 
@@ -55,11 +55,11 @@ def test_permuting_the_nodes_permutes_the_prediction(trained, data):
     graph = trained.graph
     new_id = np.array(data.draw(st.permutations(range(graph.num_nodes))), dtype=np.int64)
     before = trained.predict()
-    after = TrainedModel(trained.model, moved(graph, new_id)).predict(new_id)
+    after = Model(trained.encoder, moved(graph, new_id), trained.settings).predict(new_id)
     np.testing.assert_allclose(after.probabilities, before.probabilities, atol=1e-5)
     for t in range(graph.num_nodes):
-        voters = dict(zip(new_id[before.neighbors[t]], before.weights[t]))
-        assert dict(zip(after.neighbors[t], after.weights[t])) == pytest.approx(voters, abs=1e-5)
+        voters = dict(zip(new_id[before.cases[t]], before.weights[t]))
+        assert dict(zip(after.cases[t], after.weights[t])) == pytest.approx(voters, abs=1e-5)
 
 
 @settings(max_examples=50)
@@ -71,9 +71,9 @@ def test_the_order_and_direction_of_the_edges_given_do_not_change_a_bit(trained,
         data.draw(st.lists(st.booleans(), min_size=graph.num_edges, max_size=graph.num_edges)), dtype=bool
     )
     edges = np.where(turned[:, None], graph.edges.ends[:, ::-1], graph.edges.ends)[order].reshape(-1, 2)
-    before, after = trained.predict(), TrainedModel(trained.model, graph.with_edges(edges)).predict()
+    before, after = trained.predict(), Model(trained.encoder, graph.with_edges(edges), trained.settings).predict()
     np.testing.assert_array_equal(before.probabilities, after.probabilities)
-    np.testing.assert_array_equal(before.neighbors, after.neighbors)
+    np.testing.assert_array_equal(before.cases, after.cases)
 
 
 @settings(max_examples=50)
@@ -109,7 +109,7 @@ def test_permuting_the_nodes_permutes_the_matched_edges(trained, data):
 def test_a_node_is_predicted_alike_alone_and_among_others_to_the_bit(trained, data):
     node = data.draw(st.integers(0, trained.graph.num_nodes - 1))
     alone, together = trained.predict(np.array([node])), trained.predict()
-    for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+    for name in ("probabilities", "cases", "weights", "overall", "node", "structure"):
         np.testing.assert_array_equal(getattr(alone, name)[0], getattr(together, name)[node])
 
 
@@ -126,7 +126,7 @@ def test_neither_memory_nor_threads_change_a_bit_of_a_prediction(measure, monkey
             for threads in range(1, min(2, numba.config.NUMBA_NUM_THREADS) + 1):
                 numba.set_num_threads(threads)
                 found = untrained(graph, config).predict()
-                for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+                for name in ("probabilities", "cases", "weights", "overall", "node", "structure"):
                     np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     finally:
         numba.set_num_threads(before)
@@ -139,11 +139,11 @@ def test_labeled_nodes_in_blocks_predict_the_same_bits_ties_included(trained, la
         features=np.ones((trained.graph.num_nodes, 4)), edges=[], labels=trained.graph.labels, train=trained.graph.train
     )
     for graph in (trained.graph, tied):
-        expected = TrainedModel(trained.model, graph).predict()
+        expected = Model(trained.encoder, graph, trained.settings).predict()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(similarity, "items_within", lambda *_: labeled_at_a_time)
-            found = TrainedModel(trained.model, graph).predict()
-        for name in ("probabilities", "neighbors", "weights", "overall", "node", "structure"):
+            found = Model(trained.encoder, graph, trained.settings).predict()
+        for name in ("probabilities", "cases", "weights", "overall", "node", "structure"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
@@ -152,7 +152,7 @@ def test_a_node_without_edges_is_predicted_by_node_similarity_alone():
     prediction = untrained(graph, small_settings(num_nearest=6)).predict()
     assert np.isneginf(prediction.structure[10]).all()
     np.testing.assert_array_equal(prediction.overall[10], prediction.node[10])
-    of_isolated = prediction.neighbors[12] == 2
+    of_isolated = prediction.cases[12] == 2
     assert of_isolated.sum() == 1
     assert np.isneginf(prediction.structure[12][of_isolated]).all()
     assert np.isfinite(prediction.structure[12][~of_isolated]).all()
@@ -162,7 +162,7 @@ def test_a_labeled_node_is_predicted_by_the_others():
     graph = random_graph(1)
     config = small_settings(num_nearest=6)  # all labeled nodes: five can vote
     prediction = untrained(graph, config).predict(graph.train)
-    np.testing.assert_array_equal(prediction.neighbors[:, -1], graph.train)
+    np.testing.assert_array_equal(prediction.cases[:, -1], graph.train)
     assert (prediction.weights[:, -1] == 0).all()
     np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1, atol=1e-6)
     without_first = untrained(graph.with_split(train=graph.train[1:]), small_settings(num_nearest=5))
@@ -179,7 +179,7 @@ def test_sparse_features_predict_as_dense_ones():
 def test_no_nodes_give_an_empty_prediction():
     prediction = untrained(random_graph(0), small_settings()).predict(np.empty(0, np.int64))
     assert prediction.probabilities.shape == (0, 2)
-    assert prediction.neighbors.shape == (0, 3)
+    assert prediction.cases.shape == (0, 3)
 
 
 def test_more_nearest_than_labeled_nodes_is_an_error():

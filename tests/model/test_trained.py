@@ -22,7 +22,7 @@ def test_the_labeled_nodes_of_the_other_graph_vote():
     other = random_graph(1, num_nodes=20, num_labeled=4, name="later")
     prediction = trained.with_graph(other).predict()
     assert prediction.nodes.tolist() == list(range(20))
-    assert set(prediction.neighbors.ravel().tolist()) <= {0, 1, 2, 3}
+    assert set(prediction.cases.ravel().tolist()) <= {0, 1, 2, 3}
 
 
 def test_features_and_classes_must_mean_the_same():

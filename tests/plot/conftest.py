@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from se_gnn import Graph, load_dataset
-from se_gnn.explain import Explainer
+from se_gnn.model import Model
 from se_gnn.settings import Settings
 from se_gnn.training import fit
 from strategies import hub_graph
@@ -23,15 +23,15 @@ HOSTILE_NAMES = (
 CLASS_NAMES = ("Genetic_Algorithms_and_$elf", "<b>two</b>", "third 😀")
 
 
-def explainer_of(graph: Graph, num_nearest: int) -> Explainer:
-    return Explainer(fit(graph, Settings.of("best", epochs=2, num_nearest=num_nearest)))
+def model_of(graph: Graph, num_nearest: int) -> Model:
+    return fit(graph, Settings.of("best", epochs=2, num_nearest=num_nearest))
 
 
 @pytest.fixture(scope="session")
-def hub() -> Explainer:
-    return explainer_of(hub_graph(HOSTILE_NAMES, name="hub", class_names=CLASS_NAMES), 5)
+def hub() -> Model:
+    return model_of(hub_graph(HOSTILE_NAMES, name="hub", class_names=CLASS_NAMES), 5)
 
 
 @pytest.fixture(scope="session")
-def digits() -> Explainer:
-    return explainer_of(load_dataset("digits"), 12)
+def digits() -> Model:
+    return model_of(load_dataset("digits"), 12)

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 
 from se_gnn.errors import InputError
 from se_gnn.plot import precision_figure, training_figure
-from se_gnn.plot.save import figure_bytes
+from se_gnn.plot.style import figure_bytes
 
 RECORDS = [
     {"epoch": i, "loss": 2.0 - i / 2, "class_loss": 1.5 - i / 2, "node_loss": 0.5, "edge_loss": 0.0,

@@ -14,15 +14,13 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer
-from se_gnn.model import TrainedModel
+from se_gnn.explain import explain
+from se_gnn.model import Model
 from se_gnn.number_format import percent
 from se_gnn.plot import explanation_figure
+from se_gnn.plot.figure import vote_bars
 from se_gnn.plot.local_view import local_views, target_view
-from se_gnn.plot.palette import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style
-from se_gnn.plot.save import figure_bytes
-from se_gnn.plot.text import show
-from se_gnn.plot.vote import vote_bars
+from se_gnn.plot.style import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style, figure_bytes, show
 from strategies import HUB, ISOLATED, LABELED, UNLABELED, changed
 
 
@@ -49,7 +47,7 @@ def drawn_numbers(axes) -> list[tuple[int, str]]:
 
 @pytest.fixture(scope="module")
 def unlabeled(hub):
-    return hub.explain(UNLABELED)
+    return explain(hub, UNLABELED)[0]
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +92,8 @@ def test_a_more_similar_edge_is_drawn_wider(hub, unlabeled, figure):
 
 
 def test_nodes_have_the_color_of_their_class_and_grey_where_it_is_not_known(hub, unlabeled, figure):
-    graph = hub.trained.graph
-    views = local_views(unlabeled, num_neighbors=3)
+    graph = hub.graph
+    views = local_views(unlabeled, num_cases=3)
     for axes, view in zip(panels(figure), views):
         nodes = axes.findobj(lambda artist: artist.get_gid() == "node" and isinstance(artist, PathCollection))
         drawn = [to_hex(node.get_facecolor()[0]) for node in nodes]
@@ -103,23 +101,23 @@ def test_nodes_have_the_color_of_their_class_and_grey_where_it_is_not_known(hub,
     assert graph.labels[UNLABELED] == -1
     first = panels(figure)[0].findobj(lambda artist: artist.get_gid() == "node")[0]
     assert to_hex(first.get_facecolor()[0]) == UNKNOWN_COLOR.lower()
-    assert "class not known" in texts(figure)
+    assert "gray: unknown" in texts(figure)
     assert "its label is not known" in texts(figure)
 
 
 def test_the_vote_has_a_bar_of_each_neighbor_in_the_color_of_its_class(unlabeled, figure):
     bars = titled(figure, "weight in the vote").patches
-    assert [bar.get_width() for bar in bars] == [one.weight for one in unlabeled.neighbors]
+    assert [bar.get_width() for bar in bars] == [one.weight for one in unlabeled.votes]
     assert [to_hex(bar.get_facecolor()) for bar in bars] == [
-        class_style(one.label).color.lower() for one in unlabeled.neighbors
+        class_style(one.label).color.lower() for one in unlabeled.votes
     ]
-    assert all(percent(one.weight) in texts(figure) for one in unlabeled.neighbors)
+    assert all(percent(one.weight) in texts(figure) for one in unlabeled.votes)
 
 
 def test_the_two_terms_reach_to_the_similarity(unlabeled, figure):
     axes = titled(figure, "similarity = node term + structure term")
     node, structure = np.split(np.array([bar.get_width() for bar in axes.patches]), 2)
-    np.testing.assert_allclose(node + structure, [one.similarity for one in unlabeled.neighbors], rtol=1e-5)
+    np.testing.assert_allclose(node + structure, [one.similarity for one in unlabeled.votes], rtol=1e-5)
     ends = [bar.get_x() + bar.get_width() for bar in axes.patches[len(node) :]]
     np.testing.assert_allclose(ends, node + structure, rtol=1e-5)
 
@@ -131,7 +129,7 @@ def test_the_probabilities_fill_their_strip(unlabeled, figure):
 
 
 def test_many_neighbors_are_summed_up_by_class_and_still_add_up_to_one(hub, unlabeled):
-    many = replace(unlabeled, neighbors=tuple(replace(one, weight=one.weight / 10) for one in unlabeled.neighbors) * 10)
+    many = replace(unlabeled, votes=tuple(replace(one, weight=one.weight / 10) for one in unlabeled.votes) * 10)
     bars = vote_bars(many, most=7)
     assert len(bars) <= 7 + 3
     assert sum(bar.weight for bar in bars) == pytest.approx(1, abs=1e-6)
@@ -140,7 +138,7 @@ def test_many_neighbors_are_summed_up_by_class_and_still_add_up_to_one(hub, unla
 
 
 def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
-    explanation = hub.explain(HUB)
+    explanation = explain(hub, HUB)[0]
     figure = explanation_figure(explanation)
     (lines,) = panels(figure)[0].findobj(LineCollection)
     shown = len(lines.get_segments())
@@ -149,10 +147,10 @@ def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
 
 
 def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
-    figure = explanation_figure(hub.explain(ISOLATED))
+    figure = explanation_figure(explain(hub, ISOLATED)[0])
     assert not any(drawn_numbers(axes) for axes in panels(figure))
     assert "no edges: compared by\nits own attributes alone" in texts(figure)
-    assert any("There are no edges to match" in text for text in texts(figure))
+    assert any("Without edges to match" in text for text in texts(figure))
     _, structure = np.split(
         np.array([bar.get_width() for bar in titled(figure, "similarity = node term + structure term").patches]), 2
     )
@@ -161,9 +159,9 @@ def test_a_node_without_edges_is_alone_and_the_picture_says_so(hub):
 
 @pytest.mark.parametrize(("asked", "panel_rows"), [(1, 1), (3, 1), (4, 2), (5, 2), (100, 2)])
 def test_there_are_as_many_local_graphs_as_asked_for(unlabeled, asked, panel_rows):
-    figure = explanation_figure(unlabeled, num_neighbors=asked)
+    figure = explanation_figure(unlabeled, num_cases=asked)
     drawn = panels(figure)
-    assert len(drawn) == 1 + min(asked, len(unlabeled.neighbors))
+    assert len(drawn) == 1 + min(asked, len(unlabeled.votes))
     assert len({round(axes.get_position().y0, 3) for axes in drawn}) == panel_rows
     boxes = [axes.get_window_extent() for axes in drawn]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
@@ -177,39 +175,38 @@ def test_the_size_of_the_crucial_subgraph_is_a_parameter(unlabeled):
         assert all({number for number, _ in drawn_numbers(axes)} <= set(range(1, wanted + 1)) for axes in others)
     with pytest.raises(InputError, match="crucial_edges must be at least 0, got -1"):
         explanation_figure(unlabeled, crucial_edges=-1)
-    with pytest.raises(InputError, match="num_neighbors must be at least 1, got 0"):
-        explanation_figure(unlabeled, num_neighbors=0)
+    with pytest.raises(InputError, match="num_cases must be at least 1, got 0"):
+        explanation_figure(unlabeled, num_cases=0)
 
 
 def test_one_neighbor_is_enough_for_a_picture(hub):
-    explanation = hub.explain(UNLABELED)
-    alone = replace(explanation, neighbors=explanation.neighbors[:1])
+    explanation = explain(hub, UNLABELED)[0]
+    alone = replace(explanation, votes=explanation.votes[:1])
     assert len(panels(explanation_figure(alone))) == 2
 
 
-def test_neighbors_without_their_matches_are_drawn_without_numbers(hub):
-    figure = explanation_figure(hub.explain(UNLABELED, k=1))
-    first, second, *rest = panels(figure)
+def test_only_cases_that_are_explained_in_full_are_drawn(hub):
+    figure = explanation_figure(explain(hub, UNLABELED, k=1)[0])
+    first, second = panels(figure)
     assert drawn_numbers(first)
     assert drawn_numbers(second)
-    assert not any(drawn_numbers(axes) for axes in rest)
 
 
 def test_a_labeled_node_is_said_to_be_left_out_of_its_own_vote(hub):
-    figure = explanation_figure(hub.explain(LABELED))
+    figure = explanation_figure(explain(hub, LABELED)[0])
     assert any("its own label was left out" in text for text in texts(figure))
 
 
 def test_digits_are_shown_with_label_and_weight(digits):
-    graph = digits.trained.graph
-    explanation = digits.explain(int(graph.test[0]))
+    graph = digits.graph
+    explanation = explain(digits, int(graph.test[0]))[0]
     figure = explanation_figure(explanation)
     pictures = [axes for axes in all_axes(figure) if axes.images]
     assert len(pictures) == 1 + 10
-    for axes, node in zip(pictures, [explanation.node, *(one.node for one in explanation.neighbors)]):
+    for axes, node in zip(pictures, [explanation.node, *(one.node for one in explanation.votes)]):
         assert (axes.images[0].get_array() == graph.features[node].reshape(8, 8)).all()
-    for axes, neighbor in zip(pictures[1:], explanation.neighbors):
-        assert axes.get_xlabel() == f"‘{neighbor.label_name}’  {percent(neighbor.weight)}"
+    for axes, neighbor in zip(pictures[1:], explanation.votes):
+        assert axes.get_xlabel() == f"‘{explanation.answer_of(neighbor)}’  {percent(neighbor.weight)}"
         assert to_hex(axes.spines["left"].get_edgecolor()) == class_style(neighbor.label).color.lower()
     assert "and 2 more" in texts(figure)
 
@@ -229,7 +226,7 @@ def test_without_matplotlib_the_error_says_what_to_install(hub, unlabeled, monke
 
 
 def test_nodes_may_stand_by_their_features_and_the_picture_says_so(hub, unlabeled):
-    figure = explanation_figure(unlabeled, arrangement="features")
+    figure = explanation_figure(unlabeled, arrangement="features", graph=hub.graph)
     assert len(panels(figure)) == 4
     assert any("t-SNE" in text for text in texts(figure))
     assert [drawn_numbers(axes) for axes in panels(figure)] == [
@@ -238,17 +235,17 @@ def test_nodes_may_stand_by_their_features_and_the_picture_says_so(hub, unlabele
     figure_bytes(figure, "pdf")
     with pytest.raises(InputError, match="arrangement must be structure or features, got 'spring'"):
         explanation_figure(unlabeled, arrangement="spring")
+    with pytest.raises(InputError, match="give the graph with it"):
+        explanation_figure(unlabeled, arrangement="features")
 
 
 def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_them(hub):
     names = ("<script>$x$</script>", "a name of more than forty characters, which is long", "مرحبا")
-    graph = changed(hub.trained.graph, feature_names=names)
-    explanation = Explainer(TrainedModel(hub.trained.model, graph)).explain(UNLABELED)
+    graph = changed(hub.graph, feature_names=names)
+    explanation = explain(Model(hub.encoder, graph, hub.settings), UNLABELED, attributes=True)[0]
     figure = explanation_figure(explanation)
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
-    expected = [
-        show(one.name, 14) for neighbor in explanation.neighbors[:3] for one in neighbor.shared_attributes.attributes
-    ]
+    expected = [show(one.name, 14) for neighbor in explanation.votes[:3] for one in neighbor.attributes.attributes]
     assert expected
     assert [text.get_text() for text in listed if text.get_text() != "nothing in common"] == expected
     for kind in ("svg", "pdf", "png"):
@@ -256,6 +253,6 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
 
 
 def test_pictures_need_no_list_of_pixels(digits):
-    explanation = digits.explain(3)
-    assert explanation.neighbors[0].shared_attributes is not None
+    explanation = explain(digits, 3, attributes=True)[0]
+    assert explanation.votes[0].attributes is not None
     assert "shared attributes" not in texts(explanation_figure(explanation))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from se_gnn.plot.layout import layout, turned_to
+from se_gnn.plot.placement import layout, turned_to
 
 
 @st.composite

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from se_gnn.graph import UNKNOWN
-from se_gnn.plot.palette import CLASS_COLORS, MATCH_COLORS, UNKNOWN_COLOR, class_style
+from se_gnn.plot.style import CLASS_COLORS, MATCH_COLORS, UNKNOWN_COLOR, class_style
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009)
 VISION = {

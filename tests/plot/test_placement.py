@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from se_gnn.explain import explain
 from se_gnn.plot.local_view import LocalView, local_views
 from se_gnn.plot.placement import (
     BADGE,
@@ -59,7 +60,7 @@ def test_an_edge_bends_around_a_node_that_is_not_its_end():
 
 @pytest.mark.parametrize("node", [HUB, LABELED, UNLABELED])
 def test_no_edge_runs_under_the_center(hub, node):
-    views = local_views(hub.explain(node), num_neighbors=5)
+    views = local_views(explain(hub, node)[0], num_cases=5)
     for view, points in zip(views, laid_out(views)):
         for path, ends in zip(edge_paths(view, points), view.ends):
             if 0 not in ends:
@@ -68,7 +69,7 @@ def test_no_edge_runs_under_the_center(hub, node):
 
 @pytest.mark.parametrize("node", [HUB, LABELED, UNLABELED])
 def test_numbers_cover_neither_nodes_nor_one_another(hub, node):
-    views = local_views(hub.explain(node), num_neighbors=5)
+    views = local_views(explain(hub, node)[0], num_cases=5)
     for view, points in zip(views, laid_out(views)):
         places = np.concatenate([*number_places(view, points, edge_paths(view, points)), np.empty((0, 2))])
         assert len(places) == sum(map(len, view.numbers))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.plot.feature_layout import placed_by_features
+from se_gnn.explain import explain
 from se_gnn.plot.local_view import local_views
-from se_gnn.plot.projection import apart, evenly, project
+from se_gnn.plot.projection import apart, evenly, placed_by_features, project
 
 
 def two_groups(count: int = 20) -> np.ndarray:
@@ -53,8 +53,8 @@ def test_even_spacing_keeps_the_order_along_both_axes():
 
 
 def test_a_node_stands_in_the_same_place_of_every_panel(hub):
-    graph, explanation = hub.trained.graph, hub.explain(45)
-    views = local_views(explanation, num_neighbors=len(explanation.neighbors))
+    graph, explanation = hub.graph, explain(hub, 45)[0]
+    views = local_views(explanation, num_cases=len(explanation.votes))
     places: dict[int, np.ndarray] = {}
     for view, points in zip(views, placed_by_features(views, graph)):
         assert points.shape == (len(view.nodes), 2)

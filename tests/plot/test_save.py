@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
+from se_gnn.explain import explain
+from se_gnn.explain.attributes import mentioning
 from se_gnn.graph import local_graphs
 from se_gnn.plot import explanation_figure, save_figure
-from se_gnn.plot.save import figure_bytes
+from se_gnn.plot.style import figure_bytes
 from strategies import ISOLATED, UNLABELED
 
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -18,30 +20,26 @@ BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 @pytest.fixture(scope="module")
 def hostile(hub):
     """A figure that shows every hostile name at least once."""
-    graph = hub.trained.graph
-    explanation = hub.explain(1)
+    graph = hub.graph
+    explanation = explain(hub, 1)[0]
+    local = local_graphs(graph, np.arange(1, 9), 2)
+    explanation = mentioning(explanation, graph, np.unique(local.edge_ids).astype(np.int64))
     named = [
-        replace(
-            explanation.neighbors[node % 3],
-            node=node,
-            label_name=graph.node_names[node],
-            edge_ids=local_graphs(graph, np.array([node]), 2).row(0),
-            matches=None,
-        )
+        replace(explanation.votes[node % 3], node=node, edge_ids=local.row(node - 1).astype(np.int64), matches=None)
         for node in range(1, 9)
     ]
-    return explanation_figure(replace(explanation, neighbors=tuple(named)))
+    return explanation_figure(replace(explanation, votes=tuple(named)))
 
 
 @pytest.fixture(scope="module")
 def lonely(hub):
-    return explanation_figure(hub.explain(ISOLATED, k=1))
+    return explanation_figure(explain(hub, ISOLATED, k=1)[0])
 
 
 @pytest.fixture(scope="module")
 def twins(hub):
     """Two figures of the same node."""
-    return [explanation_figure(hub.explain(UNLABELED, k=2)) for _ in range(2)]
+    return [explanation_figure(explain(hub, UNLABELED, k=2)[0]) for _ in range(2)]
 
 
 @pytest.mark.parametrize("kind", BEGINNINGS)

@@ -7,16 +7,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from se_gnn.explain import explain
 from se_gnn.plot.local_view import target_view
-from se_gnn.plot.palette import MATCH_COLORS
+from se_gnn.plot.style import MATCH_COLORS, readable
 from se_gnn.plot.svg import local_graph_pictures
-from se_gnn.plot.text import readable
 from strategies import HUB, ISOLATED, LABELED, UNLABELED
 
 
-def pictures(explainer, node, count=3):
-    explanation = explainer.explain(node)
-    found = local_graph_pictures(explanation, num_neighbors=count)
+def pictures(trained, node, count=3):
+    explanation = explain(trained, node)[0]
+    found = local_graph_pictures(explanation, num_cases=count)
     return explanation, found, [ElementTree.fromstring(one.svg) for one in found]
 
 
@@ -53,10 +53,11 @@ def test_numbers_have_their_color_and_edges_of_a_number_too(hub):
 def test_links_are_the_matches(hub, node):
     explanation, found, roots = pictures(hub, node)
     shown = set(found[0].view.edge_ids.tolist())
-    for neighbor, picture, root in zip(explanation.neighbors, found[1:], roots[1:]):
+    for neighbor, picture, root in zip(explanation.votes, found[1:], roots[1:]):
         matches = neighbor.matches
         for edge, element in zip(picture.view.edge_ids.tolist(), of_class(root, "edge")):
             with_it = (matches.matched_ids == edge) & np.isin(matches.edge_ids, list(shown))
+            with_it &= not explanation.touches_query(edge)
             assert [int(text) for text in element.get("data-m", "").split()] == matches.edge_ids[with_it].tolist()
 
 
@@ -77,7 +78,7 @@ def test_a_node_without_edges_is_its_center_alone(hub):
 
 def test_names_are_text_whatever_they_hold(hub):
     _, found, roots = pictures(hub, HUB)
-    graph = hub.trained.graph
+    graph = hub.graph
     titles = [title.text for root in roots for title in root.iter("title")]
     for node in found[0].view.nodes.tolist():
         assert any(readable(graph.node_names[node]) in title for title in titles)
@@ -89,5 +90,5 @@ def test_pictures_stand_alone_and_numbers_are_few(digits):
     assert {number for numbers in found[0].view.numbers for number in numbers} == set(range(1, 6))
     for root in roots:
         assert all(element.get("fill") for element in root.iter() if element.tag in ("circle", "rect", "text"))
-    view = target_view(digits.explain(3), most_edges=30, crucial_edges=5)
+    view = target_view(explain(digits, 3)[0], most_edges=30, crucial_edges=5)
     assert view.edges.tolist() == found[0].view.edges.tolist()

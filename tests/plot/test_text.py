@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.cbook import is_math_text
 
-from se_gnn.plot.text import shorten, show
+from se_gnn.plot.style import shorten, show
 
 
 @given(st.text(max_size=80), st.integers(4, 40))

@@ -66,7 +66,7 @@ def test_values_add_up_to_the_vote_of_all(small):
     found = values_of(small, num_orders=3, seed=1)
     own = now.probabilities[np.arange(len(graph.validation)), graph.labels[graph.validation]]
     assert found.weighted.sum() == pytest.approx(own.mean(), abs=1e-5)
-    right = graph.labels[now.neighbors] == graph.labels[graph.validation][:, None]
+    right = graph.labels[now.cases] == graph.labels[graph.validation][:, None]
     assert found.unweighted.sum() == pytest.approx(right.mean(), abs=1e-9)
 
 

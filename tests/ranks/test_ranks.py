@@ -140,7 +140,7 @@ def test_a_rank_that_lives_and_does_not_get_on_ends_the_wait_of_the_others():
             ranks.check()
 
     first, second = in_ranks(2, work, patience=0.4, silence=30)
-    assert "rank 1 has not got on for 0.4 s" in str(first)
+    assert "rank 1 has made no progress for 0.4 s" in str(first)
     assert "rank 0 stopped" in str(second)
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from chromium import watched_page
 from hostile_model import hostile_model
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 
 COSINE = {"measure": "cosine", "temperature": 1.0}
 
 
 @pytest.fixture(scope="session")
-def hub() -> TrainedModel:
+def hub() -> Model:
     return hostile_model(similarity=COSINE)
 
 

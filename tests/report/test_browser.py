@@ -7,10 +7,10 @@ import pytest
 
 from chromium import until
 from se_gnn import load_dataset
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
 from se_gnn.graph.columns import RawTable
 from se_gnn.number_format import decimal
-from se_gnn.plot.text import readable
+from se_gnn.plot.style import readable
 from se_gnn.report import report_html
 from se_gnn.settings import Settings
 from strategies import changed, untrained
@@ -60,21 +60,21 @@ def test_the_policy_stops_what_a_page_might_be_made_to_do(open_page, page):
 
 def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(open_page, page, hub):
     opened = open_page(page)
-    explanation = Explainer(hub).explain(NODE)
+    explanation = explain(hub, NODE)[0]
     (edge,) = explanation.crucial_subgraph(size=1).edge_ids.tolist()
     position = explanation.edge_ids.tolist().index(edge)
     article = f"#node-{NODE}"
     hover(opened, opened.locator(f"{article} figure.own line.m1").first)
     (own,) = lit(opened, f"{article} figure.own .edge.lit")
     assert own.startswith(names_of(hub.graph.edges.ends[edge], hub.graph))
-    for rank, neighbor in enumerate(explanation.neighbors[:3]):
+    for rank, neighbor in enumerate(explanation.votes[:3]):
         (title,) = lit(opened, f"{article} figure:nth-of-type({rank + 2}) .edge.lit")
         assert title.startswith(names_of(hub.graph.edges.ends[neighbor.matches.matched_ids[position]], hub.graph))
     rows = opened.locator(f"{article} tr.lit").all()
     assert [row.get_attribute("data-m") for row in rows] == [str(edge)]
     told = opened.locator(f"{article} .told").inner_text()
     assert "importance" in told
-    assert explanation.neighbors[0].name in told
+    assert explanation.caption(explanation.votes[0].node) in told
     hover(opened, opened.locator(f"{article} h3"))
     assert lit(opened, ".lit") == []
 
@@ -131,20 +131,20 @@ def distance_page(by_distance):
 def test_what_is_told_of_a_match_is_what_the_table_says_of_it(open_page, distance_page, by_distance):
     """An edge of a neighbor that several edges are matched with has another similarity with each of them."""
     opened = open_page(distance_page)
-    explanation = Explainer(by_distance).explain(NODE)
+    explanation = explain(by_distance, NODE)[0]
     opened.evaluate("document.querySelector('.matching button')?.click()")  # all rows
     for row in opened.locator(f"#node-{NODE} tr[data-m]").all():
         hover(opened, row)
         told = opened.locator(f"#node-{NODE} .told-match").all_inner_texts()
         position = explanation.edge_ids.tolist().index(int(row.get_attribute("data-m")))
         expected = [decimal(explanation.importance[position])]
-        expected += [decimal(one.matches.similarity[position]) for one in explanation.neighbors[:3]]
+        expected += [decimal(one.matches.similarity[position]) for one in explanation.votes[:3]]
         assert [piece.split()[-1] for piece in told] == expected
 
 
 def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, distance_page, by_distance):
     opened = open_page(distance_page)
-    explanation = Explainer(by_distance).explain(NODE)
+    explanation = explain(by_distance, NODE)[0]
     found = opened.evaluate(
         """
         (node) => {
@@ -164,7 +164,7 @@ def test_pointing_at_a_match_tells_each_edge_that_is_matched_with_it(open_page, 
     )
     assert max(len(edge["ids"]) for edge in found) > 1  # else the test shows nothing
     for edge in found:
-        matches = explanation.neighbors[edge["column"]].matches
+        matches = explanation.votes[edge["column"]].matches
         positions = np.searchsorted(matches.edge_ids, [int(one) for one in edge["ids"]])
         similarity = {decimal(matches.similarity[position]) for position in positions}
         assert len(edge["told"]) == min(2, len(edge["ids"]))
@@ -200,7 +200,7 @@ def test_sections_are_folded_and_a_link_opens_its_own(open_page, page):
     opened = open_page(page)
     unfolded = "[...document.querySelectorAll('.case > details[open]')].map(d => d.parentElement.id)"
     assert opened.evaluate(unfolded) == [f"node-{NODE}"]
-    assert opened.evaluate("document.scrollingElement.scrollHeight") < 7200
+    assert opened.evaluate("document.scrollingElement.scrollHeight") < 7800
     opened.evaluate("location.hash = 'node-7'")
     until(opened, f"{unfolded}.includes('node-7')")
     opened.evaluate("location.hash = 'calibration'")
@@ -349,14 +349,14 @@ def contrast(one, other):
 
 def test_a_tooltip_says_the_similarity_of_its_match_or_how_many_there_are(open_page, distance_page, by_distance):
     opened = open_page(distance_page)
-    explanation = Explainer(by_distance).explain(NODE)
+    explanation = explain(by_distance, NODE)[0]
     edges = opened.locator(f"#node-{NODE} figure:not(.own)").evaluate_all(
         "all => all.flatMap((figure, column) =>"
         " [...figure.querySelectorAll('.edge[data-m]')].map(e => [column, e.dataset.m, e.firstChild.textContent]))"
     )
     assert edges
     for column, ids, title in edges:
-        matches = explanation.neighbors[column].matches
+        matches = explanation.votes[column].matches
         rows = np.searchsorted(matches.edge_ids, [int(one) for one in ids.split()])
         best = decimal(matches.similarity[rows].max())
         several = f"matched with {len(rows)} edges, similarity up to {best}"

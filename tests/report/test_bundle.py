@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib import resources
 
-from se_gnn.report.bundle import SCRIPTS, STYLES, asset, script, stylesheet
+from se_gnn.report.templating import SCRIPTS, STYLES, asset, script, stylesheet
 
 
 def test_every_file_is_in_the_page():

@@ -11,15 +11,15 @@ import pytest
 from labels.conftest import block_graph, block_model
 from se_gnn.graph import Graph
 from se_gnn.labels import Memory, audit, certify
-from se_gnn.labels.novelty import novelty
+from se_gnn.labels.novelty import novelty, novelty_of_all
 from se_gnn.report import report_html
-from se_gnn.report.certified_chart import certified_chart
+from se_gnn.report.charts import certified_chart
 from se_gnn.report.labeled_memory import _looked_at, labeled_memory
 
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub, hub.predict())
+    return labeled_memory(hub, hub.predict(), novelty_of_all(hub))
 
 
 def test_shares_are_those_of_the_certificates_of_all_nodes(hub, found):
@@ -57,7 +57,7 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
-    found, scored = labeled_memory(trained, trained.predict()).strangers, novelty(trained)
+    found, scored = labeled_memory(trained, trained.predict(), novelty_of_all(trained)).strangers, novelty(trained)
     assert found.count == scored.abstains.sum() > 0
     scores = [one.score for one in found.first]
     assert scores == sorted(scored.score[scored.abstains], reverse=True)[: len(scores)]
@@ -70,7 +70,7 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
 
 def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
     monkeypatch.setattr("se_gnn.labels.novelty.MOST_PAIRS", 10)
-    assert labeled_memory(hub, hub.predict()).strangers is None
+    assert labeled_memory(hub, hub.predict(), novelty_of_all(hub)).strangers is None
     assert 'id="strangers"' not in report_html(hub, nodes=[0], k=1)
 
 

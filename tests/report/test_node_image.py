@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from se_gnn.graph import Graph
-from se_gnn.report.node_image import NodeImages
+from se_gnn.report.node import NodeImages
 
 FEATURES = np.array([[0, 1, 2, 3, 4, 4], [4, 0, 0, 0, 0, 0]], dtype=np.float32)
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from se_gnn.plot.text import readable
+from se_gnn.plot.style import readable
 from se_gnn.report import report_html
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from se_gnn.graph import Graph
 from se_gnn.model import Prediction
-from se_gnn.report.choice import choose_nodes
-from se_gnn.report.misleading import find_misleading
+from se_gnn.report.labeled_memory import find_misleading
+from se_gnn.report.page import choose_nodes
 from se_gnn.report.predictions import prediction_table
 
 

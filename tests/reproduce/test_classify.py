@@ -68,15 +68,15 @@ def test_a_method_without_neighbors_has_accuracy_alone(monkeypatch, graph):
 
 
 def test_our_edges_are_matched_as_the_explanation_says(graph):
-    from se_gnn.explain import Explainer
+    from se_gnn.explain import explain
 
     settings = se_gnn_settings("toy", num_nearest=2, epochs=2)
     ours = fit(graph, "se-gnn", settings, seed=0, device="cpu")
-    explanation = Explainer(ours.trained).explain(10)
-    nearest = explanation.neighbors[0]
+    explanation = explain(ours.trained, 10)[0]
+    nearest = explanation.votes[0]
     assert ours.nearest(np.array([10]), 1).tolist() == [[nearest.node]]
     assert nearest.matches is not None
-    matched = ours.match_edges(explanation.edges, graph.edges.ends[nearest.edge_ids])
+    matched = ours.match_edges(explanation.ends(explanation.edge_ids), graph.edges.ends[nearest.edge_ids])
     assert nearest.edge_ids[matched].tolist() == nearest.matches.matched_ids.tolist()
     assert ours.predict(graph.test).tolist() == ours.trained.predict(graph.test).classes.tolist()
 

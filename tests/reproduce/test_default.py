@@ -17,7 +17,7 @@ def prediction(node, structure, weights):
     return Prediction(
         nodes=np.arange(len(shape)),
         probabilities=np.full((len(shape), 2), 0.5, np.float32),
-        neighbors=np.zeros(shape.shape, np.int64),
+        cases=np.zeros(shape.shape, np.int64),
         weights=np.array(weights, np.float32),
         overall=shape,
         node=shape,

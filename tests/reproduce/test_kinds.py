@@ -7,18 +7,18 @@ import pytest
 
 from reproduce.measures.kinds import joined_by_paths
 from reproduce.measures.rgcn import rgcn_probabilities
-from se_gnn.datasets.kinds import NodesOfKind, join_kinds
 from se_gnn.graph import EdgeValues, Graph
+from se_gnn.tables.node_types import NodesOfType, join_types
 
 
 @pytest.fixture
 def library():
     """Six papers of two classes; an author writes papers of one class, and so does a venue hold them."""
-    joined = join_kinds(
+    joined = join_types(
         {
-            "paper": NodesOfKind(names=[f"p{i}" for i in range(6)], features=np.eye(6, 2, dtype=np.float32)),
-            "author": NodesOfKind(names=["a", "b"]),
-            "venue": NodesOfKind(names=["v", "w"]),
+            "paper": NodesOfType(names=[f"p{i}" for i in range(6)], features=np.eye(6, 2, dtype=np.float32)),
+            "author": NodesOfType(names=["a", "b"]),
+            "venue": NodesOfType(names=["v", "w"]),
         }
     )
     writes = [[i, 6 + i % 2] for i in range(6)]
@@ -29,7 +29,7 @@ def library():
         edges=[*writes, *at],
         edge_values=EdgeValues(type=np.repeat([0, 1], 6).astype(np.int32), type_names=("writes", "at")),
         labels=[0, 1, 0, 1, 0, 1, -1, -1, -1, -1],
-        node_types=joined.kinds,
+        node_types=joined.types,
         node_type_names=joined.type_names,
         train=[0, 1],
         validation=[2, 3],

@@ -15,7 +15,7 @@ from reproduce.store import Result, Store
 from reproduce.truth.recompute import Recomputed, local_edges
 from reproduce.truth.statements import Findings, check
 from reproduce.truth_page import write_truth
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
 from se_gnn.graph import local_graphs
 from se_gnn.settings import Settings
 from se_gnn.training import fit
@@ -65,11 +65,9 @@ def test_a_local_graph_is_that_of_the_library():
 @pytest.fixture(scope="module")
 def explained():
     trained = trained_with("authors")
-    explanations = (Explainer(trained).explain(int(node)) for node in range(trained.graph.num_nodes))
-    wanted = next(
-        one for one in explanations if all(n.matches is not None and len(n.matches) > 2 for n in one.neighbors)
-    )
-    return Recomputed(trained), wanted
+    explanations = (explain(trained, int(node))[0] for node in range(trained.graph.num_nodes))
+    wanted = next(one for one in explanations if all(n.matches is not None and len(n.matches) > 2 for n in one.votes))
+    return Recomputed(trained), wanted, trained
 
 
 def false_in(explained, explanation):
@@ -79,17 +77,19 @@ def false_in(explained, explanation):
 
 
 def with_neighbor(explanation, **changes):
-    first, *others = explanation.neighbors
-    return dataclasses.replace(explanation, neighbors=(dataclasses.replace(first, **changes), *others))
+    first, *others = explanation.votes
+    return dataclasses.replace(explanation, votes=(dataclasses.replace(first, **changes), *others))
 
 
 def test_a_wrong_class_is_found(explained):
     other = (explained[1].predicted + 1) % len(explained[1].probabilities)
-    assert "predicted class" in false_in(explained, dataclasses.replace(explained[1], predicted=other))[0]
+    answer = dataclasses.replace(explained[1].answer, predicted=other)
+    lie = dataclasses.replace(explained[1], answer=answer)
+    assert "predicted class" in false_in(explained, lie)[0]
 
 
 def test_a_wrong_match_is_found(explained):
-    matches = explained[1].neighbors[0].matches
+    matches = explained[1].votes[0].matches
     swapped = dataclasses.replace(matches, matched_ids=np.roll(matches.matched_ids, 1))
     if len(np.unique(matches.matched_ids)) > 1:
         lie = with_neighbor(explained[1], matches=swapped)
@@ -97,7 +97,7 @@ def test_a_wrong_match_is_found(explained):
 
 
 def test_a_wrong_removal_is_found(explained):
-    without = explained[1].neighbors[0].without
+    without = explained[1].votes[0].without
     turned = tuple(1 - value for value in without)
     kinds, errors = false_in(explained, with_neighbor(explained[1], without=turned))
     assert "class without a labeled node" in kinds
@@ -105,13 +105,13 @@ def test_a_wrong_removal_is_found(explained):
 
 
 def test_a_wrong_weight_is_found(explained):
-    _, errors = false_in(explained, with_neighbor(explained[1], weight=explained[1].neighbors[0].weight + 0.25))
+    _, errors = false_in(explained, with_neighbor(explained[1], weight=explained[1].votes[0].weight + 0.25))
     assert errors["contributions added up, against the stated probability"] == pytest.approx(0.25, abs=1e-6)
 
 
 def test_a_farther_labeled_node_in_place_of_a_near_one_is_found(explained):
     explanation = explained[1]
-    farthest = explanation.ranking.nodes[0, -1]
+    farthest = next(explained[2].rank(np.array([explanation.node]))).nodes[0, -1]
     lie = with_neighbor(explanation, node=int(farthest))
     assert "the K nearest are the nearest" in false_in(explained, lie)[0]
 

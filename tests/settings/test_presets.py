@@ -6,7 +6,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.settings import PaperObjective, Settings, SimilaritySettings, VoteObjective
-from se_gnn.settings.presets import FOR_COLUMNS, PRESETS, RECIPES
+from se_gnn.settings.presets import ALL_RECIPES, PRESETS, RECIPES, SOMETIMES
 from se_gnn.settings.sections import names_read
 
 DATASETS = [None, "cora", "citeseer", "pubmed", "syn-cora", "ba-shapes", "digits", "mine"]
@@ -88,9 +88,9 @@ def test_the_best_preset_is_the_same_for_every_data_set():
     assert all(Settings("best").resolve(dataset=name) == Settings("best").resolve() for name in DATASETS)
 
 
-@pytest.mark.parametrize("name", [*RECIPES, *FOR_COLUMNS])
+@pytest.mark.parametrize("name", [*RECIPES, *SOMETIMES])
 def test_a_recipe_sets_what_the_votes_objective_reads(name):
-    recipe = {**RECIPES, **FOR_COLUMNS}[name]
+    recipe = ALL_RECIPES[name]
     assert recipe.keys() <= set(names_read("vote"))
     found = Settings("best").resolve().with_recipe(name)
     assert isinstance(found.objective, VoteObjective)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from se_gnn.errors import InputError
 from se_gnn.settings import Decision, Given, PaperObjective, Resolved, Settings, VoteObjective
 from se_gnn.settings.presets import PRESETS
-from se_gnn.settings.sections import DEFAULTS, OWNER
+from se_gnn.settings.sections import DEFAULTS, OWNERS
 from strategies import random_graph, rich_graph
 
 GRAPH = random_graph(1, num_nodes=60, num_labeled=30)
@@ -37,7 +37,7 @@ def test_each_layer_goes_over_the_ones_before():
     assert (recipe.encoder.steps, recipe.origin["steps"]) == (3, "given")
 
 
-@given(name=st.sampled_from(sorted(OWNER)), preset=st.sampled_from(sorted(PRESETS)))
+@given(name=st.sampled_from(sorted(OWNERS)), preset=st.sampled_from(sorted(PRESETS)))
 def test_a_given_value_holds_through_every_decision_even_if_it_is_what_the_preset_has(name, preset):
     base = Settings(preset).resolve()
     if name not in base.values():
@@ -79,13 +79,13 @@ def test_a_record_comes_back_from_plain_values(preset):
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors"])
-@pytest.mark.parametrize("name", [name for name, section in OWNER.items() if section is VoteObjective])
+@pytest.mark.parametrize("name", [name for name, sections in OWNERS.items() if VoteObjective in sections])
 def test_the_papers_objective_does_not_accept_settings_of_the_votes(preset, name):
     text = f"{name} is not read by the paper's objective (preset '{preset}'): leave it out, or set objective to 'vote'"
     refused(text, preset=preset, **{name: DEFAULTS[name]})
 
 
-@pytest.mark.parametrize("name", [name for name, section in OWNER.items() if section is PaperObjective])
+@pytest.mark.parametrize("name", [name for name, sections in OWNERS.items() if PaperObjective in sections])
 def test_the_votes_objective_does_not_accept_settings_of_the_papers(name):
     value = "none" if DEFAULTS[name] is None else DEFAULTS[name]
     refused(f"{name} is not read by the vote's objective (preset 'best'): leave it out, or use the preset 'paper'",
@@ -116,8 +116,13 @@ def test_a_portfolio_of_the_papers_objective_is_refused_with_the_reason():
         ("paper", {"steps": 4}, "steps", "aggregation = gcn does not propagate in steps"),
         ("best", {"aggregation": "own", "teleport": 0.1}, "teleport", "aggregation = own does not propagate in steps"),
         ("best", {"scale_init": "uniform"}, "scale_init", "only aggregation = mean has a scale"),
-        ("best", {"num_layers": 1, "hidden_size": 9}, "hidden_size", "an encoder of one layer is as wide as output"),
-        ("best", {"num_layers": 1, "hidden_dropout": 0.1}, "hidden_dropout", "an encoder of one layer has no hidden"),
+        (
+            "paper",
+            {"num_layers": 1, "hidden_size": 9, "output_size": 5},
+            "hidden_size",
+            "an encoder of one layer is as",
+        ),
+        ("best", {"num_layers": 1, "hidden_dropout": 0.1, "aggregation": "own"}, "hidden_dropout", "an encoder of one"),
         ("best", {"consistency_weight": 0, "consistency_power": 3}, "consistency_power", "consistency_weight is 0"),
         ("authors", {"support_size": 9}, "support_size", "references = nearest draws no support set"),
         ("paper", {"node_loss_weight": 0, "node_batch": 9}, "node_batch", "node_loss_weight is 0"),
@@ -130,9 +135,9 @@ def test_a_portfolio_of_the_papers_objective_is_refused_with_the_reason():
         ),
         (
             "paper",
-            {"choose_vote": True, "num_nearest": 3, "node_weight": 0.5, "temperature": 1},
+            {"choose_vote": True, "num_nearest": 3, "node_weight": 0.5, "temperature": 1, "reserve": 0.1},
             "choose_vote",
-            "num_nearest, node_weight, temperature are all given, so nothing is left to choose",
+            "num_nearest, node_weight, temperature, reserve are all given, so nothing is left to choose",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_same_command_on_a_finished_folder_changes_nothing(tmp_path):
     write_shards(alone(), tmp_path / "out", RUN, make)
     before, again = contents(tmp_path / "out"), Counting()
     results = in_ranks(2, lambda ranks: write_shards(ranks, tmp_path / "out", RUN, again))
-    assert [manifest.num_nodes for manifest in results] == [23, 23]
+    assert [manifest.run.num_nodes for manifest in results] == [23, 23]
     assert not again.made
     assert contents(tmp_path / "out") == before
 
@@ -117,9 +117,9 @@ def test_the_result_of_another_run_stays_until_the_new_one_is_whole(tmp_path):
         write_shards(alone(), out, OTHER, make)
     with pytest.raises(KeyboardInterrupt):
         write_shards(alone(), out, OTHER, Counting(2), overwrite=True)
-    assert verify_shards(out).run == RUN.digest
+    assert verify_shards(out).run.digest == RUN.digest
     write_shards(alone(), out, OTHER, make, overwrite=True)
-    assert verify_shards(out).run == OTHER.digest
+    assert verify_shards(out).run.digest == OTHER.digest
     assert len(list(out.glob("*parts-*"))) == 1
 
 
@@ -129,7 +129,7 @@ def test_unfinished_work_of_another_run_is_not_mixed_in(tmp_path):
     with pytest.raises(InputError, match="unfinished result of another model"):
         write_shards(alone(), tmp_path / "out", OTHER, make)
     write_shards(alone(), tmp_path / "out", OTHER, make, overwrite=True)
-    assert verify_shards(tmp_path / "out").run == OTHER.digest
+    assert verify_shards(tmp_path / "out").run.digest == OTHER.digest
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
@@ -248,7 +248,7 @@ def test_a_kill_at_any_step_of_the_end_leaves_one_whole_result_and_never_shows_t
     shown = [path.name for path in out.iterdir() if not path.name.startswith((".", "_"))]
     assert len(shown) <= 1
     if (out / MANIFEST).exists():
-        assert verify_shards(out).run in (OTHER.digest, old and old.digest)
+        assert verify_shards(out).run.digest in (OTHER.digest, old and old.digest)
         assert nodes(out) == list(range(23))
     again = Counting()
     write_shards(alone(), out, then, again, overwrite=True)

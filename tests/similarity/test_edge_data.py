@@ -121,7 +121,7 @@ def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, devic
     graph = rich_graph(seed)
     sides = Sides.of(graph, EVERYTHING, terms=terms_of(graph, EVERYTHING, 4, device=device)[1])
     h = continuous(seed, graph.num_nodes, 4)
-    _, matching, _ = sides.comparison(h.to(device)).structure_and_matches(None)
+    _, matching = sides.comparison(h.to(device)).structure_and_matches(None)
     points = measure_named("cosine").points(h.double())
     terms = terms_of(graph, EVERYTHING, 4, torch.float64)[1](torch.arange(graph.num_edges)).detach()
     ends = torch.from_numpy(np.array(graph.edges.ends))
@@ -151,7 +151,7 @@ def test_an_edge_that_none_may_match_counts_as_its_own_opposite(measure):
     )
     settings = SimilaritySettings(match_types="own", measure=measure)
     sides, h = Sides.of(graph, settings, [4]), continuous(0, 6, 3)
-    found, matching, _ = sides.comparison(h).structure_and_matches(None)
+    found, matching = sides.comparison(h).structure_and_matches(None)
     edge = (h[4] + h[5]) / 2
     lowest = -1.0 if measure == "cosine" else -2 * float(edge.norm())
     assert matching.matched_ids.tolist() == [[-1, 1]]

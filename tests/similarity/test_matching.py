@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from hypothesis import strategies as st
 
 from backends import match, match_edges, on_every_backend, on_triton, pull
 from se_gnn.graph import Graph, local_graphs
-from se_gnn.similarity import reference, torch_backend
-from se_gnn.similarity.items import KeyCover
+from se_gnn.similarity import backend as backends
+from se_gnn.similarity import reference
 from strategies import continuous, measures, random_graph, seeds, way_of, ways, whole_numbers
 
 sizes = st.integers(1, 5)
@@ -35,10 +34,15 @@ def every_similarity(h, way, measure):
 
 def gradient(kernel, h, way, measure, weights):
     """Gradient to h of the weighted sum of the best matches."""
+    return matches_and_gradient(kernel, h, way, measure, weights)[2]
+
+
+def matches_and_gradient(kernel, h, way, measure, weights):
+    """Best matches, winners, and the gradient to h of the weighted sum of the best matches."""
     leaf = h.clone().requires_grad_()
     best, winners = kernel(leaf, way, measure)
     (torch.where(winners >= 0, best * weights, 0).sum() + 0 * leaf.sum()).backward()  # there even without a match
-    return leaf.grad
+    return best.detach(), winners, leaf.grad
 
 
 def assert_wins(h, way, measure, winners):
@@ -107,18 +111,25 @@ def test_gradients_agree_with_autograd_through_the_paper(case, seed, size, measu
     torch.testing.assert_close(pull(backend, h, way, measure, weights), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.fixture(scope="module", params=[48, 256, 320, 1000])
-def embeddings(request, wide):
-    """Embeddings of a ensemble, and weights of a sum of matches."""
-    graph, way = wide
+@pytest.fixture(scope="module")
+def half(wide):
+    """Every other query of the wide case: the plain version takes seconds for them."""
+    graph, _ = wide
+    return graph, way_of(graph, np.arange(0, graph.num_edges, 2), local_graphs(graph, graph.train, 2))
+
+
+@pytest.fixture(scope="module", params=[48, 320, 1000])
+def embeddings(request, half):
+    """Embeddings of an ensemble, and weights of a sum of matches."""
+    graph, way = half
     return continuous(5, graph.num_nodes, request.param), continuous(6, len(way.queries), way.keys.num_local)
 
 
 @pytest.fixture(scope="module", params=["cosine", "distance"])
-def of_the_paper(request, wide, embeddings):
-    """A measure, and matches and gradients by the plain version, which takes seconds."""
-    (_, way), (h, weights), measure = wide, embeddings, request.param
-    return measure, *reference.match_edges(h, way, measure), gradient(reference.match_edges, h, way, measure, weights)
+def of_the_paper(request, half, embeddings):
+    """A measure, and matches and gradients by the plain version."""
+    (_, way), (h, weights), measure = half, embeddings, request.param
+    return measure, *matches_and_gradient(reference.match_edges, h, way, measure, weights)
 
 
 def assert_as_the_paper(backend, way, embeddings, of_the_paper):
@@ -130,15 +141,15 @@ def assert_as_the_paper(backend, way, embeddings, of_the_paper):
 
 
 @on_every_backend
-def test_embeddings_of_a_committee_are_as_wide_as_they_like(wide, embeddings, of_the_paper, backend):
-    assert_as_the_paper(backend, wide[1], embeddings, of_the_paper)
+def test_embeddings_of_an_ensemble_are_as_wide_as_they_like(half, embeddings, of_the_paper, backend):
+    assert_as_the_paper(backend, half[1], embeddings, of_the_paper)
 
 
 @on_triton
 @pytest.mark.parametrize("shared", [2, 1000], ids=["products once", "for each local graph"])
-def test_triton_forms_products_once_or_for_each_local_graph(wide, embeddings, of_the_paper, shared, monkeypatch):
-    monkeypatch.setattr("se_gnn.similarity.cuda.matching.SHARED", shared)
-    assert_as_the_paper("triton", wide[1], embeddings, of_the_paper)
+def test_triton_forms_products_once_or_for_each_local_graph(half, embeddings, of_the_paper, shared, monkeypatch):
+    monkeypatch.setattr("se_gnn.similarity.cuda.backend.SHARED", shared)
+    assert_as_the_paper("triton", half[1], embeddings, of_the_paper)
 
 
 @on_every_backend
@@ -334,7 +345,7 @@ def test_the_torch_kernel_does_not_depend_on_its_block_size(wide, measure, block
     graph, way = wide
     h, weights = continuous(5, graph.num_nodes, 7).double(), continuous(6, len(way.queries), way.keys.num_local)
     whole = (*match_edges(h, way, measure), gradient(match_edges, h, way, measure, weights))
-    monkeypatch.setattr(torch_backend, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(backends, "BLOCK_BYTES", block_bytes)
     blocks = (*match_edges(h, way, measure), gradient(match_edges, h, way, measure, weights))
     torch.testing.assert_close(blocks, whole)
     assert torch.equal(blocks[1], whole[1])
@@ -356,10 +367,9 @@ for measure in {order!r}:
         config = SimilaritySettings(measure=measure, directions=directions)
         h = continuous(0, 150, 33)
         similarity = Similarity(graph, h, config)
-        kept, there, back = similarity.compare_with_matches(queries, cases, keep_back=True)
+        kept, there = similarity.compare_with_matches(queries, cases)
         overall = similarity.compare(queries, cases).overall
         arrays = [overall.numpy(), kept.overall.numpy(), there.similarity, there.matched_ids]
-        arrays += [] if back is None else [back.similarity]
         leaf = h.clone().requires_grad_()
         overall = Similarity(graph, leaf, config).compare(queries, cases).overall
         overall.sum().backward()
@@ -384,29 +394,6 @@ def test_neither_threads_nor_what_a_process_ran_before_change_a_bit():
     one = digests_in_a_fresh_process(["cosine", "distance"], threads=1)
     assert digests_in_a_fresh_process(["distance", "cosine"], threads=2) == one
     assert digests_in_a_fresh_process(["cosine", "distance"], threads=4) == one
-
-
-@pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_shared_nodes_change_no_bit(wide, measure):
-    graph, way = wide
-    assert len(way.keys.cover.hubs)
-    h = continuous(5, graph.num_nodes, 7)
-    cover = KeyCover.one_by_one(way.keys.ptr, way.keys.members)
-    plain = way._replace(keys=dataclasses.replace(way.keys, cover=cover))
-    for found, expected in zip(match_edges(h, way, measure), match_edges(h, plain, measure)):
-        assert torch.equal(found, expected)
-
-
-@settings(max_examples=50)
-@given(case=ways())
-def test_a_cover_holds_the_members_of_each_local_graph(case):
-    _, way = case
-    cover = way.keys.cover
-    for t in range(way.keys.num_local):
-        hubs = cover.hubs[cover.hub_ptr[t] : cover.hub_ptr[t + 1]]
-        parts = [cover.at_hub[cover.at_hub_ptr[hub] : cover.at_hub_ptr[hub + 1]] for hub in hubs]
-        parts.append(cover.others[cover.other_ptr[t] : cover.other_ptr[t + 1]])
-        assert set(np.concatenate(parts)) == set(way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]])
 
 
 def test_of_edges_too_close_to_tell_by_scores_the_closest_wins():

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import top
-from se_gnn.similarity.torch_backend import largest_by_keys
+from se_gnn.similarity.backend import largest_by_keys
 
 tied = hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 40)), elements=st.integers(-2, 2).map(float))
 

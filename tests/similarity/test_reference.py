@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends import on_every_device
-from se_gnn.explain import Explainer
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.explain import explain
+from se_gnn.model import SEGNN, Model
 from se_gnn.ranking import ClassAnswers, tally, vote
 from se_gnn.similarity import reference, top
 from se_gnn.training.objectives.paper import ContrastDraws, classification_loss, contrast_loss
@@ -19,8 +19,8 @@ from strategies import continuous, graphs, measures, models, random_graph, seeds
 def moved(trained, device):
     """The same model, on a device."""
     model = SEGNN(trained.graph.num_features, trained.settings)
-    model.load_state_dict(trained.model.state_dict())
-    return TrainedModel(model.to(device).eval(), trained.graph)
+    model.load_state_dict(trained.encoder.state_dict())
+    return Model(model.to(device).eval(), trained.graph, model.settings)
 
 
 @on_every_device
@@ -28,7 +28,7 @@ def moved(trained, device):
 @given(graph=graphs(), seed=st.integers(0, 100))
 def test_embeddings_are_those_of_equation_1(graph, seed, device):
     trained = untrained(graph, small_settings(hidden_size=5, aggregation="gcn"), seed)
-    encoder = trained.model.encoder
+    encoder = trained.encoder.network
     mlp = [(layer.weight.detach(), layer.bias.detach()) for layer in encoder.layers]
     features = torch.tensor(np.asarray(graph.features, np.float32))
     expected = reference.embeddings(features, graph.edges.ends.tolist(), mlp, encoder.weight.weight.detach())
@@ -62,7 +62,7 @@ def test_neighbors_weights_and_votes_are_those_of_equations_8_and_9(seed, num_la
 def test_edge_importance_is_that_of_equation_10(trained, device):
     trained = moved(trained, device)
     graph, measure = trained.graph, trained.settings.similarity.measure
-    h, every = trained.embeddings.cpu().double(), Explainer(trained).explain_all()
+    h, every = trained.embeddings.cpu().double(), explain(trained)
     labeled = trained.cases.items.local
     for i in range(len(every)):
         neighbors = [graph.edges.ends[labeled.row(p)].tolist() for p in every.matched.positions[i] if p >= 0]
@@ -96,7 +96,7 @@ def test_the_classification_loss_is_that_of_equation_11(seed, tau, device):
 def test_the_contrastive_losses_are_those_of_equations_12_and_13(seed, measure, device):
     graph = random_graph(seed)
     trained = moved(untrained(graph, small_settings(measure=measure), seed), device)
-    model, inputs = trained.model, trained.model.inputs(graph)
+    model, inputs = trained.encoder, trained.encoder.inputs(graph)
     generator = np.random.default_rng(seed)
     draws = ContrastDraws.draw(
         inputs, graph.edges.ends, trained.settings.objective, trained.settings.encoder.aggregation, generator=generator

@@ -124,7 +124,7 @@ def test_most_labeled_nodes_are_left_out_on_communities(communities, measure, di
     h, edges, labeled = communities
     sides = sides_of(edges, 600, labeled, measure=measure, directions=directions, max_edges=16)
     found = searched(h, sides, 5)
-    candidates = found.bounds.candidates(np.arange(600))
+    candidates = found.candidates(np.arange(600))
     assert len(candidates.positions) / 600 < 30  # of 300
     assert_same(found.nearest(), by_comparing_all(h, sides, 5))
 
@@ -136,6 +136,7 @@ def test_blocks_of_targets_and_their_number_change_nothing(communities):
     assert_same(small, whole)
 
 
+@pytest.mark.usefixtures("all_threads")
 def test_the_number_of_threads_changes_nothing(communities):
     h, edges, labeled = communities
     sides = sides_of(edges, 600, labeled, directions="both", max_edges=16)
@@ -151,14 +152,14 @@ def test_the_number_of_threads_changes_nothing(communities):
 def test_first_bounds_by_centers_are_never_below_the_similarity(communities, measure):
     h, edges, labeled = communities
     sides = sides_of(edges, 600, labeled, measure=measure, node_weight=0.5, max_edges=16)
-    bounds = searched(h, sides, 5).bounds
+    bounds = searched(h, sides, 5)
     overall = sides.compare(h).overall.numpy()
     short, centers, terms = np.empty(300, np.float32), bounds.centers, bounds.terms
     for t in range(0, 600, 20):
-        row = np.concatenate([bounds.cases.long @ bounds.queries.long[t], np.zeros(4, np.float32)])
+        row = np.concatenate([bounds.case_nodes.long @ bounds.query_nodes.long[t], np.zeros(4, np.float32)])
         own = slice(centers.ptr[t], centers.ptr[t + 1])
         parts = (centers.apart, centers.at[own], centers.shares[own], centers.radii[own])
-        squares = (bounds.queries.squares[t], bounds.cases.squares)
+        squares = (bounds.query_nodes.squares[t], bounds.case_nodes.squares)
         weight = np.float32(0.5 if sides.queries.sizes[t] else 1)
         first_bounds(row, *squares, *parts, weight, np.float32(4) * terms.rounding, terms.unit, short)
         assert (row[:300] >= overall[t]).all()
@@ -170,7 +171,7 @@ def test_an_edge_that_is_left_out_is_nobodys_best_match(communities):
     sides = sides_of(edges, 600, labeled, max_edges=16)
     found = searched(h, sides, 5)
     some = np.arange(0, 600, 7)
-    candidates = found.bounds.candidates(some)
+    candidates = found.candidates(some)
     everything = dataclasses.replace(candidates, there=np.full_like(candidates.there, -1))
     assert_same(found.compared(some, candidates), found.compared(some, everything))
     left_out = ~candidates.there.astype(np.uint64).view(np.uint8)
@@ -227,7 +228,7 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
     for name, value in COUNTS.items():
         monkeypatch.setattr(search, name, value)
     found = Prediction.of([ranker.rank(queries, depth=9)])
-    for name in ("neighbors", "weights", "overall", "node", "structure", "probabilities"):
+    for name in ("cases", "weights", "overall", "node", "structure", "probabilities"):
         assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes(), name
 
 

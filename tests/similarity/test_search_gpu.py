@@ -23,13 +23,14 @@ BUDGET = 1 << 28
 
 def check(h, sides, count, way):
     """Every bit of the nearest is that of a comparison of all pairs."""
-    from se_gnn.similarity.cuda import matching, search
+    from se_gnn.similarity.cuda import backend as cuda
+    from se_gnn.similarity.cuda import search
 
     if not (sides.queries.sizes.any() and sides.cases.sizes.any()):
         return
     chosen = mock.Mock(return_value=cuda_backend())
     with (
-        mock.patch.object(matching, "SHARED", 1 << 60),  # small graphs share the products of their edges
+        mock.patch.object(cuda, "SHARED", 1 << 60),  # small graphs share the products of their edges
         mock.patch.object(search, "MOST_LEFT", 1 << 60),
         mock.patch.object(backend, "backend_for", chosen),
         mock.patch.object(comparison, "backend_for", chosen),
@@ -65,7 +66,8 @@ def test_the_nearest_are_those_of_all_pairs_where_local_graphs_take_several_tile
 
 @pytest.mark.skipif(INTERPRETED, reason="needs a CUDA device")
 def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_on_the_cpu(monkeypatch):
-    from se_gnn.similarity.cuda import matching, search
+    from se_gnn.similarity.cuda import backend as cuda
+    from se_gnn.similarity.cuda import search
 
     generator = np.random.default_rng(0)
     groups = np.arange(4_000) % 4
@@ -81,7 +83,7 @@ def test_a_model_with_many_labeled_nodes_searches_on_the_device_and_predicts_as_
     cases = Cases.of(graph, settings)
     there, here = (Ranker(Similarity(graph, one, settings.similarity), cases, settings.vote) for one in (h.cuda(), h))
     queries = here.similarity.items(np.arange(4_000))
-    monkeypatch.setattr(matching, "SHARED", 1 << 60)
+    monkeypatch.setattr(cuda, "SHARED", 1 << 60)
     monkeypatch.setattr(search, "FEWEST_PAIRS", 1)
     monkeypatch.setattr(search, "MATCH", 1e6)  # as if there were many more
     assert search.nearest_by_bounds(there.similarity.comparison(queries, cases.items), 20, 1 << 30) is not None

@@ -110,10 +110,10 @@ def test_matches_are_the_same_in_a_table_of_all_cases_and_in_lists_of_those_that
     for small in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(similarity, "_table_is_smaller", lambda *_, small=small: small)
-            nearest, matches = at.nearest_with_matches(sides.queries, sides.cases, count)
+            nearest, matches = at.nearest_with_matches(sides.queries, sides.cases, count, depth=count + 1)
             assert matches.listed != small
             found += [matches, at.match(sides.queries, sides.cases, matches.positions)]
-        assert torch.equal(nearest.positions, at.nearest(sides.queries, sides.cases, count).positions)
+        assert torch.equal(nearest.positions, at.nearest(sides.queries, sides.cases, count + 1).positions)
     for other in found[1:]:
         assert_same_matches(found[0], other, len(sides.queries))
 
@@ -121,7 +121,7 @@ def test_matches_are_the_same_in_a_table_of_all_cases_and_in_lists_of_those_that
 def test_matches_are_those_of_the_whole_table():
     graph = rich_graph(3, num_nodes=20, num_edges=60)
     sides, h = Sides.of(graph, dataclasses.replace(EVERYTHING, match_attributes=False)), continuous(3, 20, 6)
-    _, table, _ = sides.at(h).compare_with_matches(sides.queries, sides.cases)
+    _, table = sides.at(h).compare_with_matches(sides.queries, sides.cases)
     positions = np.array([[2, -1, 0]] * 20)
     matches = sides.at(h).match(sides.queries, sides.cases, positions)
     for i in range(20):

@@ -91,8 +91,7 @@ def test_with_a_gradient_and_with_matches_it_has_the_same_bits(graph, seed, hops
     h, sides = continuous(seed, graph.num_nodes, 3), sides_of(graph, hops, measure, directions=directions)
     found = sides.structure(h)
     assert torch.equal(sides.structure(h.clone().requires_grad_()).detach(), found)
-    for keep_back in (False, True):
-        assert torch.equal(sides.comparison(h).structure_and_matches(None, keep_back=keep_back)[0], found)
+    assert torch.equal(sides.comparison(h).structure_and_matches(None)[0], found)
 
 
 @on_every_device
@@ -179,32 +178,29 @@ def test_a_block_of_labeled_nodes_has_the_bits_of_the_whole(measure, directions)
 @given(graph=graphs(), seed=seeds, hops=hops, measure=measures)
 def test_a_matching_names_edges_by_their_ids(graph, seed, hops, measure):
     h, sides = continuous(seed, graph.num_nodes, 3), sides_of(graph, hops, measure, directions="both")
-    _, there, back = sides.comparison(h).structure_and_matches(None, keep_back=True)
-    both = (there, sides.queries.local, sides.cases.local), (back, sides.cases.local, sides.queries.local)
-    for found, asking, answering in both:
-        for i in range(len(asking)):
-            np.testing.assert_array_equal(found.edge_ids[found.rows(i)], asking.row(i))
-            for position in range(len(answering)):
-                matched = found.matched(found.rows(i), position)
-                others = answering.row(position)
-                if len(others):
-                    ours = graph.edges.ends[asking.row(i)].tolist()
-                    best = reference.matched_edges(h.double(), ours, ends(graph, answering, position), measure)
-                    np.testing.assert_array_equal(matched, others[best])
-                else:
-                    assert (matched == -1).all()
+    _, found = sides.comparison(h).structure_and_matches(None)
+    asking, answering = sides.queries.local, sides.cases.local
+    for i in range(len(asking)):
+        np.testing.assert_array_equal(found.edge_ids[found.rows(i)], asking.row(i))
+        for position in range(len(answering)):
+            matched = found.matched(found.rows(i), position)
+            others = answering.row(position)
+            if len(others):
+                ours = graph.edges.ends[asking.row(i)].tolist()
+                best = reference.matched_edges(h.double(), ours, ends(graph, answering, position), measure)
+                np.testing.assert_array_equal(matched, others[best])
+            else:
+                assert (matched == -1).all()
 
 
 @settings(max_examples=30)
 @given(graph=graphs(), seed=seeds, most=st.integers(1, 6), measure=measures, directions=directions)
 def test_local_graphs_of_some_edges_are_compared_as_any(graph, seed, most, measure, directions):
-    """Small local graphs: any edges in each, without a cover."""
     generator = np.random.default_rng(seed)
     queries, cases = (
         Items(graph.edges.ends, local_graphs(graph, nodes, 2).sampled(most, generator=generator))
         for nodes in (np.arange(graph.num_nodes), graph.train)
     )
-    assert queries.local.cover is None
     settings = SimilaritySettings(measure=measure, directions=directions)
     h, sides = continuous(seed, graph.num_nodes, 3), Sides(graph, settings, queries, cases)
     expected = by_loops(h.double(), graph, queries.local, cases.local, measure, directions == "both")

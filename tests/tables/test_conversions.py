@@ -2,44 +2,94 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from se_gnn.display import node_values
+from se_gnn.display.values import node_values
 from se_gnn.errors import InputError
+from se_gnn.graph import UNKNOWN, Split
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.tables.arrays import from_scipy, load_npz, save_npz, to_scipy
 from se_gnn.tables.networkx import from_networkx, to_networkx
-from se_gnn.tables.pyg import from_pyg, to_pyg
-from strategies import assert_same_graph, graphs_with_names
+from se_gnn.tables.pyg import from_hetero, from_pyg, to_hetero, to_pyg
+from strategies import assert_same_graph, changed, graphs_with_names, random_graph
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    pytest.importorskip("torch_geometric.data", exc_type=ImportError)
 
 
-@settings(max_examples=40)
-@given(graphs_with_names())
-def test_to_networkx_and_back(graph):
-    assert_same_graph(from_networkx(to_networkx(graph)), graph)
+def through_pyg(graph, nodes, _):
+    return from_pyg(to_pyg(graph).subgraph(torch.tensor(nodes))), nodes
 
 
-@settings(max_examples=40)
-@given(graphs_with_names())
-def test_to_pyg_and_back(graph):
-    assert_same_graph(from_pyg(to_pyg(graph)), graph)
+def through_hetero(graph, nodes, _):
+    whole = to_hetero(graph)
+    kept = {name: torch.from_numpy(np.isin(whole[name].node_id.numpy(), nodes)) for name in graph.node_type_names}
+    return from_hetero(whole.subgraph(kept)), sorted(nodes)  # of each type, in the order of the graph
 
 
-@settings(max_examples=40)
-@given(graphs_with_names())
-def test_to_scipy_and_back(graph):
-    assert_same_graph(from_scipy(**to_scipy(graph)), graph)
+def through_networkx(graph, nodes, _):
+    names, whole = [graph.node_names[node] for node in nodes], to_networkx(graph)
+    part = type(whole)(**whole.graph)
+    part.add_nodes_from((name, whole.nodes[name]) for name in names)
+    part.add_edges_from(whole.subgraph(names).edges(data=True))
+    return from_networkx(part), nodes
 
 
-@settings(max_examples=30)
-@given(graph=graphs_with_names())
-def test_to_npz_and_back(tmp_path_factory, graph):
-    path = tmp_path_factory.mktemp("npz") / "graph.npz"
-    save_npz(graph, path)
-    assert_same_graph(load_npz(path), graph)
+def through_scipy(graph, nodes, _):
+    return from_scipy(**to_scipy(graph.subgraph(nodes))), nodes
+
+
+def through_npz(graph, nodes, folder):
+    save_npz(graph.subgraph(nodes), folder / "graph.npz")
+    return load_npz(folder / "graph.npz"), nodes
+
+
+def through_mapped_files(graph, nodes, folder):
+    save_graph(graph, folder, mapped=True)
+    return load_graph(folder).subgraph(nodes), nodes
+
+
+WAYS = [through_pyg, through_hetero, through_networkx, through_scipy, through_npz, through_mapped_files]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=25)
+@given(graph=graphs_with_names(), data=st.data())
+def test_no_field_is_lost_on_any_way_out_and_back_cut_and_reordered(tmp_path_factory, way, graph, data):
+    if way is through_hetero and graph.node_types is None:
+        graph = of_two_types(graph)
+    order = data.draw(st.permutations(range(graph.num_nodes)))
+    found, nodes = way(graph, order[: data.draw(st.integers(1, len(order)))], tmp_path_factory.mktemp("graph"))
+    assert_same_graph(found, graph.subgraph(nodes))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way is not through_mapped_files])
+def test_a_mapped_graph_goes_out_in_parts_that_fit_into_memory(tmp_path, way):
+    graph = of_two_types(random_graph())
+    save_graph(graph, tmp_path, mapped=True)
+    mapped = load_graph(tmp_path)
+    with pytest.raises(InputError, match=r"are mapped from files, because they may not fit in memory.*Graph.subgraph"):
+        to_pyg(mapped)
+    found, nodes = way(mapped.subgraph(np.arange(9)), [3, 1, 8], tmp_path)
+    assert_same_graph(found, graph.subgraph(nodes))
+
+
+def of_two_types(graph):
+    """The same graph with its nodes of two types in turn, of which the first is predicted."""
+    types = np.arange(graph.num_nodes, dtype=np.int32) % 2
+    split = {part: own[types[own] == 0] for part, own in graph.split.items()}
+    unknown = np.nan if graph.predicts_numbers else UNKNOWN
+    target = graph.target.with_array(np.where(types == 0, graph.target.array, unknown))
+    return changed(graph.replace(target=target, split=Split(**split)), node_types=types, node_type_names=("a", "b"))
 
 
 def test_networkx_graph_of_a_user_with_a_vector_a_node():

@@ -7,56 +7,16 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph import Graph
 from se_gnn.tables.networkx import from_networkx, to_networkx
-from se_gnn.tables.pyg import from_hetero, from_pyg, to_hetero, to_pyg
-from strategies import assert_same_graph, changed, graphs_with_names, random_graph
+from se_gnn.tables.pyg import from_pyg, to_pyg
+from strategies import random_graph
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("torch_geometric.data", exc_type=ImportError)
-
-
-def some_nodes(graph: Graph, data: st.DataObject) -> list[int]:
-    """Some of the nodes, at least one, in any order."""
-    order = data.draw(st.permutations(range(graph.num_nodes)))
-    return order[: data.draw(st.integers(1, graph.num_nodes))]
-
-
-@settings(max_examples=40)
-@given(graph=graphs_with_names(), data=st.data())
-def test_a_cut_and_reordered_data_is_that_part_of_the_graph(graph, data):
-    nodes = some_nodes(graph, data)
-    assert_same_graph(from_pyg(to_pyg(graph).subgraph(torch.tensor(nodes))), graph.subgraph(nodes))
-
-
-@settings(max_examples=40)
-@given(graph=graphs_with_names(), data=st.data())
-def test_a_cut_and_reordered_networkx_graph_is_that_part_of_the_graph(graph, data):
-    nodes, whole = some_nodes(graph, data), to_networkx(graph)
-    names = [graph.node_names[node] for node in nodes]
-    part = type(whole)(**whole.graph)
-    part.add_nodes_from((name, whole.nodes[name]) for name in names)
-    part.add_edges_from(whole.subgraph(names).edges(data=True))
-    assert_same_graph(from_networkx(part), graph.subgraph(nodes))
-
-
-@settings(max_examples=40)
-@given(graph=graphs_with_names(), data=st.data())
-def test_a_cut_hetero_data_is_that_part_of_the_graph(graph, data):
-    if graph.node_types is None:
-        types = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        split = {part: own[types[own] == 0] for part, own in graph.split.items()}
-        labels = np.where(types == 0, graph.labels, UNKNOWN)
-        graph = changed(graph, node_types=types, node_type_names=("a", "b"), labels=labels, **split)
-    nodes = np.sort(some_nodes(graph, data))
-    whole = to_hetero(graph)
-    kept = {name: torch.from_numpy(np.isin(whole[name].node_id.numpy(), nodes)) for name in graph.node_type_names}
-    assert_same_graph(from_hetero(whole.subgraph(kept)), graph.subgraph(nodes))
 
 
 def named() -> Graph:

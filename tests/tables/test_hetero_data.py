@@ -7,27 +7,14 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN
 from se_gnn.tables.pyg import from_hetero, to_hetero
-from strategies import assert_same_graph, changed, graphs_with_names, random_graph
+from strategies import assert_same_graph, random_graph
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pyg = pytest.importorskip("torch_geometric.data", exc_type=ImportError)
-
-
-@settings(max_examples=40)
-@given(graphs_with_names())
-def test_to_hetero_and_back(graph):
-    if graph.node_types is None:
-        kinds = np.arange(graph.num_nodes, dtype=np.int32) % 2
-        labels = np.where(kinds == 0, graph.labels, UNKNOWN)  # one type is predicted
-        split = {part: nodes[kinds[nodes] == 0] for part, nodes in graph.split.items()}
-        graph = changed(graph, node_types=kinds, node_type_names=("a", "b"), labels=labels, **split)
-    assert_same_graph(from_hetero(to_hetero(graph)), graph)
 
 
 def library():

@@ -53,8 +53,8 @@ def assert_resumes(folder, uninterrupted):
     """Going on in the folder ends where the run that was never interrupted ended."""
     expected, history = uninterrupted
     found = fit(GRAPH, ASKED, seed=3, folder=folder)
-    for name, tensor in expected.model.state_dict().items():
-        assert torch.equal(found.model.state_dict()[name], tensor), name
+    for name, tensor in expected.encoder.state_dict().items():
+        assert torch.equal(found.encoder.state_dict()[name], tensor), name
     assert (found.facts.validation, found.facts.chosen) == (expected.facts.validation, expected.facts.chosen)
     assert found.settings == expected.settings
     assert [record["epoch"] for record in records(folder)] == list(range(EPOCHS))
@@ -156,7 +156,7 @@ trained = fit(
     small_settings(epochs={EPOCHS}, patience="none", learning_rate=0.05),
     seed=3, folder=folder,
 )
-save_file(trained.model.state_dict(), folder.with_suffix(".safetensors"))
+save_file(trained.encoder.state_dict(), folder.with_suffix(".safetensors"))
 """,
         encoding="utf-8",
     )
@@ -250,7 +250,7 @@ def test_a_truncated_checkpoint_is_refused(interrupted, length):
 
 def test_a_checkpoint_of_another_version_is_refused(interrupted, monkeypatch):
     monkeypatch.setattr(checkpoint, "VERSION", "99")
-    with pytest.raises(InputError, match="has version 2, this one reads 99"):
+    with pytest.raises(InputError, match="has version 3, this one reads 99"):
         fit(GRAPH, ASKED, seed=3, folder=interrupted)
 
 
@@ -306,7 +306,7 @@ def test_metrics_of_another_run_do_not_stay_in_the_file(tmp_path):
 def test_every_encoder_goes_on_from_its_checkpoint_to_the_same_bits(aggregation, tmp_path, monkeypatch):
     graph = rich_graph(num_nodes=16, num_edges=30, num_labeled=8)
     asked = ASKED.changed(aggregation=aggregation, match_attributes=True, epochs=3)
-    expected = fit(graph, asked, seed=3).model.state_dict()
+    expected = fit(graph, asked, seed=3).encoder.state_dict()
     original, calls = trainer.checkpoint.save_checkpoint, []
 
     def deadly(*arguments):
@@ -319,6 +319,6 @@ def test_every_encoder_goes_on_from_its_checkpoint_to_the_same_bits(aggregation,
         context.setattr(trainer.checkpoint, "save_checkpoint", deadly)
         with pytest.raises(Killed):
             fit(graph, asked, seed=3, folder=tmp_path)
-    found = fit(graph, asked, seed=3, folder=tmp_path).model.state_dict()
+    found = fit(graph, asked, seed=3, folder=tmp_path).encoder.state_dict()
     for name, tensor in expected.items():
         assert torch.equal(found[name], tensor), name

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from types import SimpleNamespace
+import sys
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ import torch
 from se_gnn.datasets import load_dataset
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import BooleanColumn, NumberColumn
-from se_gnn.model import TrainedModel
+from se_gnn.model import Model
 from se_gnn.model.folder import load_model, save_model
 from se_gnn.settings import Settings
-from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
+from se_gnn.settings.presets import RECIPES
 from se_gnn.training import fit
 from se_gnn.training.portfolio import chosen_recipe, member_seed, offered_recipes, with_members
 from strategies import random_graph
@@ -32,17 +31,19 @@ def graph() -> Graph:
 
 
 @pytest.fixture(scope="module")
-def trained(graph) -> TrainedModel:
+def trained(graph) -> Model:
     return fit(graph, quick(members=3))
 
 
 def test_what_was_decided_is_in_the_settings_with_the_reason(trained):
-    members, recipe, share, vote = trained.settings.decisions
+    members, recipe, share, vote, calibration = trained.settings.decisions
     assert str(members) == "ensemble of 3 models (given)"
     assert recipe.what.startswith("recipe '")
     assert all(name in recipe.reason for name in RECIPES)
     assert share.what.startswith("attribute_share = ")
     assert vote.what.startswith("K = ")
+    assert calibration.what == "calibration error"
+    assert "validation nodes that chose nothing" in calibration.reason
 
 
 def test_every_value_has_its_origin(trained):
@@ -82,30 +83,35 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     ]
 
 
-def finished(name: str, accuracy: float, loss: float) -> SimpleNamespace:
-    return SimpleNamespace(name=name, standing=(accuracy, -loss))
-
-
 def test_of_recipes_that_are_always_right_the_loss_decides_and_of_others_only_a_clear_lead():
-    always = [finished("first", 1.0, 0.3), finished("second", 1.0, 0.1), finished("third", 0.9, 0.05)]
-    assert chosen_recipe(always, "accuracy", 70).name == "second"
-    nearly = [finished("first", 0.9, 0.3), finished("second", 0.91, 0.1), finished("third", 0.93, 0.2)]
-    assert chosen_recipe(nearly[:2], "accuracy", 70).name == "first"
-    assert chosen_recipe(nearly, "accuracy", 70).name == "third"
+    assert chosen_recipe([(1.0, -0.3), (1.0, -0.1), (0.9, -0.05)], "accuracy", 70) == 1
+    nearly = [(0.9, -0.3), (0.91, -0.1), (0.93, -0.2)]
+    assert chosen_recipe(nearly[:2], "accuracy", 70) == 0
+    assert chosen_recipe(nearly, "accuracy", 70) == 2
 
 
-def test_temperature_has_the_lowest_log_loss_of_its_vote(trained, graph):
-    chosen = trained.settings.vote.temperature
-    truth = graph.labels[graph.validation]
+def test_at_least_three_answers_in_as_many_as_were_seen_are_held_in_reserve(trained, graph):
+    reserve, count = trained.settings.vote.reserve, len(graph.validation)
+    assert reserve >= float(f"{3 / (count + 2):.3g}")
+    prediction = trained.predict(graph.test)
+    assert np.allclose(prediction.probabilities.sum(axis=1), 1, atol=1e-5)
+    assert np.allclose(prediction.weights.sum(axis=1), 1 - reserve, atol=1e-5)
+    assert prediction.probabilities.min() >= 0.999 * reserve / graph.num_classes
 
-    def loss(temperature: float) -> float:
-        changed = TrainedModel(copy.copy(trained.model), graph)
-        changed.model.settings = trained.settings.changed(temperature=temperature)
-        own = changed.predict(graph.validation).probabilities[np.arange(len(truth)), truth]
-        return float(-np.log(np.maximum(own, 1e-4)).mean())
 
-    best = loss(chosen)
-    assert all(best <= loss(chosen * factor) + 1e-4 for factor in (0.5, 0.8, 1.25, 2))
+def test_figures_are_of_nodes_that_chose_nothing(trained, graph):
+    crossed = trained.facts.cross_fitted
+    assert crossed["nodes"] == len(graph.validation)
+    assert 0 <= crossed["calibration_error"] <= 1
+
+
+def test_an_estimate_takes_no_epoch_that_would_not_be_trained(graph, monkeypatch, capsys):
+    module = sys.modules[fit.__module__]
+    monkeypatch.setattr(module, "FIRST_LOOK", 2)
+    monkeypatch.setattr(module, "worth_more_epochs", lambda *_: {1})  # the first recipe, which is timed, is given up
+    trained = fit(graph, quick(members=1), progress=True)
+    assert "estimate" in capsys.readouterr().err
+    assert [run.epochs for run in trained.facts.runs[:3]] == [2, 4, 2]
 
 
 def test_same_seed_gives_the_same_bits_and_an_interrupted_training_goes_on_to_them(graph, tmp_path, monkeypatch):
@@ -149,7 +155,7 @@ def numbers_graph(**details) -> Graph:
 
 def test_where_columns_are_numbers_one_more_recipe_is_offered_and_that_is_said():
     trained = fit(numbers_graph(), quick(members=1))
-    assert [run.name for run in trained.facts.runs] == [*RECIPES, *FOR_COLUMNS]
+    assert [run.name for run in trained.facts.runs] == [*RECIPES, "columns"]
     told = [str(one) for one in trained.settings.decisions]
     assert "recipe 'columns' is offered too: 5 of 5 node columns are numbers" in told
 
@@ -167,8 +173,14 @@ def test_for_a_ranking_all_labeled_nodes_may_vote(best_by, sizes, monkeypatch):
     from se_gnn.training import choice
 
     tried = []
-    original = choice._try
-    monkeypatch.setattr(choice, "_try", lambda *given: tried.append(given[3]) or original(*given))
+    original = choice._tried
+
+    def spied(*given):
+        found = original(*given)
+        tried.extend(size for size, _, _ in found)
+        return found
+
+    monkeypatch.setattr(choice, "_tried", spied)
     graph = random_graph(3, num_nodes=110, num_edges=200, num_labeled=50)
     trained = fit(graph, quick(members=1, portfolio=False, best_by=best_by))
     assert tuple(sorted(set(tried))) == sizes
@@ -180,7 +192,8 @@ def test_without_validation_nodes_the_first_recipe_is_taken_and_said():
     trained = fit(graph, quick(members=1))
     told = [str(one) for one in trained.settings.decisions]
     assert "recipe 'smooth': there are no validation nodes to choose by" in told
-    assert told[-1] == "K = 20, lambda = 0.5, tau = 0.05: there are no validation nodes to choose by"
+    few = "there are no validation nodes to choose by; probabilities are not calibrated"
+    assert told[-1] == f"K = 20, lambda = 0.5, tau = 0.05: {few}"
 
 
 def test_fewer_labeled_nodes_than_k_are_no_error_by_default():
@@ -218,39 +231,6 @@ def test_the_ensemble_is_smaller_where_an_epoch_is_long_unless_its_size_is_given
 def test_members_have_seeds_of_their_own():
     seeds = {member_seed(seed, member) for seed in range(5) for member in range(1, 5)}
     assert len(seeds) == 20
-
-
-def misleading(graph) -> Graph:
-    """Attributes of which one tells the class, beside many louder ones that tell nothing."""
-    generator = np.random.default_rng(0)
-    told = np.eye(graph.num_classes, dtype="f4")[graph.labels] + generator.normal(0, 0.1, (graph.num_nodes, 3))
-    noise = 20 * generator.standard_normal((graph.num_nodes, 20))
-    return Graph.build(
-        features=np.hstack([told, noise]).astype("f4"), edges=np.empty((0, 2), np.int64), labels=graph.labels,
-        train=graph.train, validation=graph.validation, test=graph.test,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(graph, kept):
-    base = random_graph(3, num_nodes=200, num_edges=400, num_labeled=60, num_classes=3)
-    informative = Graph.build(
-        features=np.eye(3, dtype="f4")[base.labels], edges=base.edges.ends, labels=base.labels, train=base.train,
-        validation=base.validation, test=base.test,
-    )  # fmt: skip
-    asked = Settings.of(
-        "best",
-        portfolio=False,
-        members=1,
-        epochs=60,
-        hidden_size=16,
-        output_size=8,
-        attribute_dropout=0.0,
-        weight_decay=0.0,
-    )
-    trained = fit(informative if kept else misleading(base), asked)
-    assert (trained.settings.encoder.attribute_share > 0) is kept
-    assert ("costs at most 1%" in trained.settings.decisions[0].reason) is kept
 
 
 def test_share_of_the_attributes_that_a_user_sets_stays(graph):

@@ -1,16 +1,17 @@
 """Whole runs shared between ranks: the same bits as one process."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 import se_gnn.ranks.ranks as ranks_module
 from rank_threads import in_ranks
-from se_gnn.apps.cli.train import _agreed
 from se_gnn.graph import Graph
 from se_gnn.settings import Settings
 from se_gnn.training import fit
-from se_gnn.training.fit import _Finished, _Planned
+from se_gnn.training.checkpoint import Kept, TrainingState, agreed, kept_state, state_bytes
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),
@@ -43,7 +44,7 @@ def alone(graph):
 
 def same(one, other):
     assert not isinstance(one, BaseException), repr(one)
-    mine, theirs = one.model.state_dict(), other.model.state_dict()
+    mine, theirs = one.encoder.state_dict(), other.encoder.state_dict()
     return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
@@ -80,13 +81,16 @@ def test_a_single_run_is_trained_by_one_rank_and_had_by_all(graph):
 
 
 def test_a_run_travels_between_ranks_without_losing_a_bit():
-    plan = _Planned("near", ASKED.resolve(), 7)
     history = [{"epoch": 0, "loss": 0.1 + 0.2, "val_accuracy": float("nan"), "val_loss": 1e-300, "seconds": 1 / 3}]
-    run = _Finished(*plan, {"w": torch.tensor([0.1, -0.0])}, history, 0, True, (-float("inf"), -0.25))
-    back = _Finished.from_bytes(run.to_bytes(), plan)
-    assert repr(back.history) == repr(run.history)
-    assert (back.standing, back.stopped_early, back.best_epoch) == (run.standing, True, 0)
-    assert back.parameters["w"].numpy().tobytes() == run.parameters["w"].numpy().tobytes()
+    kept = [
+        Kept(0, (-float("inf"), -0.25), {"w": torch.tensor([0.1, -0.0])}),
+        Kept(0, (0.5, -1.0), {"w": torch.ones(2)}),
+    ]
+    back = kept_state(state_bytes(TrainingState({}, {}, kept, history), ""), Path("near"))
+    assert repr(back.history) == repr(history)
+    for one, other in zip(back.kept, kept, strict=True):
+        assert (one.epoch, one.standing) == (other.epoch, other.standing)
+        assert one.parameters["w"].numpy().tobytes() == other.parameters["w"].numpy().tobytes()
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,6 @@ def test_a_run_travels_between_ranks_without_losing_a_bit():
 )
 def test_what_one_rank_has_otherwise_is_named_on_every_rank(graph, seed, settings, moved, text):
     other = graph.with_split(train=graph.train + moved, validation=graph.validation + moved, test=graph.test[moved:])
-    given = [_agreed(graph, ASKED.resolve(), 3), _agreed(other, ASKED.changed(**settings).resolve(), seed)]
+    given = [agreed(graph, ASKED.resolve(), 3), agreed(other, ASKED.changed(**settings).resolve(), seed)]
     results = in_ranks(2, lambda ranks: ranks.check_same(given[ranks.rank]))
     assert all(f"all ranks must have {text}" in str(error) for error in results)

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from rank_threads import in_ranks
-from se_gnn.apps.cli.train import _divided
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.settings import Settings
 from se_gnn.training import fit
 from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.share import Share
+from se_gnn.training.terminal import divided
 from se_gnn.training.trainer import TrainingRun
 
 pytestmark = [
@@ -186,7 +186,7 @@ def test_a_rank_that_fails_in_an_epoch_stops_the_others_and_the_next_start_goes_
     monkeypatch.setattr(PaperLoss, "losses", counting := _Counting(losses))
     for found, whole in zip(in_ranks(2, work), expected, strict=True):
         assert not isinstance(found, BaseException), repr(found)
-        mine, theirs = found.model.state_dict(), whole.model.state_dict()
+        mine, theirs = found.encoder.state_dict(), whole.encoder.state_dict()
         assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
     assert counting.calls == 2 * (EPOCHS - 3)
     assert len((folders[0] / "metrics.jsonl").read_text().splitlines()) == EPOCHS
@@ -213,13 +213,13 @@ def test_a_model_trained_together_is_that_of_one_process_up_to_rounding(graph):
     for found in in_ranks(2, lambda ranks: fit(graph, chosen, seed=3, ranks=ranks)):
         assert not isinstance(found, BaseException), repr(found)
         assert found.facts.chosen_run.best_epoch == expected.facts.chosen_run.best_epoch
-        for name, tensor in expected.model.state_dict().items():
-            error = (found.model.state_dict()[name] - tensor).abs().max()
+        for name, tensor in expected.encoder.state_dict().items():
+            error = (found.encoder.state_dict()[name] - tensor).abs().max()
             assert error <= PARAMETERS * found.settings.training.learning_rate
 
 
 def test_what_several_processes_do_is_said_before_they_do_it():
-    told = {name: _divided(Settings.of(name).resolve()) for name in ("best", "paper", "authors")}
+    told = {name: divided(Settings.of(name).resolve()) for name in ("best", "paper", "authors")}
     assert told["best"] == "each trains whole runs"
     assert told["paper"] == told["authors"] == "which train one run together"
-    assert "not split" in _divided(Settings.of("best", portfolio=False, members=1).resolve())
+    assert "not split" in divided(Settings.of("best", portfolio=False, members=1).resolve())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 
 import numba
 import numpy as np
@@ -15,7 +16,7 @@ from se_gnn import progress
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.model.evaluate import evaluate_nodes
+from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.training import fit, trainer
 from se_gnn.training.objectives import paper
 from strategies import random_graph, small_settings
@@ -37,8 +38,8 @@ def timeless(facts):
 
 
 def assert_same_bits(one, other):
-    for name, tensor in one.model.state_dict().items():
-        assert torch.equal(tensor, other.model.state_dict()[name]), name
+    for name, tensor in one.encoder.state_dict().items():
+        assert torch.equal(tensor, other.encoder.state_dict()[name]), name
     assert timeless(one.facts) == timeless(other.facts)
 
 
@@ -60,7 +61,7 @@ def test_the_same_seed_gives_the_same_bits(measure, references, tmp_path):
 def test_another_seed_gives_other_bits():
     one, other = (fit(GRAPH, small_settings(epochs=1), seed=seed) for seed in (0, 1))
     assert any(
-        not torch.equal(tensor, other.model.state_dict()[name]) for name, tensor in one.model.state_dict().items()
+        not torch.equal(tensor, other.encoder.state_dict()[name]) for name, tensor in one.encoder.state_dict().items()
     )
 
 
@@ -135,8 +136,8 @@ def test_the_parameters_are_those_of_the_best_epoch():
     asked = small_settings(epochs=15, learning_rate=0.05, patience="none")
     whole = fit(GRAPH, asked, seed=2)
     shorter = fit(GRAPH, asked.changed(epochs=whole.facts.chosen_run.best_epoch + 1), seed=2)
-    for name, tensor in whole.model.state_dict().items():
-        assert torch.equal(tensor, shorter.model.state_dict()[name])
+    for name, tensor in whole.encoder.state_dict().items():
+        assert torch.equal(tensor, shorter.encoder.state_dict()[name])
 
 
 def test_training_stops_after_so_many_epochs_without_a_better_one(tmp_path):
@@ -178,7 +179,7 @@ def test_facts_of_a_run_hold_the_figures_of_the_validation_nodes():
     assert (facts.epochs, facts.seed, facts.device, facts.test) == (5, 4, "cpu", None)
     assert facts.seconds_per_epoch > 0
     assert {"se-gnn", "torch"} <= facts.versions.keys()
-    assert not trained.model.training
+    assert not trained.encoder.training
 
 
 @pytest.mark.parametrize("references", ["support", "nearest"])
@@ -248,7 +249,7 @@ def test_one_epoch_is_one_step_of_adam_with_weight_decay():
     asked = small_settings(epochs=1, learning_rate=1e-3)
     trained = fit(GRAPH, asked, seed=5)
     start = trainer.SEGNN(GRAPH.num_features, asked.resolve(), generator=torch.Generator().manual_seed(5))
-    for name, tensor in trained.model.state_dict().items():
+    for name, tensor in trained.encoder.state_dict().items():
         moved = (tensor - start.state_dict()[name]).abs()
         assert moved.max() <= 1e-3 * 1.001
         assert moved.median() > 0.99e-3
@@ -271,12 +272,13 @@ def test_more_nearest_than_labeled_nodes_is_an_error_before_training():
         fit(GRAPH, small_settings(num_nearest=20))
 
 
-def test_the_progress_bar_shows_loss_and_validation_accuracy(capsys):
-    fit(GRAPH, small_settings(epochs=2), progress=True)
+def test_the_progress_bar_shows_loss_and_validation_accuracy(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fit(GRAPH, small_settings(epochs=5), progress=True)
     shown = capsys.readouterr().err
     assert "loss=" in shown
     assert "val=" in shown
-    assert "2/2" in shown
+    assert "5/5" in shown
     fit(GRAPH, small_settings(epochs=2))
     assert capsys.readouterr() == ("", "")
 
@@ -341,11 +343,13 @@ def test_a_learning_rate_that_bursts_the_numbers_is_one_clear_error(rate, text):
 
 def test_training_says_how_long_it_will_take_and_that_it_stopped_early_where_progress_is_asked_for(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     asked = small_settings(epochs=200, patience=3, learning_rate=0.05)
     trained = fit(GRAPH, asked, seed=2, progress=True)
     said = capsys.readouterr()
     assert said.out == ""
-    assert re.search(r"estimate  about [\d.]+ s for up to 200 epochs \([\d.]+ s each\), \d+ MB of memory", said.err)
+    expected = r"estimate  about [\d.]+ s for about \d+ epochs \(at most 200\) of [\d.]+ s, \d+ MB of memory"
+    assert re.search(expected, said.err)
     assert "stopped early" in said.err
     assert trained.facts.chosen_run.stopped_early
     fit(GRAPH, asked, seed=2)

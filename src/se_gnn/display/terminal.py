@@ -1,39 +1,93 @@
-"""Text from data on its way to a terminal: what would move the cursor or change colors is shown, not done."""
+"""Text for a terminal: tables, paragraphs, shares and counts that fit its width."""
 
 from __future__ import annotations
 
-import unicodedata
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-_KEPT = "\n\t"
-# bidirectional controls reorder what stands around them: a name could rewrite the sentence it is in
-_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+from se_gnn.display.text import pad, printable_name, shorten, width
+from se_gnn.number_format import tenths
+
+if TYPE_CHECKING:
+    from se_gnn.graph import Graph
+
+WIDTH = 80  # columns of what is not printed to a terminal
+NARROWEST, WIDEST_PARAGRAPH = 40, 100
+SHORTEST = 8  # no column of names is cut below this
 
 
-def printable(text: str) -> str:
-    r"""The text with control characters escaped; line breaks and tabs stay, because our own texts have them.
+def room() -> int:
+    """The number of columns that a line may fill."""
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
-    >>> printable("a\x1b[31mred\x07")
-    'a\\u001b[31mred\\u0007'
+
+def paragraph(text: str, *, indent: int = 0, label: str = "") -> str:
+    """A text in lines that fit the terminal; ``label`` stands before the first of them, in the indentation.
+
+    >>> print(paragraph("one two three " * 6, indent=10, label="  split"))
+      split   one two three one two three one two three one two three one two three
+              one two three
     """
-    if text.isprintable():
-        return text
-    return "".join(character if _is_harmless(character) else _escaped(character) for character in text)
+    first, others = label.ljust(indent), " " * indent
+    return textwrap.fill(
+        printable_name(text),
+        min(room(), WIDEST_PARAGRAPH),
+        initial_indent=first,
+        subsequent_indent=others,
+        break_on_hyphens=False,
+    )
 
 
-def printable_name(name: str) -> str:
-    r"""The same for a name inside a line: a line break or a tab is escaped as well.
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: Sequence[int] = (0,)) -> str:
+    """Columns of text, as wide as the terminal allows.
 
-    >>> printable_name("two\nlines")
-    'two\\nlines'
+    The columns at ``names`` are aligned to the left, and shortened if the table would be too wide.
+
+    >>> print(table(["class", "test"], [["base", "30"], ["top", "8"]]))
+    class  test
+    -----------
+    base     30
+    top       8
     """
-    return printable(name).replace("\n", "\\n").replace("\t", "\\t")
+    cells = [[printable_name(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(width(row[i]) for row in cells) for i in range(len(header))]
+    while sum(widths) + 2 * (len(widths) - 1) > room():
+        widest = max(names, key=lambda i: widths[i], default=None)
+        if widest is None or widths[widest] <= SHORTEST:
+            break
+        widths[widest] -= 1
+
+    def line(row: Sequence[str]) -> str:
+        aligned = (
+            pad(shorten(text, w), w) if i in names else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))
+        )
+        return "  ".join(aligned).rstrip()
+
+    return "\n".join([line(cells[0]), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(line, cells[1:])])
 
 
-def _is_harmless(character: str) -> bool:
-    if character in _KEPT:
-        return True
-    return unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp") and character not in _REORDERING
+def percent(value: float | None) -> str:
+    """A share in percent, or a dash if it is not known.
+
+    >>> percent(0.8125), percent(None)
+    ('81.2%', '-')
+    """
+    return "-" if value is None or value != value else tenths(value)
 
 
-def _escaped(character: str) -> str:
-    return f"\\u{ord(character):04x}"  # which JSON knows as well, so that escaped JSON is the same JSON
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "edge"), count(2708, "node")
+    ('1 edge', '2,708 nodes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def full_name(graph: Graph, node: int | str) -> str:
+    """Caption and name of a node, given by position or name; the name alone if it has no caption."""
+    position = graph.node_id(node)
+    caption, name = graph.caption(position), graph.node_names[position]
+    return name if caption == name else f"{caption} ({name})"

@@ -1,21 +1,29 @@
 """Node embeddings, Eq. (1)."""
 
-from se_gnn.encoder.attributes import principal_layer
-from se_gnn.encoder.dropout import Dropout
-from se_gnn.encoder.encoder import Change, Encoder, EncoderSteps
-from se_gnn.encoder.ensemble import Ensemble, side_by_side
+from se_gnn.encoder.dropout import Drawn, Dropout
+from se_gnn.encoder.encoder import Change, EncoderSteps, Network
+from se_gnn.encoder.ensemble import Ensemble, principal_layer, side_by_side
 from se_gnn.encoder.inputs import EncoderInputs, propagation, row_factors, scaled_attributes, step_weights
+from se_gnn.encoder.neighborhood import Neighborhood, ReadColumn, neighbor_columns, value_scale
 from se_gnn.encoder.own_edges import EdgeColumn, encoder_features, own_edge_columns
+from se_gnn.encoder.protocol import AttributeEffects, Embeddings, Encoder
 
 __all__ = [
+    "AttributeEffects",
     "Change",
+    "Drawn",
     "Dropout",
     "EdgeColumn",
+    "Embeddings",
     "Encoder",
     "EncoderInputs",
     "EncoderSteps",
     "Ensemble",
+    "Neighborhood",
+    "Network",
+    "ReadColumn",
     "encoder_features",
+    "neighbor_columns",
     "own_edge_columns",
     "principal_layer",
     "propagation",
@@ -23,4 +31,5 @@ __all__ = [
     "scaled_attributes",
     "side_by_side",
     "step_weights",
+    "value_scale",
 ]

@@ -17,15 +17,19 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.deterministic.llvm import WIDTH
-from se_gnn.encoder.encoder import Encoder
-from se_gnn.encoder.ensemble import Ensemble, side_by_side
-from se_gnn.encoder.inputs import scaled_attributes
+from se_gnn.deterministic.vectors import WIDTH
+from se_gnn.encoder.encoder import Network
+from se_gnn.encoder.ensemble import Ensemble
+from se_gnn.encoder.inputs import MEANS, scaled_attributes
+from se_gnn.encoder.layers import ResidualLayers
 from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
+from se_gnn.encoder.own_edges import mean_weight, own_edge_columns, own_edges_of, relative_weights
 from se_gnn.errors import InputError
-from se_gnn.files.scratch import nameless_file, room_for_scratch
+from se_gnn.files.writing import nameless_file, room_for_scratch
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.rows import Rows, as_rows
+from se_gnn.settings import EncoderSettings
 
 LEAST = 64  # bytes per node that there must be
 ARRAYS_AT_ONCE = 3  # of N x dimensions while they are propagated
@@ -33,7 +37,7 @@ SHARE = 16  # of the memory is for blocks of rows
 
 
 @torch.no_grad()
-def embed_in_blocks(encoder: Encoder | Ensemble, graph: Graph, budget: int) -> FloatArray:
+def embed_in_blocks(encoder: Network | Ensemble, graph: Graph, budget: int) -> FloatArray:
     """H of all nodes, [N, D], as a mapped file that is removed when it is no longer used.
 
     Args:
@@ -45,16 +49,14 @@ def embed_in_blocks(encoder: Encoder | Ensemble, graph: Graph, budget: int) -> F
         needed = LEAST * graph.num_nodes / 2**20
         raise InputError(f"max_memory must be at least {needed:,.0f}M to embed {graph.num_nodes:,} nodes")
     members = encoder.encoders if isinstance(encoder, Ensemble) else [encoder]
-    propagation = _Propagation(
-        graph, members[0].settings.aggregation == "mean", budget
-    )  # that of the settings, for all
+    propagation = _Propagation(graph, members[0].settings, budget)  # of the settings, which all members share
     with room_for_scratch(), ExitStack() as stack:
         found = [_Member(member, graph, propagation, stack, budget) for member in members]
-        width = sum(member.width for member in found)
+        width = sum(member.embedding_width for member in found)
         file = stack.enter_context(nameless_file())
         for low, high in _blocks(graph.num_nodes, budget // SHARE // (16 * width)):
             parts = [member.rows(low, high) for member in found]
-            whole = side_by_side(parts, encoder.shares) if isinstance(encoder, Ensemble) else parts[0]
+            whole = encoder.side_by_side(parts) if isinstance(encoder, Ensemble) else parts[0]
             file.write(whole.contiguous().numpy().data)
         file.flush()
         return np.memmap(file, np.float32, "r", shape=(graph.num_nodes, width))  # stays when the file is closed
@@ -64,41 +66,69 @@ class _Member:
     """One encoder: what is aggregated, and its own part where that is added, in files of one panel after the other."""
 
     def __init__(
-        self, encoder: Encoder, graph: Graph, propagation: _Propagation, stack: ExitStack, budget: int
+        self, encoder: Network, graph: Graph, propagation: _Propagation, stack: ExitStack, budget: int
     ) -> None:
         self.encoder, self.num_nodes = encoder, graph.num_nodes
         self.own, self.aggregated = (stack.enter_context(nameless_file()) for _ in range(2))
         layer = encoder.layers[-1]
         assert isinstance(layer, torch.nn.Linear)
-        self.width = layer.out_features
+        self.embedding_width = layer.out_features
+        self.width = layer.out_features if encoder.residual is None else layer.in_features  # of what is propagated
         self.panels = list(_blocks(self.width, _panel_width(graph.num_nodes, budget)))
         self._write_own(graph, budget)
-        self.own.seek(0)
-        for low, high in self.panels:
-            panel = aligned(self.num_nodes, high - low)
-            self.own.readinto(panel.data)
-            self.aggregated.write(propagation(panel, encoder.step_polynomial).data)
-        self.aggregated.flush()
+        if encoder.residual is not None:
+            self._run_layers(encoder.residual, propagation, stack, budget)
+            return
+        self._propagate(self.own, propagation, encoder.step_polynomial)
         if not encoder.adds_own:
             self.own.close()
 
+    def _propagate(self, source: BufferedRandom, propagation: _Propagation, weights: Tensor) -> None:
+        """Write what is aggregated of a file, panel by panel."""
+        source.seek(0)
+        self.aggregated.seek(0)
+        for low, high in self.panels:
+            panel = aligned(self.num_nodes, high - low)
+            source.readinto(panel.data)
+            self.aggregated.write(propagation(panel, weights).data)
+        self.aggregated.flush()
+
+    def _run_layers(self, residual: ResidualLayers, propagation: _Propagation, stack: ExitStack, budget: int) -> None:
+        """Residual layers, one after the other; the states of all nodes stay in the file of their own."""
+        normalized = stack.enter_context(nameless_file())
+        blocks = list(_blocks(self.num_nodes, budget // SHARE // (24 * self.width)))
+        for i in range(len(residual)):
+            for low, high in blocks:
+                self._put(normalized, low, residual.normalized(self._some(self.own, low, high), i))
+            self._propagate(normalized, propagation, torch.tensor([0.0, 1.0]))
+            for low, high in blocks:
+                h, z, around = (self._some(file, low, high) for file in (self.own, normalized, self.aggregated))
+                self._put(self.own, low, residual.layer(h, z, around, i))
+
     def rows(self, low: int, high: int) -> Tensor:
         """H of some nodes."""
+        if (residual := self.encoder.residual) is not None:
+            return self.encoder.last_layer(residual.normalized(self._some(self.own, low, high), len(residual)))
         aggregated = self._some(self.aggregated, low, high)
         own = self._some(self.own, low, high) if self.encoder.adds_own else aggregated
         return self.encoder.finish(own, aggregated)
 
     def _write_own(self, graph: Graph, budget: int) -> None:
         encoder, scaling = self.encoder, self.encoder.settings.attribute_scaling
-        widest = max(encoder.settings.hidden_size, graph.num_features, self.width)
+        widest = max(encoder.settings.hidden_size, encoder.num_features, self.width)
         most = graph.nodes.features.dtype.itemsize * graph.num_features * (budget // SHARE // (24 * widest))
         for low, rows in graph.nodes.features.blocks(most):
             dense = rows.toarray() if sp.issparse(rows) else rows
+            if own_edge_columns(graph, encoder.settings):
+                dense = np.concatenate([dense, own_edges_of(graph, np.arange(low, low + len(dense)))], axis=1)
             scaled = torch.from_numpy(np.asarray(scaled_attributes(dense.astype(np.float32), scaling), np.float32))
-            own = encoder.later_layers(encoder.first_layer(scaled))
-            for first, last in self.panels:
-                self.own.seek(self._place(first, last, low))
-                self.own.write(own[:, first:last].contiguous().numpy().data)
+            self._put(self.own, low, encoder.later_layers(encoder.first_layer(scaled)))
+
+    def _put(self, file: BufferedRandom, low: int, rows: Tensor) -> None:
+        """Write some rows [rows, D] to a file of panels, from row ``low`` on."""
+        for first, last in self.panels:
+            file.seek(self._place(first, last, low))
+            file.write(rows[:, first:last].contiguous().numpy().data)
 
     def _some(self, file: BufferedRandom, low: int, high: int) -> Tensor:
         """Some rows of a file of panels, [rows, D]."""
@@ -122,12 +152,16 @@ class _Propagation:
     all steps and divided by it after them: between, a step is :math:`R^2 (A + I)`, and neighbors are added as they are.
     """
 
-    def __init__(self, graph: Graph, mean: bool, budget: int) -> None:
-        self.neighbors, self.mean = graph.neighbors(), mean
+    def __init__(self, graph: Graph, settings: EncoderSettings, budget: int) -> None:
+        self.neighbors, self.mean, self.budget = graph.neighbors(), settings.aggregation in MEANS, budget // SHARE
+        self.weights: Rows | None = None  # of the edges; None: all count the same
         degrees = graph.degrees
-        self.factor = (1 / (np.maximum(degrees, 1) if mean else degrees + 1)).astype(np.float32)
+        if settings.weighted_steps and graph.edge_values is not None and graph.edge_values.weight is not None:
+            self.weights, self.unit = as_rows(graph.edge_values.weight), mean_weight(graph.edge_values.weight)
+            sums = [np.asarray(matrix.sum(axis=1)) for _, matrix in self._weighted_rows()]
+            degrees = np.concatenate([*sums, np.empty(0, np.float32)])
+        self.factor = (1 / (np.where(degrees > 0, degrees, 1) if self.mean else degrees + 1)).astype(np.float32)
         self.root = np.sqrt(self.factor)
-        self.budget = budget // SHARE
 
     def __call__(self, own: FloatArray, weights: Tensor) -> FloatArray:
         """The sum over k of ``weights[k]`` times the k-th power times ``own``, [N, D]; ``own`` is written over."""
@@ -145,8 +179,21 @@ class _Propagation:
         return h
 
     def _step(self, h: FloatArray, weight: float, own: FloatArray, out: FloatArray) -> None:
-        for low, ptr, neighbors in self.neighbors.blocks(self.budget):
-            aggregate_rows(ptr, neighbors, low, not self.mean, self.factor, h, weight, own, out)
+        if self.weights is None:
+            for low, ptr, neighbors in self.neighbors.blocks(self.budget):
+                aggregate_rows(ptr, neighbors, low, not self.mean, self.factor, h, weight, own, out)
+            return
+        for low, matrix in self._weighted_rows():
+            rows = slice(low, low + matrix.shape[0])
+            total = matrix @ h if self.mean else matrix @ h + h[rows]
+            out[rows] = self.factor[rows, None] * total + np.float32(weight) * own[rows]
+
+    def _weighted_rows(self) -> Iterator[tuple[int, sp.csr_array]]:
+        """The weights of the edges of each node, some nodes at a time: the first of them, and a row for each."""
+        assert self.weights is not None
+        for low, ptr, others, ids in self.neighbors.row_blocks(self.budget):
+            weights = relative_weights(self.weights[ids], self.unit)
+            yield low, sp.csr_array((weights, others, ptr), shape=(len(ptr) - 1, len(self.neighbors)))
 
 
 def _panel_width(num_nodes: int, budget: int) -> int:

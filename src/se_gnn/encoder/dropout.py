@@ -5,22 +5,48 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.encoder.inputs import EncoderInputs
-from se_gnn.settings import EncoderSettings, VoteObjective
+from se_gnn.settings import EncoderSettings, NumberObjective, VoteObjective
+
+
+class Drawn:
+    """What was drawn for a training step, as a dataclass whose fields know how to move to a device, or stay."""
+
+    __slots__ = ()
+
+    def to(self, device: torch.device) -> Self:
+        """The same on a device."""
+        return dataclasses.replace(self, **{name: _moved(value, device) for name, value in self._fields()})  # type: ignore[type-var]
+
+    def copy_(self, other: Self) -> None:
+        """Take over what was drawn for another step, in place."""
+        for (_, own), (_, theirs) in zip(self._fields(), other._fields(), strict=True):
+            if own is not None:
+                own.copy_(theirs)
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        return [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_moved(one, device) for one in value)
+    return value.to(device) if hasattr(value, "to") else value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dropout:
+class Dropout(Drawn):
     """Factors: 0 where something is left out, 1 / (1 - rate) where it stays, so that sums keep their mean.
 
     Shapes:
         - **attributes:** as the stored values of X
-        - **hidden:** one :math:`(N, D)` per hidden layer
+        - **hidden:** one :math:`(N, D)` per hidden layer, and per residual layer after them
     """
 
     attributes: Tensor | None
@@ -31,7 +57,7 @@ class Dropout:
         cls,
         inputs: EncoderInputs,
         encoder: EncoderSettings,
-        shares: VoteObjective,
+        shares: VoteObjective | NumberObjective,
         *,
         generator: np.random.Generator,
     ) -> Dropout:
@@ -47,7 +73,8 @@ class Dropout:
         hidden: tuple[Tensor, ...] = ()
         if shares.hidden_dropout > 0:
             shape = (num_nodes, encoder.hidden_size)
-            hidden = tuple(_factors(shape, shares.hidden_dropout, generator) for _ in range(encoder.num_layers - 1))
+            count = encoder.num_layers - 1 + (encoder.steps if encoder.aggregation == "layers" else 0)
+            hidden = tuple(_factors(shape, shares.hidden_dropout, generator) for _ in range(count))
         return cls(attributes, hidden)
 
     def of_attributes(self, inputs: EncoderInputs) -> EncoderInputs:
@@ -57,11 +84,6 @@ class Dropout:
     def of_hidden(self, h: Tensor, layer: int) -> Tensor:
         """The output of a hidden layer without the units that are left out."""
         return h * self.hidden[layer] if self.hidden else h
-
-    def to(self, device: torch.device) -> Dropout:
-        """The same on a device."""
-        attributes = None if self.attributes is None else self.attributes.to(device)
-        return dataclasses.replace(self, attributes=attributes, hidden=tuple(h.to(device) for h in self.hidden))
 
 
 def _factors(shape: tuple[int, ...], rate: float, generator: np.random.Generator) -> Tensor:

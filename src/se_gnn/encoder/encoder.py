@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from se_gnn.deterministic import linear, linear_by_row
 from se_gnn.encoder.dropout import Dropout
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.encoder.layers import ResidualLayers
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.sparse import SparseMatrix
@@ -27,12 +28,16 @@ Step = Callable[[Tensor], Tensor]  # the propagation matrix times [N, D]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderSteps:
-    r"""On the way to H: output of the first layer, :math:`H^m`, and what is aggregated of it, [N, D] each."""
+    r"""On the way to H: output of the first layer, :math:`H^m`, and what is aggregated of it, [N, D] each.
+
+    Of ``layers`` the states before the first and after each layer take the place of what is aggregated.
+    """
 
     first: Tensor
     own: Tensor
     aggregated: Tensor
     propagation: SparseMatrix
+    states: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,7 @@ class Change:
     ratio: Tensor
 
 
-class Encoder(nn.Module):
+class Network(nn.Module):
     r"""Node embeddings: :math:`H^m = MLP(X)`, and an ``aggregation`` of it.
 
     - ``gcn``: :math:`H = \sigma(\tilde A H^m W) + H^m`, Eq. (1), one residual layer.
@@ -63,6 +68,8 @@ class Encoder(nn.Module):
       PageRank of n ``steps`` with ``teleport`` a (Gasteiger et al., 2019).
     - ``steps``: :math:`H = \sum_k g_k \tilde A^k H^m` with learned weights of the steps, which begin as those of
       ``pagerank`` (Chien et al., 2021): weights below 0 set a node apart from its neighbors.
+    - ``layers``: the MLP without its last layer, then residual layers, one per step
+      (:class:`~se_gnn.encoder.layers.ResidualLayers`), then the last layer of the MLP.
     - ``own``: :math:`H = H^m`.
 
     Where edges carry something that is part of their representation, W of :math:`(h_i + h_j) / 2 + W a_{ij}` is learned
@@ -96,9 +103,19 @@ class Encoder(nn.Module):
             self.scale = nn.Parameter(0.01 + 0.99 * torch.rand(width, generator=generator))
         elif settings.aggregation == "mean":
             self.scale = nn.Parameter(torch.full((width,), 0.01))
+        self.residual: ResidualLayers | None = None
+        if settings.aggregation == "layers":
+            self.residual = ResidualLayers(
+                settings.hidden_size, settings.steps, lambda a, b: _linear(a, b, settings.weight_init, generator)
+            )
         self.edge_layer: nn.Linear | None = None  # W of what edges carry
         if num_edge_features:
             self.edge_layer = _linear(num_edge_features, width, settings.weight_init, generator, bias=False)
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.settings.output_size or self.settings.hidden_size
 
     @property
     def num_features(self) -> int:
@@ -115,17 +132,24 @@ class Encoder(nn.Module):
     def forward(self, inputs: EncoderInputs, dropout: Dropout | None = None) -> Tensor:
         """Embed every node; ``dropout`` is what a training step leaves out."""
         own = self.later_layers(self._first(inputs, dropout), dropout)
-        return self.finish(own, self.aggregate(own, lambda h: inputs.propagation @ h))
+        return self._from_own(own, lambda h: inputs.propagation @ h, dropout)
 
     def embed(self, features: Tensor | SparseMatrix, step: Step) -> Tensor:
         """As :meth:`forward`, with any propagation of one step: one with weighted edges, say."""
-        own = self.later_layers(self.first_layer(features))
+        return self._from_own(self.later_layers(self.first_layer(features)), step)
+
+    def _from_own(self, own: Tensor, step: Step, dropout: Dropout | None = None) -> Tensor:
+        if self.residual is not None:
+            return self.last_layer(self.residual(own, step, dropout))
         return self.finish(own, self.aggregate(own, step))
 
     def steps(self, inputs: EncoderInputs) -> EncoderSteps:
         """What is computed on the way to H."""
         first = self.first_layer(inputs.features)
         own = self.later_layers(first)
+        if self.residual is not None:
+            states = tuple(self.residual.states(own, lambda h: inputs.propagation @ h))
+            return EncoderSteps(first, own, states[-1], inputs.propagation, states)
         aggregated = self.aggregate(own, lambda h: inputs.propagation @ h)
         return EncoderSteps(first, own, aggregated, inputs.propagation)
 
@@ -151,18 +175,29 @@ class Encoder(nn.Module):
         return linear(features, layer.weight, layer.bias)
 
     def later_layers(self, first: Tensor, dropout: Dropout | None = None) -> Tensor:
-        """H^m from the output of the first layer, node by node, [..., D]."""
+        """H^m from the output of the first layer, node by node, [..., D].
+
+        Where residual layers follow it is the output of the last hidden layer.
+        """
         h = first
         for i, layer in enumerate(self.layers[1:]):
             assert isinstance(layer, nn.Linear)
             h = torch.relu(h)
-            h = linear(h if dropout is None else dropout.of_hidden(h, i), layer.weight, layer.bias)
+            h = h if dropout is None else dropout.of_hidden(h, i)
+            if self.residual is None or i + 2 < len(self.layers):
+                h = linear(h, layer.weight, layer.bias)
         return h
+
+    def last_layer(self, h: Tensor) -> Tensor:
+        """H from what the residual layers give, [..., D]."""
+        layer = self.layers[-1]
+        assert isinstance(layer, nn.Linear)
+        return linear(h, layer.weight, layer.bias)
 
     def edge_terms(self, carried: Tensor) -> Tensor:
         """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
         if self.edge_layer is None:
-            return carried.new_zeros(len(carried), self.settings.output_size or self.settings.hidden_size)
+            return carried.new_zeros(len(carried), self.width)
         return linear_by_row(carried, self.edge_layer.weight)
 
     def aggregate(self, own: Tensor, step: Step) -> Tensor:
@@ -210,7 +245,7 @@ class Encoder(nn.Module):
         """H of the nodes of a change, in each of its variants, [U, S, D]; all else stays as it is.
 
         The first layer is linear (in the pieces of a column) and so is what is aggregated: only the nodes in question
-        are computed again.
+        are computed again (with residual layers: those around them as well).
         """
         layer = self.layers[0]
         assert isinstance(layer, nn.Linear)
@@ -218,6 +253,8 @@ class Encoder(nn.Module):
         moved.index_add_(1, change.variant, self._moved(layer, change))
         unbiased = steps.first[change.nodes] - layer.bias
         own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + layer.bias)
+        if self.residual is not None:
+            return self.last_layer(self.residual.changed(steps.states, steps.propagation, change.nodes, own))
         lost = own - steps.own[change.nodes][:, None]
         between = self._between(steps.propagation, change.nodes)
         aggregated = steps.aggregated[change.nodes][:, None] + torch.einsum("uw,wsd->usd", between, lost)

@@ -14,11 +14,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.encoder.own_edges import encoder_features, relative_weights
+from se_gnn.encoder.own_edges import encoder_features, mean_weight, relative_weights
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings.sections import Aggregation, EncoderSettings, Scaling
+
+MEANS = ("mean", "layers")  # aggregations of the mean over the neighbors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +103,7 @@ def step_weights(graph: Graph, settings: EncoderSettings) -> FloatArray | None:
     if values is None:
         return None
     if values.weight is not None and settings.weighted_steps:
-        return relative_weights(values.weight)
+        return relative_weights(values.weight, mean_weight(values.weight))
     return np.ones(graph.num_edges, np.float32)  # parallel edges count as often as they are there
 
 
@@ -113,15 +115,15 @@ def propagation(
     *,
     weights: FloatArray | None = None,
 ) -> SparseMatrix:
-    """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I, or D^-1 A for ``mean``.
+    """What one step aggregates: D^-1/2 (A + I) D^-1/2 with the degrees of A + I; D^-1 A for ``mean`` and ``layers``.
 
     With ``weights``, [E], A holds them (the sum of those of parallel edges) and a degree is a sum of weights. A node
-    without neighbors aggregates itself, or nothing (``mean``).
+    without neighbors aggregates itself, or nothing (``mean``, ``layers``).
     """
     u, v = edges[:, 0], edges[:, 1]
     both = None if weights is None else np.repeat(weights, 2)
     degrees = np.bincount(edges.ravel(), both, minlength=num_nodes)
-    mean = aggregation == "mean"
+    mean = aggregation in MEANS
     loops = np.empty(0, np.int64) if mean else np.arange(num_nodes)
     rows, columns = np.concatenate([u, v, loops]), np.concatenate([v, u, loops])
     stored = np.ones(len(rows), np.float32)

@@ -6,16 +6,13 @@ row are added at a time, in registers, and no weight is looked up beside it: nei
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
-from se_gnn.deterministic.llvm import FLOATS, I64, WIDTH, Loop, Matrix, constant
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH, ZEROS, Loop, Matrix, constant, generated
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 
 
@@ -26,35 +23,25 @@ def aligned(rows: int, columns: int) -> FloatArray:
     return whole[start : start + rows * columns].reshape(rows, columns)
 
 
-def _sum_of(vectors: int) -> Callable[..., Any]:
+def _sum_of(vectors: int) -> Any:
     """``out[row, first:] = sum of h[columns[low:high], first:]``, for some vectors of 16 dimensions."""
 
-    def typed(typingctx: Any, out: Any, row: Any, h: Any, columns: Any, low: Any, high: Any, first: Any) -> Any:
-        signature = types.void(out, types.int64, h, columns, types.int64, types.int64, types.int64)
+    @generated()
+    def add(builder: Any, out: Matrix, row: Any, h: Matrix, columns: Matrix, low: Any, high: Any, first: Any) -> None:
+        places = [builder.add(first, constant(v * WIDTH)) for v in range(vectors)]
+        with Loop.over(builder, low, high, [ZEROS] * vectors) as loop:
+            other = columns.whole(loop.index)
+            loop.next = [builder.fadd(total, h.load(other, at)) for at, total in zip(places, loop.carried, strict=True)]
+        for place, total in zip(places, loop.carried, strict=True):
+            out.store(total, row, place)
 
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            target, rows, numbers = (Matrix(context, builder, sig.args[i], args[i]) for i in (0, 2, 3))
-            places = [builder.add(args[6], constant(v * WIDTH)) for v in range(vectors)]
-            zeros = [ir.Constant(FLOATS, [0.0] * WIDTH)] * vectors
-            with Loop.over(builder, args[4], args[5], zeros) as loop:
-                other = builder.sext(numbers.entry(loop.index), I64)
-                for place, total in zip(places, loop.carried, strict=True):
-                    found = builder.load(rows.place(other, place, FLOATS), align=4)
-                    loop.next.append(builder.fadd(total, found))
-            for place, total in zip(places, loop.carried, strict=True):
-                builder.store(total, target.place(args[1], place, FLOATS), align=4)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    made: Callable[..., Any] = intrinsic(typed)
-    return made
+    return add
 
 
 _sum_of_one, _sum_of_two = _sum_of(1), _sum_of(2)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def aggregate_rows(
     ptr: IntArray,
     columns: Int32Array,

@@ -1,31 +1,51 @@
-"""Explanations: the votes behind a prediction, the matched edges behind a vote."""
+"""Explanations: the votes behind a prediction, the matched edges behind a vote, as plain data."""
 
-from se_gnn.explain.bulk import Explanations
-from se_gnn.explain.edge_data import shared_edge_data
-from se_gnn.explain.evidence import CRUCIAL_EDGES, CrucialSubgraph, EdgeMatches, Neighbor
-from se_gnn.explain.explainer import Comparison, Explainer
-from se_gnn.explain.explanation import Explanation
-from se_gnn.explain.serialize import schema
-from se_gnn.explain.shared_attributes import (
+from se_gnn.explain.effects import SharedEdgeAttributes, shared_attributes, shared_edge_attributes, shared_edge_data
+from se_gnn.explain.explainer import Comparison, Explanations, compare_settings, explain
+from se_gnn.explain.explanation import (
+    CRUCIAL_EDGES,
+    Abstention,
+    CaseVote,
+    Change,
+    ClassAnswer,
+    CompareSettings,
+    Contrast,
+    CrucialSubgraph,
+    EdgeInfo,
+    EdgeMatches,
+    ExplainedModel,
+    Explanation,
+    NodeInfo,
+    RankRows,
     SharedAttribute,
     SharedAttributes,
-    SharedEdgeAttributes,
-    shared_attributes,
-    shared_edge_attributes,
+    Value,
 )
+from se_gnn.explain.json_format import schema
 
 __all__ = [
     "CRUCIAL_EDGES",
+    "Abstention",
+    "CaseVote",
+    "Change",
+    "ClassAnswer",
+    "CompareSettings",
     "Comparison",
+    "Contrast",
     "CrucialSubgraph",
+    "EdgeInfo",
     "EdgeMatches",
-    "Explainer",
+    "ExplainedModel",
     "Explanation",
     "Explanations",
-    "Neighbor",
+    "NodeInfo",
+    "RankRows",
     "SharedAttribute",
     "SharedAttributes",
     "SharedEdgeAttributes",
+    "Value",
+    "compare_settings",
+    "explain",
     "schema",
     "shared_attributes",
     "shared_edge_attributes",

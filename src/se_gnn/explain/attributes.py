@@ -1,29 +1,34 @@
-"""The attributes of a graph as people know them: which features each is, whether two values agree, how one is shown.
+"""The attributes of a graph as people know them, and its nodes and edges as explanations mention them.
 
-An attribute is a feature, or a column of a table that became several features; of a text each word is one.
+An attribute is a feature, or a column of a table that became several features; of a text each word is one. What is
+mentioned of a mapped graph is read by id: only where a value lies among all values of its column is not known then.
 Shapes: F features.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from se_gnn.display import show_value
-from se_gnn.encoder import EdgeColumn, encoder_features, own_edge_columns
-from se_gnn.graph import Graph
+from se_gnn.display.values import node_values, show_value
+from se_gnn.encoder import EdgeColumn, ReadColumn, encoder_features, neighbor_columns, own_edge_columns
+from se_gnn.explain.explanation import EdgeInfo, Explanation, NodeInfo, Value
+from se_gnn.explain.text import CLOSE
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
+from se_gnn.graph.rows import as_rows, take
 from se_gnn.settings import EncoderSettings
 
-CLOSE = 0.5  # two measured values agree if they differ by at most this many standard deviations of the feature
+LONGEST = 300  # characters of a text
+WEIGHT = -1  # in place of an attribute: the weight of the edges
 
-
+Image = tuple[tuple[float, ...], ...] | None
 Show = Callable[[FloatArray], str]  # how the features of an attribute are read
 
 
@@ -57,15 +62,16 @@ class Attributes:
     counts: BoolArray  # [F]
     spread: FloatArray  # [F]
     without: FloatArray  # [F]
-    kind: IntArray | None = None  # [F], the feature that marks the kind of node whose column it is; -1: of all kinds
+    type_marks: IntArray | None = None  # [F], the feature that marks the node type whose column it is; -1: of all types
 
     def shared(self, ours: FloatArray, theirs: FloatArray) -> list[Attribute]:
-        """What two rows [F] have in common; columns of kinds that one of the nodes is not of do not count."""
+        """What two rows [F] have in common; columns of types that one of the nodes is not of do not count."""
         close = np.abs(ours - theirs) <= CLOSE * self.spread
         agree = np.where(self.counts, (ours != 0) & (theirs != 0), close)
-        if self.kind is not None:
-            own = (ours[self.kind] != 0) & (theirs[self.kind] != 0) & (self.kind != np.arange(len(self.kind)))
-            agree &= own | (self.kind < 0)
+        if self.type_marks is not None:
+            marks = self.type_marks
+            own = (ours[marks] != 0) & (theirs[marks] != 0) & (marks != np.arange(len(marks)))
+            agree &= own | (marks < 0)
         candidates = [self.all[i] for i in np.unique(self.owner[agree])]
         return [attribute for attribute in candidates if attribute.agrees(ours, theirs, agree)]
 
@@ -82,21 +88,22 @@ def attributes_of(graph: Graph, settings: EncoderSettings | None = None) -> Attr
     With the settings of an encoder, also what it reads of a node's own edges.
     """
     settings = settings or EncoderSettings()
-    own = own_edge_columns(graph, settings)
-    read = tuple(_of_edges(column, graph) for column in own)
-    found = _attributes(encoder_features(graph, settings), graph.columns, graph.feature_names, read)
+    own, near = own_edge_columns(graph, settings), neighbor_columns(graph, settings)
+    read = (*(_of_edges(column, graph) for column in own), *(_of_neighbors(column, graph) for column in near))
+    rows = encoder_features(graph, settings) if read else graph.nodes.features.sample()
+    found = _attributes(rows, graph.columns, graph.feature_names, read)
     if graph.node_types is None or graph.feature_names is None:
         return found
-    return dataclasses.replace(found, kind=_marks(graph.feature_names, graph.node_type_names, len(found.owner)))
+    return dataclasses.replace(found, type_marks=_marks(graph.feature_names, graph.node_type_names, len(found.owner)))
 
 
-def _marks(names: Sequence[str], kinds: Sequence[str], size: int) -> IntArray:
-    """Of each feature of a block the one that marks the kind of the block (`se_gnn.datasets.kinds`), [F]."""
+def _marks(names: Sequence[str], types: Sequence[str], size: int) -> IntArray:
+    """Of each feature of a block the one that marks the node type of the block (`se_gnn.tables.node_types`), [F]."""
     marks = np.full(size, -1)
-    for kind in kinds:
-        if kind in names:
-            own = [j for j, name in enumerate(names) if name == kind or name.startswith(f"{kind}: ")]
-            marks[own] = names.index(kind)
+    for one in types:
+        if one in names:
+            own = [j for j, name in enumerate(names) if name == one or name.startswith(f"{one}: ")]
+            marks[own] = names.index(one)
     return marks
 
 
@@ -105,7 +112,7 @@ def attributes_of_edges(graph: Graph) -> Attributes:
     """The attributes of the edges of a graph, which have some, as those of nodes are; kept for the next call."""
     values = graph.edge_values
     assert values is not None
-    return _attributes(values.attributes, values.columns, values.attribute_names, ())
+    return _attributes(as_rows(values.attributes).sample(), values.columns, values.attribute_names, ())
 
 
 def _attributes(
@@ -139,6 +146,17 @@ def _of_column(column: Column) -> list[Attribute]:
         words = zip(column.feature_names, features, (*column.vocabulary, MISSING))
         return [Attribute(name, (j,), partial(_word, word)) for name, j, word in words]
     return [Attribute(column.name, features, partial(show_value, column), features[-1] if column.marked else None)]
+
+
+def _of_neighbors(column: ReadColumn, graph: Graph) -> tuple[str, Show]:
+    """Name of something that nodes read of their neighbors, and how it is shown: in the units of the node table."""
+    if column.values is not None:
+        scale, target = column.values, graph.numbers
+        return column.name, lambda values: target.text(float(scale.decode(np.asarray(values[:1], np.float64))[0]))
+    for given in graph.columns or ():
+        if isinstance(given, NumberColumn | DateColumn) and given.first == column.feature:
+            return column.name, partial(_mean, given)
+    return column.name, _number
 
 
 def _of_edges(column: EdgeColumn, graph: Graph) -> tuple[str, Show]:
@@ -177,3 +195,189 @@ def _mean(column: NumberColumn | DateColumn, values: Sequence[float] | FloatArra
 
 def _number(values: Sequence[float] | FloatArray) -> str:
     return f"{float(values[0]):.4g}"
+
+
+class Mentioned:
+    """Nodes and edges of a graph as explanations mention them; each is described once, and shared."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._nodes: dict[int, NodeInfo] = {}
+        self._in_full: dict[int, NodeInfo] = {}
+        self._edges: dict[int, EdgeInfo] = {}
+
+    def nodes(self, ids: Iterable[int], in_full: Iterable[int]) -> dict[int, NodeInfo]:
+        """Some nodes; those ``in_full`` with the values of their table."""
+        full = list(in_full)
+        wanted = dict.fromkeys([*full, *ids])
+        new = [node for node in wanted if node not in self._nodes]
+        if new:
+            self._describe(np.array(new, dtype=np.int64))
+        new = [node for node in full if node not in self._in_full]
+        for node, (values, image) in zip(new, _node_rows(self.graph, new)):
+            self._in_full[node] = dataclasses.replace(self._nodes[node], values=values, image=image)
+        return {node: self._nodes[node] for node in wanted} | {node: self._in_full[node] for node in full}
+
+    def edges(self, ids: IntArray) -> dict[int, EdgeInfo]:
+        """Some edges."""
+        wanted = ids.tolist()
+        new = [edge for edge in wanted if edge not in self._edges]
+        if new:
+            self._edges.update(_described_edges(self.graph, np.array(new, dtype=np.int64)))
+        return {edge: self._edges[edge] for edge in wanted}
+
+    def _describe(self, ids: IntArray) -> None:
+        graph = self.graph
+        types = None if graph.node_types is None else graph.node_types[ids].tolist()
+        labels, numbers = [UNKNOWN] * len(ids), [np.nan] * len(ids)
+        if graph.predicts_numbers:
+            numbers = graph.values[ids].tolist()
+        else:
+            labels = graph.labels[ids].tolist()
+        cases = np.isin(ids, graph.train).tolist()
+        for i, node in enumerate(ids.tolist()):
+            self._nodes[node] = NodeInfo(
+                id=node,
+                name=graph.node_names[node],
+                caption=graph.caption(node),
+                label=labels[i],
+                number=None if np.isnan(numbers[i]) else numbers[i],
+                case=cases[i],
+                type=None if types is None else graph.node_type_names[types[i]],
+            )
+
+
+def mentioning(explanation: Explanation, graph: Graph, edge_ids: IntArray, nodes: Sequence[int] = ()) -> Explanation:
+    """The same with further edges and nodes of the graph in its tables, to be drawn beside its own."""
+    found = Mentioned(graph)
+    edges = found.edges(edge_ids)
+    more = found.nodes([*nodes, *(end for edge in edges.values() for end in edge.ends)], ())
+    return dataclasses.replace(explanation, nodes={**more, **explanation.nodes}, edges={**edges, **explanation.edges})
+
+
+def edge_info(graph: Graph, edge: int) -> EdgeInfo:
+    """One edge as explanations mention it."""
+    return _described_edges(graph, np.array([edge], dtype=np.int64))[edge]
+
+
+def _described_edges(graph: Graph, ids: IntArray) -> dict[int, EdgeInfo]:
+    values, found = graph.edge_values, {}
+    pairs = graph.edges.pairs.take(ids).tolist()
+    if values is None:
+        return {edge: EdgeInfo(edge, u, v) for edge, (u, v) in zip(ids.tolist(), pairs)}
+    direction, type_, weight, attributes = (
+        None if array is None else take(array, ids)
+        for array in (values.direction, values.type, values.weight, values.attributes)
+    )
+    weight_name = dict(values.names).get("weight", "weight")
+    for i, (edge, (u, v)) in enumerate(zip(ids.tolist(), pairs)):
+        leads = 0 if direction is None else int(direction[i])
+        own_type = None if type_ is None else values.type_names[type_[i]]
+        shown: dict[str, Value] = {}
+        if weight is not None:
+            spread = _edge_spread(graph, WEIGHT)
+            shown[weight_name] = value_among(f"{weight[i]:.4g}", float(weight[i]), spread)
+        if attributes is not None:
+            row = _row_values(attributes[i], values.columns, values.names_of_attributes, graph, _edge_spread)
+            others = [f"{one}: " for one in values.type_names if one != own_type] if own_type is not None else []
+            shown |= {name: value for name, value in row.items() if not name.startswith(tuple(others))}
+        found[edge] = EdgeInfo(
+            id=edge,
+            start=v if leads < 0 else u,
+            end=u if leads < 0 else v,
+            directed=leads != 0,
+            type=own_type,
+            verb=values.verb(int(type_[i])) if type_ is not None and leads else None,
+            weight=None if weight is None else float(weight[i]),
+            values=shown,
+        )
+    return found
+
+
+def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value], Image]]:
+    """The values of each node, and its pixels if nodes are pictures; nothing if attributes have no names."""
+    if graph.image_shape is None and graph.raw is None and not has_attribute_names(graph):
+        yield from (({}, None) for _ in nodes)
+        return
+    measured = {one.name: one.first for one in graph.columns or () if isinstance(one, NumberColumn | DateColumn)}
+    stored: Any = graph.nodes.features.take(np.array(nodes, dtype=np.int64))
+    rows: FloatArray = stored if isinstance(stored, np.ndarray) else stored.toarray()
+    for node, row in zip(nodes, rows):
+        if graph.image_shape is not None:
+            yield {}, tuple(map(tuple, row.reshape(graph.image_shape).tolist()))
+        elif graph.raw is None and graph.columns is None:
+            yield _row_values(row, None, graph.feature_names or (), graph, _node_spread), None
+        else:
+            values = {}
+            for name, text in node_values(graph, node).items():
+                short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+                feature = measured.get(name)
+                number, spread = (0.0, None) if feature is None else (float(row[feature]), _node_spread(graph, feature))
+                values[name] = value_among(short, number, spread)
+            yield values, None
+
+
+def _row_values(
+    row: FloatArray,
+    columns: Sequence[Column] | None,
+    names: Sequence[str],
+    graph: Graph,
+    spread: Callable[[Graph, int], Spread],
+) -> dict[str, Value]:
+    """The values that some features stand for; words and counts that are 0 are left out."""
+    found = {}
+    if columns is None:
+        measured = ~(attributes_of(graph) if spread is _node_spread else attributes_of_edges(graph)).counts
+        for j in np.flatnonzero(measured | (row != 0)).tolist():
+            number = float(row[j])
+            found[names[j]] = value_among(f"{number:.4g}", number, spread(graph, j) if measured[j] else None)
+        return found
+    for column in columns:
+        if isinstance(column, TextColumn):
+            words = zip(column.feature_names, column.features, (*column.vocabulary, MISSING))
+            found |= {name: Value(word) for name, j, word in words if row[j]}
+        else:
+            among = spread(graph, column.first) if isinstance(column, NumberColumn | DateColumn) else None
+            found[column.name] = value_among(
+                show_value(column, row[list(column.features)]), float(row[column.first]), among
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """The values of a column, sorted, and their standard deviation; of a mapped graph those of a sample."""
+
+    values: FloatArray
+    deviation: float
+
+    @classmethod
+    def of(cls, column: FloatArray) -> Spread:
+        """The spread of a column in any order."""
+        values = np.sort(column)
+        return cls(values, float(values.std(dtype=np.float64)))
+
+
+def value_among(text: str, number: float, among: Spread | None) -> Value:
+    """A value as it is shown, and where it lies among all values of its column, if they are known."""
+    if among is None or among.deviation == 0:
+        return Value(text)
+    below, upto = (float(np.searchsorted(among.values, number, side)) for side in ("left", "right"))
+    return Value(text, number / among.deviation, below / len(among.values), upto / len(among.values))
+
+
+@lru_cache(maxsize=256)
+def _node_spread(graph: Graph, feature: int) -> Spread:
+    """The spread of a feature; kept for the next call, because one node follows another."""
+    stored: Any = graph.nodes.features.sample()[:, [feature]]
+    return Spread.of((stored if isinstance(stored, np.ndarray) else stored.toarray())[:, 0])
+
+
+@lru_cache(maxsize=64)
+def _edge_spread(graph: Graph, feature: int) -> Spread:
+    """The spread of an attribute of the edges, or of their weight."""
+    values = graph.edge_values
+    assert values is not None
+    if feature == WEIGHT:
+        return Spread.of(as_rows(values.weight).sample())
+    return Spread.of(as_rows(values.attributes).sample()[:, feature])

@@ -1,164 +1,596 @@
-"""Explanations of a trained model. Shapes: M edges of the node, L labeled nodes, K neighbors, C classes."""
+"""Explanations of one node or of many, by the same constructor: rankings and matched edges as arrays, cut into objects.
+
+A batch holds arrays; an explanation is a slice of them with a table of what it mentions. What takes time is done once
+for the batch, or for some hundred rows of it when the first of them is read. Shapes: T queries, K cases that vote, M
+edges of a local graph, L cases, C classes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
 
+from se_gnn.device import memory_budget
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError, shortened
-from se_gnn.explain.attributes import has_attribute_names
-from se_gnn.explain.bulk import Explanations, edge_matches, usual_similarity
-from se_gnn.explain.evidence import EdgeMatches, Neighbor
-from se_gnn.explain.explanation import Explanation
-from se_gnn.explain.shared_attributes import shared_attributes
-from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction, TrainedModel
-from se_gnn.ranking import Cases, Ranking, WhatIf, without_each
+from se_gnn.explain.attributes import Mentioned, has_attribute_names
+from se_gnn.explain.effects import shared_attributes
+from se_gnn.explain.explanation import (
+    CaseVote,
+    Change,
+    ClassAnswer,
+    CompareSettings,
+    Contrast,
+    EdgeMatches,
+    ExplainedModel,
+    Explanation,
+    NumberAnswer,
+    RankRows,
+    SharedAttributes,
+)
+from se_gnn.graph import Graph, LocalGraphs
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.local import ROLE_WORDS, edge_roles
+from se_gnn.model import Model, Prediction
+from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
+from se_gnn.ranking import (
+    SPARE,
+    UNDECIDED,
+    Ranking,
+    SmallestSet,
+    SmallestSets,
+    WhatIf,
+    smallest_relabelings,
+    smallest_removals,
+    without_each,
+)
 from se_gnn.settings import Resolved
-from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity
-from se_gnn.similarity.memory import memory_budget
+from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity, who_votes
+
+ROWS_AT_A_TIME = 256  # of a batch, whose removals are searched together
+Figures = tuple[int, float, float, float, float, Sequence[float]]  # case, weight, similarities, without
+
+ALL_RANKS = 1 << 20  # pairs of queries and cases up to which all cases are ranked
 
 
-class Explainer:
-    """Explains the predictions of one trained model; the same node always gets the same explanation."""
+@torch.no_grad()
+def explain(
+    trained: Model,
+    queries: int | Sequence[int] | IntArray | None = None,
+    *,
+    k: int | None = None,
+    what_if: WhatIf | None = None,
+    attributes: bool = False,
+) -> Explanations:
+    """Explain some nodes, labeled or not; the same node gets the same explanation alone and among others.
 
-    def __init__(self, trained: TrainedModel) -> None:
-        self.trained = trained
-        trained.embeddings  # noqa: B018 - of a mapped graph: refused
+    Args:
+        trained: the model, with its graph.
+        queries: ids of the nodes, or of one; None: all.
+        k: how many cases come in full, with matched edges and the row of their table, nearest first; None: all K.
+        what_if: other settings of the vote; None: those of the model.
+        attributes: also compute what each shared attribute does for the similarity with the cases in full, if it has a
+            name and the embeddings of all nodes are in memory. It takes some milliseconds for each case.
+    """
+    nodes = _checked(trained.graph, queries)
+    views = trained.views(nodes)
+    if len(views) > 1 or views[0][1] is not trained:
+        parts = [(rows, _explain(view, nodes[rows], k, what_if, attributes)) for rows, view in views]
+        return parts[0][1] if len(parts) == 1 else ExplanationsInViews(parts)
+    return _explain(trained, nodes, k, what_if, attributes)
 
-    def explain(self, node: int, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
-        """Explain one node, labeled or not.
 
-        Args:
-            node: id of the node.
-            k: how many neighbors come with their matched edges and shared attributes, nearest first; None: all K.
-            what_if: other settings of the vote; None: those of the model.
-        """
-        return self.compare(node).explain(k, what_if=what_if)
-
-    @torch.no_grad()
-    def compare(self, node: int) -> Comparison:
-        """Compare one node with all labeled nodes: the part of an explanation that takes time."""
-        graph = self.trained.graph
-        if not 0 <= node < graph.num_nodes:
-            raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {node}")
-        similarity, cases = self.trained.similarity, self.trained.cases
-        query = similarity.items(np.array([node]))
-        found = similarity.compare_with_matches(query, cases.items, keep_back=True)
-        return Comparison(self.trained, node, query, cases, *found)
-
-    @torch.no_grad()
-    def explain_all(self, nodes: IntArray | None = None) -> Explanations:
-        """Explain some nodes, or all, in one pass: votes, matched edges and edge importance as arrays."""
-        trained = self.trained
-        wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        queries, count = trained.similarity.items(wanted), trained.settings.vote.num_nearest
-        needed = Similarity.match_bytes(queries, trained.cases.items, count)
-        budget = memory_budget(trained.max_memory)
-        if needed > budget:
-            raise InputError(
-                f"max_memory must hold the matched edges of {len(queries)} nodes, {needed / 2**30:.1f} GB; it is "
-                f"{budget / 2**30:.1f} GB: explain fewer nodes at a time"
-            )
-        ranking, matches = trained.ranker.rank_with_matches(queries)
-        return Explanations(
-            Prediction.of([ranking]),
-            queries.local,
-            matches,
-            matches.importance(),
-            trained.graph,
-            trained.settings.similarity.node_weight,
-            self.explain,
+def _explain(trained: Model, nodes: IntArray, k: int | None, what_if: WhatIf | None, attributes: bool) -> Explanations:
+    if what_if is not None:
+        return Comparison.of(trained, nodes).explain(k, what_if=what_if, attributes=attributes)
+    items = trained.similarity.items(nodes)
+    settings = trained.settings
+    needed = Similarity.match_bytes(items, trained.cases.items, settings.vote.num_nearest)
+    budget = memory_budget(trained.max_memory)
+    if len(nodes) > 1 and needed > budget:
+        raise InputError(
+            f"max_memory must hold the matched edges of {len(nodes)} nodes, {needed / 2**30:.1f} GB; it is "
+            f"{budget / 2**30:.1f} GB: explain fewer nodes at a time"
         )
+    depth = len(trained.cases) if len(nodes) * len(trained.cases) <= ALL_RANKS else settings.vote.num_nearest + SPARE
+    ranking, matches = trained.ranker.rank_with_matches(items, depth=depth)
+    return Explanations(trained, settings, items, ranking.cpu(), matches, k, attributes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """A node compared with every labeled node: what its explanation is under any settings of the vote."""
+    """Nodes compared with every case: their explanations under any settings of the vote, without comparing again."""
 
-    trained: TrainedModel
-    node: int
-    query: Items  # the node
-    cases: Cases
-    similarities: Similarities  # [1, L]
+    trained: Model
+    queries: Items
+    similarities: Similarities  # [T, L]
     matching: EdgeMatching
-    back: EdgeMatching | None
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, trained: Model, queries: int | Sequence[int] | IntArray) -> Comparison:
+        """Compare nodes with all cases: the part of an explanation that takes time."""
+        nodes = _checked(trained.graph, queries)
+        views = trained.views(nodes)
+        if len(views) > 1:
+            raise InputError("one comparison holds nodes whose values are hidden together: compare them one by one")
+        trained = views[0][1]
+        similarity = trained.similarity
+        items = similarity.items(nodes)
+        similarities, matching = similarity.compare_with_matches(items, trained.cases.items)
+        return cls(trained, items, similarities, matching)
 
     @property
     def num_bytes(self) -> int:
         """Memory of the matches, nearly all of what it holds."""
-        return sum(
-            one.similarity.nbytes + one.matched_ids.nbytes for one in (self.matching, self.back) if one is not None
-        )
+        return self.matching.similarity.nbytes + self.matching.matched_ids.nbytes
 
     @torch.no_grad()
-    def explain(self, k: int | None = None, *, what_if: WhatIf | None = None) -> Explanation:
-        """The explanation; the arguments are those of :meth:`Explainer.explain`."""
+    def explain(self, k: int | None = None, *, what_if: WhatIf | None = None, attributes: bool = False) -> Explanations:
+        """The explanations; the arguments are those of :func:`explain`."""
+        asked, cases = what_if or WhatIf(), self.trained.cases
+        settings = asked.settings(self.trained.settings, cases.nodes)
+        ranking = asked.rank(self.similarities, self.queries, cases, self.trained.settings).cpu()
+        matches = Matches.of_table(self.matching, who_votes(ranking.nearest.first(ranking.num_nearest)))
+        return Explanations(self.trained, settings, self.queries, ranking, matches, k, attributes)
+
+
+class Explanations(Sequence[Explanation]):
+    r"""Explanations of many nodes: arrays, and a plain object for each node when it is asked for.
+
+    ``local.row(i)`` are the ids of the edges of the i-th node, ``importance[local.ptr[i]:local.ptr[i + 1]]`` is their
+    importance, Eq. (10); NaN if no case that votes has edges.
+
+    Shapes:
+        - **importance:** :math:`(\sum_i |E_i|,)`
+    """
+
+    def __init__(
+        self,
+        trained: Model,
+        settings: Resolved,
+        queries: Items,
+        ranking: Ranking,
+        matches: Matches,
+        k: int | None,
+        attributes: bool,
+    ) -> None:
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise InputError(f"k must be a whole number, at least 1, got {shortened(k)}")
-        asked = what_if or WhatIf()
-        ranking = asked.rank(self.similarities, self.query, self.cases, self.trained.settings).cpu()
-        evidence = _Evidence(self, ranking, asked.settings(self.trained.settings, self.cases.nodes))
-        full = len(evidence.nearest) if k is None else k
-        without = without_each(ranking)[0, : len(evidence.nearest)].tolist()
-        return Explanation(
-            node=self.node,
-            left_out=bool(np.isin(self.node, self.cases.nodes)),
-            predicted=int(ranking.predicted[0]),
-            probabilities=tuple(ranking.probabilities[0].tolist()),
-            neighbors=tuple(evidence.neighbor(rank, tuple(one), rank < full) for rank, one in enumerate(without)),
-            edge_ids=self.query.local.row(0).astype(np.int64),
-            importance=Matches.of_table(self.matching, evidence.nearest[None]).importance(),
-            ranking=ranking,
-            settings=evidence.settings,
-            trained=self.trained,
+        self.trained, self.settings, self.queries, self.ranking, self.matched = (
+            trained,
+            settings,
+            queries,
+            ranking,
+            matches,
         )
+        self.in_full = ranking.num_nearest if k is None else min(k, ranking.num_nearest)
+        self.attributes = attributes and trained.embedded.takes_attributes and has_attribute_names(trained.graph)
+        self.mentioned = Mentioned(trained.graph)
+        self._compared_by = compare_settings(settings)
+        self._block: tuple[int, _Block] | None = None
 
+    @property
+    def graph(self) -> Graph:
+        """The graph of the nodes."""
+        return self.trained.graph
 
-class _Evidence:
-    """All that is known of one node under some settings of the vote."""
+    @property
+    def local(self) -> LocalGraphs:
+        """The local graphs of the nodes."""
+        return self.queries.local
 
-    def __init__(self, comparison: Comparison, ranking: Ranking, settings: Resolved) -> None:
-        self.trained, self.node, self.cases = comparison.trained, comparison.node, comparison.cases
-        self.matching, self.back, self.ranking, self.settings = comparison.matching, comparison.back, ranking, settings
-        self.named = has_attribute_names(self.trained.graph)
-        positions = ranking.positions[0, : ranking.num_nearest]
-        self.nearest: IntArray = positions[ranking.voting[0, : ranking.num_nearest]].numpy()  # those that vote
-        self.rows = self.matching.rows(0)
-        self.usual = usual_similarity(self.matching.similarity[np.ix_(self.rows, self.nearest)])
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What is predicted, and the votes, as arrays; if numbers are predicted, without probabilities."""
+        if self.graph.predicts_numbers:
+            return Prediction.votes_of(self.ranking, np.zeros((len(self.ranking), 0), np.float32))
+        return Prediction.of([self.ranking])
 
-    def neighbor(self, rank: int, without: tuple[float, ...], explained: bool) -> Neighbor:
-        """The neighbor of that rank; with matches and shared attributes if it is ``explained`` in full."""
-        graph, ranking, position = self.trained.graph, self.ranking, int(self.nearest[rank])
-        node = int(self.cases.nodes[position])
-        found = ranking.nearest
-        node_similarity, structure = float(found.node[0, rank]), float(found.structure[0, rank])
-        compared = np.isfinite(structure)  # else one of the two has no edges
-        share = self.settings.similarity.node_weight if compared else 1.0
-        matched = explained and compared
-        return Neighbor(
-            node=node,
-            name=graph.node_names[node],
-            label=int(graph.labels[node]),
-            label_name=graph.class_names[graph.labels[node]],
-            weight=float(ranking.weights[0, rank]),
-            similarity=float(ranking.overall[0, rank]),
-            node_similarity=node_similarity,
-            structure_similarity=structure if compared else None,
-            node_term=share * node_similarity,
-            structure_term=(1 - share) * structure if compared else 0.0,
-            without=without,
-            edge_ids=self.cases.items.local.row(position).astype(np.int64),
-            explained=explained,
-            matches=edge_matches(self.matching, self.rows, position, self.usual) if matched else None,
-            matches_back=self._matches_back(position) if matched else None,
-            shared_attributes=shared_attributes(self.trained, self.node, node) if explained and self.named else None,
-        )
+    @cached_property
+    def numbers(self) -> NumberPrediction:
+        """The predicted numbers."""
+        return NumberPrediction.of([self.ranking])
 
-    def _matches_back(self, position: int) -> EdgeMatches | None:
-        """Edges of the labeled node, out of those of all labeled nodes, matched in the one local graph there is."""
-        if self.back is None:
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What is known of the errors of predicted numbers; None: nothing."""
+        return calibrate_intervals(self.trained)
+
+    @cached_property
+    def importance(self) -> FloatArray:
+        """Importance of the edges of each local graph, Eq. (10)."""
+        return self.matched.importance()
+
+    @cached_property
+    def roles(self) -> IntArray | None:
+        """The role of each edge of each local graph; None: no edge has a direction."""
+        values = self.graph.edge_values
+        if values is None or values.direction is None:
             return None
-        return edge_matches(self.back, self.back.rows(position), 0, self.back.similarity[:, 0].mean())
+        return edge_roles(self.graph, self.local, self.settings.similarity.hops).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ranking)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, i: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Explanation]: ...
+    def __getitem__(self, i: int | slice) -> Explanation | list[Explanation]:
+        """The explanation of the i-th node as one object."""
+        if isinstance(i, slice):
+            return [self[place] for place in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"explanations go from 0 to {len(self) - 1}, got {i}")
+        return self._cut(i % len(self))
+
+    def matches(self, i: int, rank: int) -> EdgeMatches:
+        """Edges of the i-th node matched in the local graph of its case of that rank (0: the nearest), Eq. (5)."""
+        found = self._matches(i, self.local.row(i).astype(np.int64))[0][rank]
+        if found is not None:
+            return found
+        none = np.empty(0, np.int64)
+        return EdgeMatches(none, none, np.empty(0, np.float32), np.empty(0, np.bool_))
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row for each vote; needs `pip install 'se-gnn[interop]'`."""
+        from se_gnn.explain.tables import bulk_to_pandas
+
+        return bulk_to_pandas(self)
+
+    def write_json_lines(self, path: str | Path, *, overwrite: bool = False, progress: bool = False) -> None:
+        """One explanation per line, as ``Explanation.to_json`` has it."""
+        from se_gnn.explain.tables import write_json_lines
+
+        write_json_lines(self, path, overwrite=overwrite, progress=progress)
+
+    def _cut(self, i: int) -> Explanation:
+        block, at = self._block_of(i)
+        node, edge_ids = int(self.ranking.queries[i]), block.edge_ids[at]
+        matches, usual = self._matches(i, edge_ids)
+        votes = []
+        for rank, figures in enumerate(block.votes[at]):
+            if rank >= self.in_full:
+                votes.append(self._vote(block, figures))
+                continue
+            found, back = matches[rank], None if matches[rank] is None else block.back(at, rank)
+            votes.append(self._vote(block, figures, True, found, back, self._effects(node, figures[0])))
+        if self.graph.predicts_numbers:
+            added = self.numbers.contributions[i].tolist()
+            votes = [
+                dataclasses.replace(one, number=block.nodes[one.node].number, contribution=adds)
+                for one, adds in zip(votes, added)
+            ]
+        span = slice(self.local.ptr[i], self.local.ptr[i + 1])
+        values = self.graph.edge_values
+        return Explanation(
+            query=block.nodes[node],
+            answer=self._number(i) if self.graph.predicts_numbers else self._classes(i),
+            votes=tuple(votes),
+            reserve=self.settings.vote.reserve,
+            ranks=block.ranks[at],
+            removal=None if block.removals is None else _change(block.removals[at]),
+            relabeling=None if block.relabelings is None else _change(block.relabelings[at]),
+            contrast=self._contrast(block, at, usual),
+            edge_ids=edge_ids,
+            importance=self.importance[span],
+            roles=() if self.roles is None else tuple(ROLE_WORDS[one] if one else None for one in self.roles[span]),
+            nodes=block.nodes,
+            edges=block.edges,
+            edge_types=() if values is None else values.type_names,
+            settings=self._compared_by,
+        )
+
+    def _classes(self, i: int) -> ClassAnswer:
+        probabilities = tuple(self.prediction.probabilities[i].tolist())
+        model = _explained_model(self.trained, int(self.ranking.queries[i]))
+        return ClassAnswer(self.graph.class_names, probabilities, probabilities.index(max(probabilities)), model=model)
+
+    def _number(self, i: int) -> NumberAnswer:
+        target, found, calibration = self.graph.numbers, self.numbers, self.calibration
+        value, spread = float(found.values[i]), float(found.spread[i])
+        answer = NumberAnswer(
+            target.name,
+            value,
+            spread,
+            unit=target.unit,
+            decimals=target.decimals,
+            values_read=self.trained.encoder.reads_target,
+        )
+        if calibration is None or not np.isfinite(calibration.factor):
+            return answer
+        reach = float(calibration.reach(found.spread[i : i + 1])[0])
+        return dataclasses.replace(
+            answer,
+            low=value - reach,
+            high=value + reach,
+            coverage=calibration.coverage,
+            guaranteed=calibration.guaranteed,
+        )
+
+    def _vote(
+        self,
+        block: _Block,
+        figures: Figures,
+        explained: bool = False,
+        matches: EdgeMatches | None = None,
+        back: EdgeMatches | None = None,
+        attributes: SharedAttributes | None = None,
+    ) -> CaseVote:
+        case, weight, overall, similarity, structure, without = figures
+        compared = structure > -np.inf  # else one of the two has no edges
+        share = self.settings.similarity.node_weight if compared else 1.0
+        return CaseVote(
+            node=case,
+            label=block.nodes[case].label,
+            weight=weight,
+            similarity=overall,
+            node_similarity=similarity,
+            structure_similarity=structure if compared else None,
+            node_term=share * similarity,
+            structure_term=(1 - share) * structure if compared else 0.0,
+            without=tuple(one for one in without if one == one),
+            explained=explained,
+            edge_ids=block.edges_of_case[case] if explained else None,
+            matches=matches,
+            matches_back=back,
+            attributes=attributes,
+        )
+
+    def _contrast(self, block: _Block, at: int, usual: FloatArray) -> Contrast | None:
+        sides = block.sides[at]
+        if sides is None:
+            return None
+        similarity, matched = block.side_matches.of(at)  # [M, 2]
+        votes = []
+        for side, figures in enumerate(sides.figures):
+            values, ids = similarity[:, side], matched[:, side]
+            good = (values >= usual) & (ids >= 0)
+            found = EdgeMatches(block.edge_ids[at], ids, values, good) if figures[4] > -np.inf else None
+            votes.append(self._vote(block, figures, True, found))
+        return Contrast(votes[0], votes[1], sides.needed)
+
+    def _effects(self, node: int, case: int) -> SharedAttributes | None:
+        return shared_attributes(self.trained, node, case) if self.attributes else None
+
+    def _matches(self, i: int, edge_ids: IntArray) -> tuple[list[EdgeMatches | None], FloatArray]:
+        """Of each case that votes (None: one of the two has no edges), and how close each edge is matched on average.
+
+        Edges are matched well if they are at least as close as that; the average is over the cases that have edges.
+        """
+        similarity, matched = self.matched.of(i)  # [M, K]
+        known = np.isfinite(able := np.ascontiguousarray(similarity[:, self.matched.positions[i] >= 0]))
+        # contiguous, so that the order of the sum is the same for any layout
+        usual: FloatArray = np.where(known, able, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        good = (similarity >= usual[:, None]) & (matched >= 0)
+        compared = np.isfinite(self.prediction.structure[i]).tolist()
+        columns = zip(compared, matched.T, similarity.T, good.T)
+        found = [EdgeMatches(edge_ids, *three) if there else None for there, *three in columns]
+        return found, usual
+
+    def _block_of(self, i: int) -> tuple[_Block, int]:
+        """What is computed for some hundred queries together, and the place of the i-th among them."""
+        block = i // ROWS_AT_A_TIME
+        if self._block is None or self._block[0] != block:
+            low = block * ROWS_AT_A_TIME
+            self._block = block, _Block(self, low, min(low + ROWS_AT_A_TIME, len(self)))
+        return self._block[1], i - block * ROWS_AT_A_TIME
+
+
+class ExplanationsInViews(Explanations):
+    """Explanations of nodes that were compared under several embeddings: labeled ones with their own value hidden."""
+
+    def __init__(self, parts: Sequence[tuple[IntArray, Explanations]]) -> None:
+        first = parts[0][1]
+        self.trained, self.settings, self.parts = first.trained, first.settings, [one for _, one in parts]
+        count = sum(len(rows) for rows, _ in parts)
+        self.place: list[tuple[int, int]] = [(0, 0)] * count
+        for number, (rows, _) in enumerate(parts):
+            for at, row in enumerate(rows.tolist()):
+                self.place[row] = number, at
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def _cut(self, i: int) -> Explanation:
+        part, at = self.place[i]
+        return self.parts[part]._cut(at)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row for each vote; needs `pip install 'se-gnn[interop]'`."""
+        import pandas
+
+        return pandas.concat([one.to_pandas() for one in self], ignore_index=True)
+
+
+class _Sides(NamedTuple):
+    """The nearest case of the predicted class and that of any other: positions, figures, and what it would take."""
+
+    positions: tuple[int, int]
+    figures: tuple[Figures, Figures]
+    needed: float
+
+
+class _Block:
+    """Some queries of a batch: their votes, what would change their predictions, and what they mention."""
+
+    def __init__(self, batch: Explanations, low: int, high: int) -> None:
+        self.batch, self.low = batch, low
+        self._ranking = batch.ranking.rows(slice(low, high))
+        self._search()
+        voted = batch.prediction.rows(slice(low, high))
+        columns = (voted.cases, voted.weights, voted.overall, voted.node, voted.structure)
+        lists = zip(*(column.tolist() for column in columns), without_each(self._ranking).tolist())
+        able = voted.voting.sum(axis=1).tolist()
+        self.votes = [list(zip(*(column[:count] for column in row))) for row, count in zip(lists, able)]
+        self.edge_ids = [batch.local.row(i).astype(np.int64) for i in range(low, high)]
+        self.sides = [self._nearest_of_each_side(at) for at in range(high - low)]
+        self._mention()
+
+    def _search(self) -> None:
+        """The smallest changes of each prediction; a row that its first ranks do not decide is ranked completely."""
+        self._complete: dict[int, tuple[Ranking, int]] = {}
+        self.removals: SmallestSets | None = None
+        self.relabelings: SmallestSets | None = None
+        if self.batch.graph.predicts_numbers:  # every case changes a number: there is no smallest set
+            return
+        removals = smallest_removals(self._ranking)
+        self.relabelings = smallest_relabelings(self._ranking)
+        undecided = np.flatnonzero(removals.sizes == UNDECIDED)
+        order = np.arange(len(removals))
+        order[undecided] = len(order) + np.arange(len(undecided))
+        nodes = self._ranking.queries[undecided]
+        whole = [one.cpu() for one in self.batch.trained.rank(nodes)] if len(undecided) else []
+        self.removals = SmallestSets.joined([removals, *map(smallest_removals, whole)], order)
+        rows = [(part, row) for part in whole for row in range(len(part))]
+        self._complete = dict(zip(undecided.tolist(), rows))
+
+    def _nearest_of_each_side(self, at: int) -> _Sides | None:
+        """For and against the prediction; None: all cases that can vote have the same class."""
+        if self.batch.graph.predicts_numbers:
+            return None
+        ranking, row = self._complete.get(at, (self._ranking, at))
+        predicted, able = int(self._ranking.predicted[at]), ranking.voting[row]
+        own = ranking.classes[row] == predicted
+        if not bool((able & own).any()) or not bool((able & ~own).any()):
+            return None
+        ranks = [int((able & side).int().argmax()) for side in (own, ~own)]
+        figures = [self._figures(ranking, row, rank) for rank in ranks]
+        positions = [int(ranking.positions[row, rank]) for rank in ranks]
+        needed = _needed_similarity(ranking, row, ranks[1])
+        return _Sides((positions[0], positions[1]), (figures[0], figures[1]), needed)
+
+    def _figures(self, ranking: Ranking, row: int, rank: int) -> Figures:
+        weight = float(ranking.weights[row, rank]) if rank < ranking.num_nearest else 0.0
+        found = ranking.nearest
+        numbers = (float(array[row, rank]) for array in (found.overall, found.node, found.structure))
+        overall, node, structure = numbers
+        return int(ranking.nodes[row, rank]), weight, overall, node, structure, ()
+
+    @cached_property
+    def side_matches(self) -> Matches:
+        """Edges of each query matched in the local graphs of the two cases, [T, 2]."""
+        batch = self.batch
+        rows = self.low + np.arange(len(self._ranking))
+        asked = dataclasses.replace(batch.queries, local=batch.queries.local.select(rows))
+        positions = np.array([(-1, -1) if one is None else one.positions for one in self.sides], dtype=np.int64)
+        return batch.trained.similarity.match(asked, batch.trained.cases.items, positions)
+
+    def _mention(self) -> None:
+        """Describe all nodes and edges that explanations of these queries mention, each once."""
+        batch, local = self.batch, self.batch.trained.cases.items.local
+        self.ranks = [self._ranks(at) for at in range(len(self._ranking))]
+        beside = [one.positions for one in self.sides if one is not None]
+        positions = np.union1d(self._ranking.positions[:, : batch.in_full].numpy(), np.array(beside, dtype=np.int64))
+        self.edges_of_case = {
+            int(local.nodes[position]): local.row(position).astype(np.int64) for position in positions.tolist()
+        }
+        edge_ids = np.unique(np.concatenate([*self.edge_ids, *self.edges_of_case.values()]))
+        self.edges = batch.mentioned.edges(edge_ids)
+        ends = [end for edge in self.edges.values() for end in (edge.start, edge.end)]
+        full = [*self._ranking.queries.tolist(), *self.edges_of_case]
+        self.nodes = batch.mentioned.nodes(
+            [*ends, *np.unique(np.concatenate([one.nodes for one in self.ranks])).tolist()], dict.fromkeys(full)
+        )
+
+    def _ranks(self, at: int) -> RankRows:
+        """The first ranks of a query: enough to recount the stated removals."""
+        ranking, row = self._complete.get(at, (self._ranking, at))
+        removed = 1 if self.removals is None else max(1, self.removals.sizes[at])
+        count = int(ranking.num_nearest + removed + 1)
+        able = ranking.voting[row, :count].numpy()
+        if self.removals is None:
+            values = ranking.number_answers.values[ranking.positions[row, :count]].numpy()[able]
+            nodes, overall = ranking.nodes[row, :count][able], ranking.overall[row, :count].numpy()[able]
+            return RankRows(nodes, np.empty(0, np.int64), overall, tuple(values.tolist()))
+        columns = (
+            ranking.nodes[row, :count],
+            ranking.classes[row, :count].numpy(),
+            ranking.overall[row, :count].numpy(),
+        )
+        return RankRows(*(column[able] for column in columns))
+
+    def back(self, at: int, rank: int) -> EdgeMatches | None:
+        """Edges of a case matched in the local graph of the query; None: only one direction counts."""
+        if self._back is None:
+            return None
+        cases, matches, usual = self._back
+        place = at * self.batch.prediction.cases.shape[1] + rank
+        values, ids = matches.of(place)
+        good = (values[:, 0] >= usual[at]) & (ids[:, 0] >= 0)
+        return EdgeMatches(cases.local.row(place).astype(np.int64), ids[:, 0], values[:, 0], good)
+
+    @cached_property
+    def _back(self) -> tuple[Items, Matches, FloatArray] | None:
+        """The cases that vote on each query, their matches, and how close the matches of a query are on average."""
+        batch, count = self.batch, len(self._ranking)
+        if batch.settings.similarity.directions != "both":
+            return None
+        queries, cases = batch.queries, batch.trained.cases.items
+        asked = dataclasses.replace(queries, local=queries.local.select(self.low + np.arange(count)))
+        positions = self._ranking.positions[:, : self._ranking.num_nearest].numpy()  # [T, K]
+        voters = dataclasses.replace(cases, local=cases.local.select(positions.ravel()))
+        whose = np.repeat(np.arange(count), positions.shape[1])[:, None]
+        matches = batch.trained.similarity.match(voters, asked, whose)
+        usual = np.zeros(count, np.float32)
+        for at in range(count):
+            places = range(at * positions.shape[1], (at + 1) * positions.shape[1])
+            values = np.concatenate([matches.of(place)[0][:, 0] for place in places])
+            usual[at] = values.mean() if len(values) else 0.0
+        return voters, matches, usual
+
+
+def _needed_similarity(ranking: Ranking, row: int, rank: int) -> float:
+    """The similarity above which the case of a rank alone would turn the prediction to its class."""
+    count, temperature = ranking.num_nearest, ranking.settings.temperature
+    overall, classes = ranking.overall[row].double().numpy(), ranking.classes[row].numpy()
+    voting = [one for one in range(count) if one != rank and overall[one] > -np.inf]
+    if rank >= count:
+        voting = voting[: count - 1]  # the last one makes room
+    scores = np.zeros(ranking.answers.width)
+    np.add.at(scores, classes[voting], np.exp((overall[voting] - overall[0]) / temperature))
+    own, scores[classes[rank]] = scores[classes[rank]], 0.0
+    lead = float(scores.max() - own)
+    enough = overall[0] + temperature * np.log(lead) if lead > 0 else -np.inf
+    return float(max(enough, overall[count - 1]) if rank >= count else enough)
+
+
+def _change(found: SmallestSet | None) -> Change | None:
+    return None if found is None else Change(tuple(found.nodes.tolist()), found.predicted, found.probabilities)
+
+
+def _explained_model(trained: Model, node: int) -> ExplainedModel | None:
+    """What the model that is explained answers for a node; None: it is ours, or predicts nothing of such nodes."""
+    if not isinstance(trained.encoder, OutputEncoder) or (answer := int(trained.encoder.outputs.classes[node])) < 0:
+        return None
+    assert trained.facts.test is not None
+    probability = float(trained.encoder.outputs.probabilities[node, answer])
+    return ExplainedModel(answer, probability, float(trained.facts.test["accuracy"]))
+
+
+def compare_settings(settings: Resolved) -> CompareSettings:
+    """The settings of a model that an explanation keeps."""
+    parts = (settings.similarity, settings.vote)
+    wanted = [field.name for field in dataclasses.fields(CompareSettings)]
+    return CompareSettings(**{name: getattr(part, name) for part in parts for name in wanted if hasattr(part, name)})
+
+
+def _checked(graph: Graph, queries: int | Sequence[int] | IntArray | None) -> IntArray:
+    if queries is None:
+        return np.arange(graph.num_nodes)
+    nodes = np.atleast_1d(np.asarray(queries, dtype=np.int64))
+    wrong = nodes[(nodes < 0) | (nodes >= graph.num_nodes)]
+    if len(wrong):
+        raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {wrong[0]}")
+    return nodes

@@ -3,12 +3,17 @@
 Nothing else in the package opens a file to write it, or reads one that somebody else may have made.
 """
 
-from se_gnn.files.commit import commit_files, current_path, own_names, pending_note, read_current, visible_names
-from se_gnn.files.digest import sha256
-from se_gnn.files.json_lines import append_line, json_line, parse_json_lines, read_json_lines
-from se_gnn.files.json_text import check_format, json_bytes, parse_json
-from se_gnn.files.lock import locked
-from se_gnn.files.reading import SMALL, read_file
+from se_gnn.files.commit import commit_files, current_path, locked, own_names, pending_note, read_current, visible_names
+from se_gnn.files.json_text import (
+    append_line,
+    check_format,
+    json_bytes,
+    json_line,
+    parse_json,
+    parse_json_lines,
+    read_json_lines,
+)
+from se_gnn.files.reading import SMALL, read_file, sha256
 from se_gnn.files.writing import new_file, remove_tree, replace_file, replacing, writing_to
 
 __all__ = [

@@ -7,6 +7,8 @@ the step leaves the old files, one after it the new ones. Reading never changes 
 moves.
 
 The folder itself stays where it is: it may be a mount point, a shell may be in it, and other files may be in it, too.
+
+Only one process writes to a folder at a time: a second one is refused, and a writer that was killed blocks nobody.
 """
 
 from __future__ import annotations
@@ -17,17 +19,92 @@ import hashlib
 import os
 import re
 import stat
+import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from se_gnn.errors import InputError
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
-from se_gnn.files.lock import LOCK, locked
 from se_gnn.files.reading import LARGE, SMALL, file_digest, read_file
-from se_gnn.files.writing import NewFile, is_partial, new_file, remove_tree, sync_folder
+from se_gnn.files.writing import NewFile, is_partial, new_file, remove_tree, same_file, sync_folder, try_lock
+
+LOCK = ".lock"
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(slots=True)
+class _Held:
+    owner: tuple[int, int]  # process and thread: a forked child does not hold what its parent holds
+    count: int = 1
+
+
+_held: dict[str, _Held] = {}
+_guard = threading.Lock()
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one that writes to a folder, which must be there; within itself it may be used again.
+
+    Raises:
+        InputError: another process, or another thread of this one, is writing to the folder.
+    """
+    key, owner = os.path.realpath(folder), (os.getpid(), threading.get_ident())
+    with _guard:
+        held = _held.get(key)
+        inside = held is not None and held.owner == owner
+        if held is not None and inside:
+            held.count += 1
+        elif held is not None and held.owner[0] == owner[0]:
+            raise InputError(_in_use(folder, f"{owner[0]}, another thread of it"))
+        else:
+            descriptor = _acquire(folder)
+            held = _held[key] = _Held(owner)
+    try:
+        yield
+    finally:
+        with _guard:
+            held.count -= 1
+            if not held.count:
+                _held.pop(key, None)
+                _release(folder / LOCK, descriptor)
+
+
+def _acquire(folder: Path) -> int:
+    path = folder / LOCK
+    while True:
+        descriptor = os.open(path, _OPEN, 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InputError(f"{path} must be a regular file; remove it")
+            if not try_lock(descriptor):
+                raise InputError(_in_use(folder, os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()))
+            if same_file(descriptor, path):  # else its holder removed it before we locked it
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _release(path: Path, descriptor: int) -> None:
+    try:
+        if same_file(descriptor, path):
+            with contextlib.suppress(OSError):
+                path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _in_use(folder: Path, process: str) -> str:
+    who = f" (process {process})" if process else ""
+    return f"{folder} is being written by another se-gnn{who}: wait until it has ended, or name another folder"
+
 
 NEW, COMMIT, RECORD = ".new", ".commit", "commit.json"
 FORMAT, VERSION = "se-gnn-commit", 1

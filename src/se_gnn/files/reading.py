@@ -1,4 +1,4 @@
-"""Reading a file that somebody else may have made: a regular file, of a size that is allowed."""
+"""Reading a file that somebody else may have made: a regular file, of a size that is allowed; and digests of files."""
 
 from __future__ import annotations
 
@@ -74,3 +74,12 @@ def _kind(mode: int) -> str:
     if stat.S_ISFIFO(mode):
         return "a pipe"
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def sha256(content: bytes) -> str:
+    """Digest of a content, in hexadecimal.
+
+    >>> sha256(b"")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(content).hexdigest()

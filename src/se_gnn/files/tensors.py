@@ -10,14 +10,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError
 
 from se_gnn.errors import InputError
-from se_gnn.files.digest import sha256
 from se_gnn.files.json_text import parse_json
-from se_gnn.files.reading import SMALL
+from se_gnn.files.reading import SMALL, sha256
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,21 +61,6 @@ def read_header(content: bytes, path: Path) -> Header:
     return Header(tensors, about, 8 + length)
 
 
-def load_arrays(content: bytes, path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of a file as NumPy arrays."""
-    from safetensors.numpy import load
-
-    read_header(content, path)
-    try:
-        arrays: dict[str, npt.NDArray[Any]] = load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(_not_finite(path, name))
-    return arrays
-
-
 def load_tensors(content: bytes, path: Path) -> dict[str, Tensor]:
     """The tensors of a file as PyTorch tensors."""
     from safetensors.torch import load
@@ -90,7 +72,9 @@ def load_tensors(content: bytes, path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path} cannot be read: {error}") from error
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise InputError(_not_finite(path, name))
+            raise InputError(
+                f"{path} holds numbers that are not finite (NaN or infinite) in {name!r}; it cannot be used"
+            )
     return tensors
 
 
@@ -128,7 +112,3 @@ def _entry(name: str, entry: Any, path: Path) -> tuple[TensorInfo, tuple[int, in
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} cannot be read: tensor {name[:60]!r} is not described right ({error})") from error
     return TensorInfo(dtype, tuple(shape)), (begin, end)
-
-
-def _not_finite(path: Path, name: str) -> str:
-    return f"{path} holds numbers that are not finite (NaN or infinite) in {name!r}; it cannot be used"

@@ -1,4 +1,4 @@
-"""Writing a file in one step: under another name first, then moved in place.
+"""Writing a file in one step: under another name first, then moved in place; and files that exist only for a while.
 
 A kill at any moment leaves the old file or the new one, whole. The other name is new each time and never followed if
 somebody put a symbolic link there; what a kill left under it is removed by the next write of the same file.
@@ -7,19 +7,61 @@ somebody put a symbolic link there; what a kill left under it is removed by the 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
+from io import BufferedRandom
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from se_gnn.errors import InputError
-from se_gnn.files.digest import sha256
-from se_gnn.files.flock import try_lock
+from se_gnn.files.reading import sha256
+
+try:
+    import fcntl
+except ImportError:  # only on systems without it
+    fcntl = None  # type: ignore[assignment]
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file, unless another process (or another opening of it) has; True also where nothing can lock."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
+
+
+def lock(descriptor: int) -> None:
+    """Wait for the lock of an open file."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def same_file(descriptor: int, path: os.PathLike[str]) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        named = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    opened = os.fstat(descriptor)
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+
 
 PREFIX, SUFFIX = ".se-gnn-", ".partial"
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class NewFile:
@@ -173,3 +215,28 @@ def _remove_if_left(partial: Path) -> None:
             partial.unlink()
     finally:
         os.close(descriptor)
+
+
+def scratch_file(path: Path) -> BinaryIO:
+    """A new file to write to and read from, in a folder that is removed with all that is in it."""
+    return os.fdopen(os.open(path, _CREATE, 0o600), "w+b")
+
+
+@contextlib.contextmanager
+def room_for_scratch() -> Iterator[None]:
+    """Within it, an error about a full disk names the folder for temporary files."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise InputError(
+            f"cannot write to {tempfile.gettempdir()}, the folder for temporary files: {error.strerror}; set TMPDIR to "
+            "one with more room"
+        ) from error
+
+
+def nameless_file() -> BufferedRandom:
+    """A new file to write to and read from, in the system's folder for such; a kill leaves nothing of it."""
+    file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed by who asked for it
+    return cast(BufferedRandom, file)

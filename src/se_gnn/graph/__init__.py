@@ -1,6 +1,5 @@
 """Attributed graphs, their local graphs, and how they are perturbed."""
 
-import se_gnn.compiled_code  # noqa: F401 (before any compiled function is declared)
 from se_gnn.graph.columns import Column, RawTable
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.edges import EdgeReport, Edges
@@ -9,7 +8,7 @@ from se_gnn.graph.local import LocalGraphs, local_graphs
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.perturb import PerturbedEdges, replace_edges, sample_non_edges
 from se_gnn.graph.split import Split
-from se_gnn.graph.target import UNKNOWN, Classes
+from se_gnn.graph.target import UNKNOWN, Classes, Numbers
 
 __all__ = [
     "UNKNOWN",
@@ -21,6 +20,7 @@ __all__ = [
     "Graph",
     "LocalGraphs",
     "Nodes",
+    "Numbers",
     "PerturbedEdges",
     "RawTable",
     "Split",

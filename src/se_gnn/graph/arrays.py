@@ -41,6 +41,11 @@ def as_features(features: Any) -> Features:
     return dense
 
 
+def dense(features: Features) -> FloatArray:
+    """The same features as a dense array."""
+    return features if isinstance(features, np.ndarray) else np.asarray(features.toarray(), np.float32)
+
+
 def check_features(features: Features) -> None:
     """Refuse features that are empty, not a number, or beyond float32."""
     if features.shape[0] == 0 or features.shape[1] == 0:

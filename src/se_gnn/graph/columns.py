@@ -1,7 +1,7 @@
 """What is kept of the tables of nodes and edges: how each column became features, and the cells as they were given.
 
 A column is plain data, fitted once: it is stored with the graph, travels with the model, and encodes the same column of
-new rows (`se_gnn.datasets.tables`). How people see its values is `se_gnn.display`. Shapes: N rows, C columns.
+new rows (`se_gnn.tables`). How people see its values is `se_gnn.display`. Shapes: N rows, C columns.
 """
 
 from __future__ import annotations
@@ -168,6 +168,11 @@ def column_from_dict(values: Mapping[str, Any]) -> Column:
     if kind not in KINDS:
         raise InputError(f"a column must be one of {', '.join(KINDS)}, got {kind!r}")
     return KINDS[kind](**fields)
+
+
+def type_prefix(type_name: str) -> str:
+    """How the columns of one type of nodes or edges are called, where there are several types: `paper: year`."""
+    return f"{type_name}: "
 
 
 def check_columns(columns: tuple[Column, ...], num_features: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray
-from se_gnn.graph.columns import MISSING, Column, RawTable, check_columns
+from se_gnn.graph.columns import Column, RawTable, check_columns
 from se_gnn.graph.rows import as_rows, filtered, stack, take
 
 Date = str | int | datetime.date | datetime.datetime
@@ -55,7 +55,7 @@ class EdgeValues:
         - **attributes:** :math:`(E, A)`
 
     >>> values = EdgeValues(direction=np.array([1, -1], np.int8), weight=np.array([2, 0.5], np.float32))
-    >>> len(values), values.carried
+    >>> len(values), values.edge_data
     (2, ('direction', 'weight'))
     """
 
@@ -88,25 +88,25 @@ class EdgeValues:
         self._check_names()
         if verified:
             return
-        self._check_direction_and_weight()
-        self._check_types()
-        self._check_attributes()
+        self._check_numbers()
         for array in present.values():
             array.setflags(write=False)
 
-    def _check_direction_and_weight(self) -> None:
-        if self.direction is not None:
-            wrong = np.flatnonzero((self.direction < -1) | (self.direction > 1))
+    def _check_numbers(self) -> None:
+        last = self.num_types - 1
+        rules: dict[str, tuple[str, Callable[[Any], BoolArray]]] = {
+            "direction": ("1, -1 or 0", lambda given: (given < -1) | (given > 1)),
+            "weight": ("a finite number above 0", lambda given: ~(np.isfinite(given) & (given > 0))),
+            "type": (f"from 0 to {last}, a position in type_names", lambda given: (given < 0) | (given > last)),
+            "attributes": ("finite", lambda given: ~np.isfinite(given)),
+        }
+        for name, (words, is_wrong) in rules.items():
+            array: Any = getattr(self, name)
+            wrong = np.argwhere(False if array is None else is_wrong(array))
             if len(wrong):
+                value, edge = array[tuple(wrong[0])], wrong[0][0]
                 raise InputError(
-                    f"edge direction must be 1, -1 or 0, got {self.direction[wrong[0]]} for edge {wrong[0]}"
-                )
-        if self.weight is not None:
-            wrong = np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0)))
-            if len(wrong):
-                raise InputError(
-                    f"edge weight must be a finite number above 0, got {self.weight[wrong[0]]} for edge {wrong[0]}"
-                    f" ({len(wrong)} such edges)"
+                    f"edge {name} must be {words}, got {value} for edge {edge} ({len(wrong):,} such values)"
                 )
 
     def _check_names(self) -> None:
@@ -128,27 +128,6 @@ class EdgeValues:
             raise InputError(f"attribute_names must have {size} entries, got {len(self.attribute_names)}")
         if self.columns is not None:
             check_columns(self.columns, size)
-
-    def _check_types(self) -> None:
-        if self.type is None or not len(self.type):
-            return
-        low, high = int(self.type.min()), int(self.type.max())
-        if low < 0 or high >= self.num_types:
-            raise InputError(
-                f"edge type must be from 0 to {self.num_types - 1}, a position in type_names, got "
-                f"{low if low < 0 else high}"
-            )
-
-    def _check_attributes(self) -> None:
-        if self.attributes is None:
-            return
-        bad = np.argwhere(~np.isfinite(self.attributes))
-        if len(bad):
-            row, column = bad[0]
-            raise InputError(
-                f"edge attributes must be finite: {len(bad)} values are not, the first is "
-                f"{self.attributes[row, column]} of edge {row}, column {column}"
-            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EdgeValues):
@@ -173,19 +152,19 @@ class EdgeValues:
         return len(self.type_names)
 
     @property
-    def carried(self) -> tuple[str, ...]:
+    def edge_data(self) -> tuple[str, ...]:
         """The parts that are there: of direction, weight, type, attributes and time."""
         return tuple(name for name in ARRAYS if getattr(self, name) is not None)
 
     @property
-    def carried_words(self) -> dict[str, str]:
+    def edge_data_words(self) -> dict[str, str]:
         """What people call each part that is there, with the columns it was.
 
-        >>> EdgeValues(weight=np.ones(1, np.float32), names=(("weight", "amount"),)).carried_words
+        >>> EdgeValues(weight=np.ones(1, np.float32), names=(("weight", "amount"),)).edge_data_words
         {'weight': "weight (column 'amount')"}
         """
         called = dict(self.names)
-        found = {part: part + (f" (column {called[part]!r})" if part in called else "") for part in self.carried}
+        found = {part: part + (f" (column {called[part]!r})" if part in called else "") for part in self.edge_data}
         if "attributes" in found:
             listed = [column.name for column in self.columns] if self.columns else self.names_of_attributes
             found["attributes"] = f"attributes ({', '.join(map(repr, listed))})"
@@ -203,13 +182,13 @@ class EdgeValues:
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges in memory, in their order: ids, or a mask."""
         rows = np.asarray(edges)
-        arrays: dict[str, Any] = {name: take(getattr(self, name), rows) for name in self.carried}
+        arrays: dict[str, Any] = {name: take(getattr(self, name), rows) for name in self.edge_data}
         raw = None if self.raw is None else self.raw.take(rows)
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def keep(self, kept: BoolArray) -> EdgeValues:
         """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
-        arrays: dict[str, Any] = {name: filtered(getattr(self, name), kept) for name in self.carried}
+        arrays: dict[str, Any] = {name: filtered(getattr(self, name), kept) for name in self.edge_data}
         raw = self.raw
         if raw is not None:
             raw = dataclasses.replace(raw, codes=filtered(raw.codes, kept), verified=True)
@@ -246,7 +225,7 @@ class EdgeValues:
         """These edges, then those of other values with the same parts, types and columns."""
         if self.layout != later.layout:
             raise InputError(f"edge values must have the same parts to be joined: {self.layout} and {later.layout}")
-        arrays: dict[str, Any] = {name: stack(getattr(self, name), getattr(later, name)) for name in self.carried}
+        arrays: dict[str, Any] = {name: stack(getattr(self, name), getattr(later, name)) for name in self.edge_data}
         raw = None if self.raw is None or later.raw is None else self.raw.joined(later.raw)
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
@@ -254,26 +233,13 @@ class EdgeValues:
     def layout(self) -> tuple[object, ...]:
         """What two sets of edge values share that speak of the same things: parts, types, columns."""
         raw = None if self.raw is None else self.raw.columns
-        return (self.carried, self.type_names, self.num_attributes, self.columns, raw)
+        return (self.edge_data, self.type_names, self.num_attributes, self.columns, raw)
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     return type(one) is type(other) and bool(one == other)
-
-
-def encoded_types(types: Sequence[str | None]) -> tuple[Int32Array, tuple[str, ...]]:
-    """Type of each edge as a number, and the names of the types, sorted; an edge without one is `(missing)`.
-
-    >>> types, names = encoded_types(["pays", "owns", "pays"])
-    >>> types.tolist(), names
-    ([1, 0, 1], ('owns', 'pays'))
-    """
-    texts = [MISSING if one is None else one for one in types]
-    names = tuple(sorted(set(texts)))
-    place = {name: i for i, name in enumerate(names)}
-    return np.array([place[text] for text in texts], np.int32), names
 
 
 def as_seconds(date: Date) -> int:

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Features, Int32Array, IntArray
+from se_gnn.graph.arrays import Features, Int32Array, IntArray, dense
 from se_gnn.graph.columns import RawTable
 from se_gnn.graph.edge_values import EdgeValues
-from se_gnn.graph.edges import Edges, canonical_edges, canonical_valued_edges, check_edge_ends
+from se_gnn.graph.edges import Csr, Edges, canonical_edges, canonical_valued_edges, check_edge_ends
 from se_gnn.graph.graph import Graph
-from se_gnn.graph.neighbors import Csr
 from se_gnn.graph.nodes import Nodes
-from se_gnn.graph.rows import as_rows, stack
-from se_gnn.graph.target import UNKNOWN
+from se_gnn.graph.rows import as_rows, features_like, stack
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -65,7 +63,7 @@ def extended_graph(graph: Graph, new: NewNodes) -> Graph:
         graph,
         nodes=nodes,
         edges=_edges(graph, new, len(nodes)),
-        target=graph.target.with_labels(np.concatenate([graph.labels, np.full(count, UNKNOWN, np.int64)])),
+        target=graph.target.followed_by_unknown(count),
     )
 
 
@@ -86,16 +84,13 @@ def _nodes(graph: Graph, new: NewNodes) -> Nodes:
         )
     if not len(new.names):
         return known
-    fresh = Nodes(
-        features=as_rows(new.features),
+    fresh = dataclasses.replace(
+        known,
+        features=features_like(known.features, new.features),
         names=new.names,
-        feature_names=known.feature_names,
-        columns=known.columns,
         captions=new.captions,
         raw=new.raw,
         types=None if known.types is None else new.node_types,
-        type_names=known.type_names,
-        image_shape=known.image_shape,
     )
     _check_blocks(graph, fresh)
     if new.known_features is not None:
@@ -108,13 +103,11 @@ def _check_blocks(graph: Graph, fresh: Nodes) -> None:
     blocks, types = graph.nodes.blocks_by_type(), fresh.types
     if blocks is None or types is None:
         return
-    rows = fresh.features.take(np.arange(len(fresh)))
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    names = graph.feature_names or ()
+    given, names = dense(fresh.features.whole()), graph.feature_names or ()
     for number, type_name in enumerate(fresh.type_names):
         own = np.flatnonzero(types == number)
-        others = np.setdiff1d(np.arange(dense.shape[1]), blocks[type_name])
-        wrong = np.argwhere(dense[np.ix_(own, others)] != 0)
+        others = np.setdiff1d(np.arange(given.shape[1]), blocks[type_name])
+        wrong = np.argwhere(given[np.ix_(own, others)] != 0)
         if len(wrong):
             node, feature = int(own[wrong[0, 0]]), int(others[wrong[0, 1]])
             raise InputError(
@@ -125,23 +118,19 @@ def _check_blocks(graph: Graph, fresh: Nodes) -> None:
         known = np.flatnonzero(graph.node_types == number)[:1]
         if mark is None or not len(known) or not len(own):
             continue
-        value = float(np.asarray(_dense(graph.nodes.features.take(known)))[0, mark])
-        off = own[~np.isclose(dense[own, mark], value, rtol=1e-5)]
+        value = float(dense(graph.nodes.features.take(known))[0, mark])
+        off = own[~np.isclose(given[own, mark], value, rtol=1e-5)]
         if len(off):
             raise InputError(
                 f"new node {fresh.names[int(off[0])]!r} is of type {type_name!r}: its feature {type_name!r} must be "
-                f"{value:.6g}, as it is for all nodes of that type, got {dense[off[0], mark]:.6g}"
+                f"{value:.6g}, as it is for all nodes of that type, got {given[off[0], mark]:.6g}"
             )
-
-
-def _dense(rows: Features) -> Features:
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
 def _edges(graph: Graph, new: NewNodes, total: int) -> Edges:
     known, values = graph.edges, new.edge_values
     if known.values is None and values is not None:
-        raise InputError(f"new edges carry {', '.join(values.carried)}, but those of {graph.name} do not")
+        raise InputError(f"new edges carry {', '.join(values.edge_data)}, but those of {graph.name} do not")
     if known.values is not None and values is None:
         values = known.values.neutral(len(new.pairs))
     if known.pairs.in_memory:

@@ -10,21 +10,44 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Features, Int32Array, IntArray, as_features, as_integers, as_nodes
+from se_gnn.graph.arrays import Features, Float64Array, Int32Array, IntArray, as_features, as_integers, as_nodes
 from se_gnn.graph.columns import Column, RawTable
 from se_gnn.graph.edge_values import Date, EdgeValues, as_seconds
-from se_gnn.graph.edges import EdgeReport, Edges, as_pairs, canonical_edges, check_edge_ends
-from se_gnn.graph.neighbors import Csr
+from se_gnn.graph.edges import Csr, EdgeReport, Edges, as_pairs, canonical_edges, check_edge_ends
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.rows import as_rows
 from se_gnn.graph.split import PARTS, Split
-from se_gnn.graph.target import Classes, Target
+from se_gnn.graph.target import Classes, Numbers, Target
+
+T = TypeVar("T")
+
+
+class _Of(Generic[T]):
+    """What a part of the graph holds, read from the graph."""
+
+    def __init__(self, part: str, name: str) -> None:
+        self.part, self.name = part, name
+
+    def __get__(self, graph: Any, owner: Any = None) -> T:
+        found: T = getattr(getattr(graph, self.part), self.name)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedFrom:
+    """The folder whose files nodes and edges are mapped from, and a digest of all that embeddings depend on."""
+
+    folder: Path
+    digest: str
+    nodes: Nodes
+    edges: Edges
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,9 +55,10 @@ class Graph:
     """An undirected graph with node features, labels and a split; in memory, or with rows mapped from files.
 
     Use :meth:`build` to make one from any list of edges. Everything that the parts hold can be read from the graph as
-    well: ``graph.labels`` is ``graph.target.labels``, ``graph.train`` is ``graph.split.train``, and so on. What needs
-    all of the features or edges in memory (``graph.features``, ``graph.edges.ends``) is refused, with the reason, where
-    they are mapped; ``graph.nodes.features`` and ``graph.edges.pairs`` give rows of any graph.
+    well: ``graph.labels`` is ``graph.target.labels`` (``graph.values``, if a number is predicted), ``graph.train`` is
+    ``graph.split.train``, and so on. Rows of the features and edges of any graph are ``graph.features[nodes]`` and
+    ``graph.edges.ends[edges]``. What needs all of them at once is refused, with the reason, where they are mapped;
+    ``graph.nodes.features.blocks()`` reads any graph.
 
     Args:
         nodes: features, names, captions, types, and the rows of a table.
@@ -52,6 +76,27 @@ class Graph:
     split: Split
     name: str = "graph"
     dataset: str | None = None
+    _mapped_from: MappedFrom | None = None
+
+    feature_names = _Of[tuple[str, ...] | None]("nodes", "feature_names")  # what people see for each feature
+    columns = _Of[tuple[Column, ...] | None]("nodes", "columns")  # the columns of a table that the features were
+    node_names = _Of[Sequence[str]]("nodes", "names")  # what each node is called
+    captions = _Of[Sequence[str] | None]("nodes", "captions")  # what people see for each node where names are codes
+    raw = _Of[RawTable | None]("nodes", "raw")  # the rows of the node table as it was given
+    image_shape = _Of[tuple[int, int] | None]("nodes", "image_shape")  # where features are the pixels of a picture
+    roles = _Of[tuple[tuple[str, str], ...]]("nodes", "roles")  # what the tables call their id, caption, source, ...
+    node_types = _Of[Int32Array | None]("nodes", "types")  # positions in `node_type_names`; None: all are of one type
+    node_type_names = _Of[tuple[str, ...]]("nodes", "type_names")  # what people see for each type of nodes
+    edge_values = _Of[EdgeValues | None]("edges", "values")  # what each edge carries besides its ends; None: nothing
+    merged = _Of[EdgeReport]("edges", "merged")  # what was merged away when the graph was built
+    adjacency = _Of[sp.csr_array]("edges", "adjacency")  # symmetric, [N, N]; the stored values are edge ids
+    labels = _Of[IntArray]("classes", "labels")  # class of each node, -1 where unknown, [N]
+    class_names = _Of[tuple[str, ...]]("classes", "names")  # what people see for each class
+    values = _Of[Float64Array]("numbers", "values")  # number of each node, NaN where unknown, [N]
+    train = _Of[IntArray]("split", "train")  # the labeled nodes, the ones that vote; ascending ids
+    validation = _Of[IntArray]("split", "validation")  # the nodes that choose the best epoch and settings
+    test = _Of[IntArray]("split", "test")  # the nodes that nothing is learned from or chosen by
+    calibration = _Of[IntArray]("split", "calibration")  # the nodes that decide only how large prediction sets are
 
     @classmethod
     def build(
@@ -59,7 +104,10 @@ class Graph:
         *,
         features: Any,
         edges: Any,
-        labels: Any,
+        labels: Any = None,
+        values: Any = None,
+        value_name: str = "value",
+        unit: str = "",
         class_names: Sequence[str] | None = None,
         node_names: Sequence[str] | None = None,
         train: Any = None,
@@ -76,6 +124,7 @@ class Graph:
         node_types: Any = None,
         node_type_names: Sequence[str] = (),
         target_type: str | None = None,
+        roles: Sequence[tuple[str, str]] = (),
         dataset: str | None = None,
     ) -> Graph:
         """Make a graph in memory; edges come in any order and direction, duplicates and self-loops are merged.
@@ -84,6 +133,9 @@ class Graph:
         node with a known label is labeled. Without ``class_names`` a class is named by its number; labels that reach
         beyond the number of nodes are codes, not positions: then the classes are the codes that occur. Where nodes are
         of several types, ``target_type`` is the one that is predicted; None: the type of the nodes with a label.
+
+        A number is predicted instead of a class if ``values`` are given in place of ``labels``, NaN where unknown;
+        ``value_name`` and ``unit`` are what people see.
 
         With ``edge_values``, one row per edge as given, direction +1 from its first end to its second, parallel edges
         are all kept; only edges that agree in everything are merged.
@@ -95,7 +147,13 @@ class Graph:
         """
         matrix = as_features(features)
         count = matrix.shape[0]
-        target = Classes.build(labels, class_names, num_nodes=count, node_type=target_type)
+        if (labels is None) == (values is None):
+            raise InputError("a graph needs labels (classes) or values (numbers) to predict: give one of the two")
+        target: Target
+        if values is not None:
+            target = Numbers.build(values, value_name, unit=unit, node_type=target_type)
+        else:
+            target = Classes.build(labels, class_names, num_nodes=count, node_type=target_type)
         nodes = Nodes(
             features=as_rows(matrix),
             names=tuple(node_names) if node_names is not None else tuple(map(str, range(count))),
@@ -106,6 +164,7 @@ class Graph:
             types=None if node_types is None else as_integers(node_types, "node_types").astype(np.int32),
             type_names=tuple(node_type_names),
             image_shape=image_shape,
+            roles=tuple(roles),
         )
         given = {"train": train, "validation": validation, "test": test, "calibration": calibration}
         split: dict[str, Any] = {part: as_nodes(ids, part, count) for part, ids in given.items()}
@@ -125,7 +184,8 @@ class Graph:
         count = len(self.nodes)
         if len(self.target) != count:
             raise InputError(
-                f"labels must have one entry per node: features has {count} rows, labels {len(self.target)} entries"
+                f"{self._target_word}s must have one entry per node: features has {count} rows, {self._target_word}s "
+                f"{len(self.target)} entries"
             )
         if self.edges.num_nodes != count:
             raise InputError(f"edges must be those of a graph of {count} nodes, got edges among {self.edges.num_nodes}")
@@ -136,7 +196,7 @@ class Graph:
             unlabeled = nodes[~known[nodes]]
             if len(unlabeled):
                 name = self.nodes.names[int(unlabeled[0])]
-                raise InputError(f"{part} must hold nodes with a known label; node {name!r} has none")
+                raise InputError(f"{part} must hold nodes with a known {self._target_word}; node {name!r} has none")
         self._check_type(np.flatnonzero(known))
 
     def _check_type(self, labeled: IntArray) -> None:
@@ -161,6 +221,10 @@ class Graph:
             )
 
     @property
+    def _target_word(self) -> str:
+        return "value" if isinstance(self.target, Numbers) else "label"
+
+    @property
     def num_nodes(self) -> int:
         """N."""
         return len(self.nodes)
@@ -178,98 +242,43 @@ class Graph:
     @property
     def num_classes(self) -> int:
         """C."""
-        return len(self.target.names)
+        return len(self.classes.names)
 
     @property
     def features(self) -> Features:
-        """Node attributes X, [N, F], in memory; refused where they are mapped from files."""
-        found: Features = self.nodes.features.whole()
+        """Node attributes X, [N, F]; mapped from files they can be indexed by nodes alone."""
+        found: Features = self.nodes.features.indexed()
         return found
 
     @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """What people see for each feature."""
-        return self.nodes.feature_names
+    def predicts_numbers(self) -> bool:
+        """Whether a number is predicted, not a class."""
+        return isinstance(self.target, Numbers)
 
     @property
-    def columns(self) -> tuple[Column, ...] | None:
-        """The columns of a table that the features were."""
-        return self.nodes.columns
+    def classes(self) -> Classes:
+        """The classes that are predicted; refused if a number is predicted."""
+        if isinstance(self.target, Numbers):
+            raise InputError(f"this needs classes, but {self.name} has a number to predict: {self.target.name}")
+        return self.target
 
     @property
-    def node_names(self) -> Sequence[str]:
-        """What each node is called."""
-        return self.nodes.names
-
-    @property
-    def captions(self) -> Sequence[str] | None:
-        """What people see for each node where names are codes."""
-        return self.nodes.captions
-
-    @property
-    def raw(self) -> RawTable | None:
-        """The rows of the node table as it was given."""
-        return self.nodes.raw
-
-    @property
-    def image_shape(self) -> tuple[int, int] | None:
-        """Rows and columns, where the features of a node are the pixels of a picture."""
-        return self.nodes.image_shape
-
-    @property
-    def node_types(self) -> Int32Array | None:
-        """Type of each node, a position in ``node_type_names``; None: all are of one type."""
-        return self.nodes.types
-
-    @property
-    def node_type_names(self) -> tuple[str, ...]:
-        """What people see for each type of nodes."""
-        return self.nodes.type_names
-
-    @property
-    def edge_values(self) -> EdgeValues | None:
-        """What each edge carries besides its ends; None: nothing."""
-        return self.edges.values
-
-    @property
-    def merged(self) -> EdgeReport:
-        """What was merged away when the graph was built."""
-        return self.edges.merged
-
-    @property
-    def labels(self) -> IntArray:
-        """Class of each node, -1 where unknown, [N]."""
-        return self.target.labels
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """What people see for each class."""
-        return self.target.names
-
-    @property
-    def train(self) -> IntArray:
-        """The labeled nodes, the ones that vote; ascending ids."""
-        return self.split.train
-
-    @property
-    def validation(self) -> IntArray:
-        """The nodes that choose the best epoch and settings."""
-        return self.split.validation
-
-    @property
-    def test(self) -> IntArray:
-        """The nodes that nothing is learned from or chosen by."""
-        return self.split.test
-
-    @property
-    def calibration(self) -> IntArray:
-        """The nodes that decide only how large prediction sets are."""
-        return self.split.calibration
+    def numbers(self) -> Numbers:
+        """The numbers that are predicted; refused if classes are predicted."""
+        if isinstance(self.target, Classes):
+            raise InputError(f"this needs a number to predict, but {self.name} has {len(self.target.names)} classes")
+        return self.target
 
     @property
     def fits_memory(self) -> bool:
         """Whether features and edges are in memory, not mapped from files."""
         return self.nodes.features.in_memory and self.edges.pairs.in_memory
+
+    @property
+    def mapped_from(self) -> MappedFrom | None:
+        """Where these very nodes and edges are mapped from; None: they are in memory, or others were added."""
+        where = self._mapped_from
+        return where if where is not None and where.nodes is self.nodes and where.edges is self.edges else None
 
     @cached_property
     def candidates(self) -> IntArray:
@@ -277,19 +286,14 @@ class Graph:
         wanted = self.target.node_type
         return np.arange(self.num_nodes) if wanted is None else self.nodes.of_type(wanted)
 
-    def neighbors(self) -> Csr:
-        """The neighbors of each node, and the edges to them."""
-        return self.edges.neighbors
-
     @property
     def degrees(self) -> IntArray:
         """Number of edges at each node, [N]."""
         return self.edges.neighbors.degrees
 
-    @property
-    def adjacency(self) -> sp.csr_array:
-        """Symmetric CSR matrix [N, N] whose stored values are edge ids, columns sorted; parallel edges side by side."""
-        return self.edges.adjacency
+    def neighbors(self) -> Csr:
+        """The neighbors of each node, and the edges to them."""
+        return self.edges.neighbors
 
     def node_id(self, node: str | int) -> int:
         """Id (position) of one node: an integer is a position, a string is a name."""
@@ -388,7 +392,7 @@ class Graph:
             self,
             nodes=self.nodes.take(ids),
             edges=Edges.build(place[self.edges.pairs.take(kept)].reshape(-1, 2), len(ids), values),
-            target=self.target.with_labels(self.labels[ids]),
+            target=self.target.take(ids),
             split=Split(**parts),
         )
 
@@ -401,6 +405,10 @@ class Graph:
             )
         if not len(self.train):
             raise InputError(f"{self.name} has no labeled node: train must name at least one node with a known label")
+        if isinstance(self.target, Numbers):
+            if len(self.train) < 2 or np.ptp(self.values[self.train]) == 0:
+                raise InputError(f"labeled nodes must have at least two different values of {self.target.name!r}")
+            return
         present = np.unique(self.labels[self.train])
         if len(present) < 2:
             only = self.class_names[present[0]]
@@ -410,7 +418,8 @@ class Graph:
         features = self.nodes.features
         kind = "mapped" if not features.in_memory else "sparse" if sp.issparse(features.whole()) else "dense"
         sizes = "/".join(str(len(nodes)) for part, nodes in self.split.items() if part != PARTS[-1])
+        predicts = self.target.name if isinstance(self.target, Numbers) else f"{self.num_classes} classes"
         return (
             f"Graph({self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
-            f"{self.num_features} {kind} features, {self.num_classes} classes, {sizes} train/validation/test)"
+            f"{self.num_features} {kind} features, {predicts}, {sizes} train/validation/test)"
         )

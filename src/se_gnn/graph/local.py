@@ -1,24 +1,36 @@
-"""n-hop local graphs as CSR rows of edge ids, never as copies of edges.
+"""n-hop local graphs as CSR rows of edge ids, never as copies of edges, whole or with a limit on their edges.
 
 `E_s(v)` holds every edge both of whose ends lie within n hops of v. The same edge leads towards the center of one local
-graph and away from that of another: a *role* belongs to an edge in a local graph. Shapes: T nodes asked for, E edges.
+graph and away from that of another: a *role* belongs to an edge in a local graph.
+
+With a limit, a local graph holds the nodes that a short random walk from the center reaches most often. A walk starts
+at the center, stops before each step with probability `TELEPORT` and otherwise goes to a random neighbor, at most n
+times. The share of walks that end at a node is its personalized PageRank of n steps. Nodes join the local graph from
+the largest share to the smallest (the center first, of equals the lowest id first), each with its edges to those that
+are there already, as long as at most M edges are in it. So the local graph of a hub stays as small as any.
+
+Two shares that are equal on paper can be computed from different fractions and then differ in their last bits. Shares
+that differ by less than one part in 2^40 therefore count as equal; rounding errors are much smaller than that.
+Shapes: T nodes asked for, E edges.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.deterministic.threads import map_parts
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.layers import map_parts
 from se_gnn.graph.arrays import Int32Array, IntArray
 from se_gnn.graph.graph import Graph
-from se_gnn.graph.ranked_local import ranked_rows
 from se_gnn.graph.rows import take
 
-FEWEST, FEWEST_ROLES = 16, 256  # local graphs that are worth a thread
+TELEPORT = 0.2
+EQUAL = 2.0**-40  # shares that differ by a smaller part of themselves are equal
+MAX_NODES = 32  # of a local graph with a limit, the center included
+FEWEST, FEWEST_SMALL = 16, 256  # local graphs that are worth a thread; those with a limit, or only their roles
 NONE, TOWARDS, AWAY, BETWEEN = range(4)
 ROLE_WORDS = (
     "without a direction",
@@ -26,24 +38,6 @@ ROLE_WORDS = (
     "away from the center",
     "between nodes equally far from the center",
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cover:
-    r"""A local graph of n hops as a union: all edges at its *inner* nodes, those within n - 1 hops, and its *rim*.
-
-    The rim holds the edges between two nodes n hops away. Local graphs share inner nodes, so that what is known of
-    the edges at a node serves many of them.
-
-    Shapes:
-        - **inner_ptr**, **rim_ptr:** :math:`(T + 1,)`
-        - **inner:** node ids, **rim:** edge ids, ascending in a row
-    """
-
-    inner_ptr: IntArray
-    inner: Int32Array
-    rim_ptr: IntArray
-    rim: Int32Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +54,6 @@ class LocalGraphs:
     ptr: IntArray
     edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
-    cover: Cover | None = None  # None: of a part of the edges
     left_out: IntArray | None = None  # [T], nodes within n hops that a limit on the edges left out; None: no limit
     parts: Int32Array | None = None  # of each entry of `edge_ids`: edges match only edges of their part; None: any
 
@@ -114,13 +107,9 @@ class LocalGraphs:
     def select(self, positions: IntArray) -> LocalGraphs:
         """The local graphs at some positions, in that order."""
         ptr, edge_ids = csr_rows(self.ptr, self.edge_ids, positions)
-        cover = self.cover
-        if cover is not None:
-            rows = (csr_rows(cover.inner_ptr, cover.inner, positions), csr_rows(cover.rim_ptr, cover.rim, positions))
-            cover = Cover(*rows[0], *rows[1])
         left_out = None if self.left_out is None else self.left_out[positions]
         parts = None if self.parts is None else csr_rows(self.ptr, self.parts, positions)[1]
-        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, cover, left_out, parts)
+        return LocalGraphs(self.nodes[positions], ptr, edge_ids, self.num_edges, left_out, parts)
 
 
 def csr_rows(ptr: IntArray, values: Int32Array, positions: IntArray | Int32Array) -> tuple[IntArray, Int32Array]:
@@ -134,7 +123,7 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
 
     With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
-    reaches most often (:mod:`se_gnn.graph.ranked_local`).
+    reaches most often (:mod:`se_gnn.graph.local`).
 
     >>> path = Graph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
@@ -147,21 +136,14 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
     region = graph.neighbors().around(nodes, hops)
     places = region.places(nodes)
     parts = map_parts(lambda part: _local_edges(*region.arrays, places[part], hops), len(nodes), fewest=FEWEST)
-    sizes = np.concatenate([part[0] for part in parts], axis=1)
-    starts = np.concatenate([np.zeros((3, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
-    edge_ids, inner, rim = (np.concatenate([part[which] for part in parts]) for which in (1, 2, 3))
+    ptr = np.concatenate([[0], np.cumsum(np.concatenate([sizes for sizes, _ in parts]))])
+    edge_ids = np.concatenate([ids for _, ids in parts])
     if region.nodes is not None:  # edges of nodes that joined later have higher ids than those of their neighbors
-        edge_ids, rim = _sorted_rows(starts[0], edge_ids), _sorted_rows(starts[2], rim)
-    cover = Cover(starts[1], region.ids(inner), starts[2], rim)
-    return LocalGraphs(nodes, starts[0], edge_ids, graph.num_edges, cover)
+        edge_ids = edge_ids[np.lexsort((edge_ids, np.repeat(np.arange(len(nodes)), np.diff(ptr))))]
+    return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges)
 
 
-def _sorted_rows(ptr: IntArray, values: Int32Array) -> Int32Array:
-    """The values of each row, ascending."""
-    return values[np.lexsort((values, np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))))]
-
-
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _mark(mask: npt.NDArray[np.bool_], places: Int32Array) -> None:
     """Half the time of ``mask[places] = True``, which makes wider integers of the places first."""
     for place in places:
@@ -169,7 +151,7 @@ def _mark(mask: npt.NDArray[np.bool_], places: Int32Array) -> None:
 
 
 # Sorting and searching are written out here: the compiler takes seconds for NumPy's.
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort(values: IntArray, count: int) -> None:
     """Sort the first values in place: a heap, from which the largest is taken again and again."""
     for start in range(count // 2 - 1, -1, -1):
@@ -179,7 +161,7 @@ def _sort(values: IntArray, count: int) -> None:
         _sink(values, 0, end)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sink(values: IntArray, parent: int, end: int) -> None:
     value = values[parent]
     while 2 * parent + 1 < end:
@@ -193,7 +175,7 @@ def _sink(values: IntArray, parent: int, end: int) -> None:
     values[parent] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _first_above(values: Int32Array, low: int, high: int, limit: int) -> int:
     """The first place from ``low`` on, of ascending values, that is not below the limit; else ``high``."""
     while low < high:
@@ -205,60 +187,48 @@ def _first_above(values: Int32Array, low: int, high: int, limit: int) -> int:
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _local_edges(
     indptr: IntArray, indices: Int32Array, ids: Int32Array, nodes: IntArray, hops: int
-) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
-    """Edges, inner nodes and rim of each local graph, one after the other, and how many each has, [3, T]."""
+) -> tuple[IntArray, Int32Array]:
+    """How many edges each local graph has, [T], and the edges, one local graph after the other."""
     num_nodes, num_edges = len(indptr) - 1, len(indices)
-    seen = np.zeros(num_nodes, np.uint8)  # 1: inside the local graph, 2: at its outermost hop; a byte: in the cache
+    seen = np.zeros(num_nodes, np.bool_)  # inside the local graph; a byte each: they stay in the cache
     ball = np.empty(num_nodes, np.int64)
-    sizes = np.empty((3, len(nodes)), np.int64)
-    edge_ids, inner, rim = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.int32)
-    first, first_inner, first_rim = 0, 0, 0
+    sizes, edge_ids, first = np.empty(len(nodes), np.int64), np.empty(1024, np.int32), 0
     for t in range(len(nodes)):
         ball[0] = nodes[t]
-        seen[nodes[t]] = 1
+        seen[nodes[t]] = True
         start, end = 0, 1
-        for hop in range(hops):
-            code = 1 + (hop == hops - 1)
+        for _ in range(hops):
             frontier_end = end
             for b in range(start, frontier_end):
                 for j in range(indptr[ball[b]], indptr[ball[b] + 1]):
                     v = indices[j]
-                    if seen[v] == 0:
-                        seen[v] = code
+                    if not seen[v]:
+                        seen[v] = True
                         ball[end] = v
                         end += 1
             start = frontier_end
-        inner = _with_room(inner, first_inner, start)
-        for b in range(start):
-            inner[first_inner + b] = ball[b]
         most = 0
         for b in range(end):
             most += indptr[ball[b] + 1] - indptr[ball[b]]
         edge_ids = _with_room(edge_ids, first, min(most, num_edges))
-        rim = _with_room(rim, first_rim, min(most, num_edges))
         _sort(ball, end)  # so that the edge ids come out ascending
-        count, at_rim = 0, 0
+        last = first
         for b in range(end):
             u = ball[b]
             for j in range(_first_above(indices, indptr[u], indptr[u + 1], u), indptr[u + 1]):
-                v = indices[j]
-                if seen[v] > 0:
-                    edge_ids[first + count] = ids[j]
-                    count += 1
-                    if seen[u] == 2 and seen[v] == 2:
-                        rim[first_rim + at_rim] = ids[j]
-                        at_rim += 1
+                if seen[indices[j]]:
+                    edge_ids[last] = ids[j]
+                    last += 1
         for b in range(end):
-            seen[ball[b]] = 0
-        sizes[0, t], sizes[1, t], sizes[2, t] = count, start, at_rim
-        first, first_inner, first_rim = first + count, first_inner + start, first_rim + at_rim
-    return sizes, edge_ids[:first], inner[:first_inner], rim[:first_rim]
+            seen[ball[b]] = False
+        sizes[t], first = last - first, last
+    return sizes, edge_ids[:first]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _with_room(values: Int32Array, held: int, more: int) -> Int32Array:
     """The same array, or a copy of the values it holds with room for more."""
     if held + more <= len(values):
@@ -278,23 +248,20 @@ def edge_roles(graph: Graph, local: LocalGraphs, hops: int) -> Int32Array:
     if direction is None:
         return np.zeros(len(local.edge_ids), np.int32)
     region = graph.neighbors().around(local.nodes, hops)
-    centers, num_nodes = region.places(local.nodes), len(region.indptr) - 1
-    used = local.union()
+    centers, used = region.places(local.nodes), local.union()
     entries = local.positions(used)
     ends, leads = region.places(graph.edges.pairs.take(used)), take(direction, used)
     roles = np.empty(len(local.edge_ids), np.int32)
 
     def decide(part: slice) -> None:
-        away = np.full(num_nodes, hops + 1)  # hops from the center
-        reached = np.empty(num_nodes, np.int64)
         ptr = local.ptr[part.start : part.stop + 1]
-        _roles(region.indptr, region.indices, ends, leads, centers[part], ptr, entries, hops, away, reached, roles)
+        _roles(region.indptr, region.indices, ends, leads, centers[part], ptr, entries, hops, roles)
 
-    map_parts(decide, len(local), fewest=FEWEST_ROLES)
+    map_parts(decide, len(local), fewest=FEWEST_SMALL)
     return roles
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _roles(
     indptr: IntArray,
     indices: Int32Array,
@@ -304,10 +271,9 @@ def _roles(
     ptr: IntArray,
     entries: Int32Array,
     hops: int,
-    away: IntArray,
-    reached: IntArray,
     roles: Int32Array,
 ) -> None:
+    away, reached = np.full(len(indptr) - 1, hops + 1), np.empty(len(indptr) - 1, np.int64)  # hops from the center
     for t in range(len(nodes)):
         reached[0] = nodes[t]
         away[nodes[t]] = 0
@@ -331,3 +297,124 @@ def _roles(
                 roles[m] = 1 if step < 0 else 2 if step > 0 else 3
         for b in range(end):
             away[reached[b]] = hops + 1
+
+
+def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tuple[IntArray, Int32Array, IntArray]:
+    """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
+    region = graph.neighbors().around(nodes, hops)
+    places = region.places(nodes)
+    held = np.empty((len(nodes), _possible(graph, max_edges)), np.int32)
+    sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+
+    def rank(part: slice) -> None:
+        _ranked_edges(*region.arrays, places[part], hops, held[part], sizes[part], left_out[part])
+
+    map_parts(rank, len(nodes), fewest=FEWEST_SMALL)
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    return ptr, held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
+
+
+def _possible(graph: Graph, max_edges: int) -> int:
+    """As many of ``max_edges`` as a local graph of :data:`MAX_NODES` nodes can have: no setting takes more memory."""
+    pairs = MAX_NODES * (MAX_NODES - 1) // 2
+    if max_edges <= pairs:
+        return max_edges
+    return min(max_edges, pairs * graph.edges.most_parallel, graph.num_edges)
+
+
+@compiled(error_model="numpy")
+def _ranked_edges(
+    indptr: IntArray,
+    indices: IntArray,
+    ids: IntArray,
+    nodes: IntArray,
+    hops: int,
+    held: Int32Array,
+    sizes: IntArray,
+    left_out: IntArray,
+) -> None:
+    """Edges of each local graph, ascending, how many there are, and how many nodes within reach are left out."""
+    num_nodes = len(indptr) - 1
+    share, arriving, inside = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes, np.bool_)
+    reached, nearest = np.empty(num_nodes, np.int64), np.empty(MAX_NODES, np.int64)
+    for t in range(len(nodes)):
+        center = nodes[t]
+        count = _walk(indptr, indices, center, hops, share, arriving, reached)
+        share[center] = 2.0  # first
+        num_edges, num_inside = 0, 0
+        for n in range(_largest(reached, count, share, nearest)):
+            u = nearest[n]
+            joining = 0
+            for j in range(indptr[u], indptr[u + 1]):
+                joining += inside[indices[j]]
+            if num_edges + joining > held.shape[1]:
+                break
+            for j in range(indptr[u], indptr[u + 1]):
+                if inside[indices[j]]:
+                    slot = num_edges
+                    while slot > 0 and held[t, slot - 1] > ids[j]:
+                        held[t, slot] = held[t, slot - 1]
+                        slot -= 1
+                    held[t, slot] = ids[j]
+                    num_edges += 1
+            inside[u] = True
+            num_inside += 1
+        sizes[t], left_out[t] = num_edges, count - num_inside
+        for i in range(count):
+            share[reached[i]] = 0.0
+            inside[reached[i]] = False
+
+
+# Sorting is written out here: the compiler takes seconds for NumPy's.
+@compiled(error_model="numpy")
+def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], nearest: IntArray) -> int:
+    """Put the nodes with the largest shares into ``nearest``, of equals the lowest id first; how many there are."""
+    held = 0
+    for i in range(count):
+        u = reached[i]
+        more, less = share[u] * (1 + EQUAL), share[u] * (1 - EQUAL)
+        slot = held
+        while slot > 0:
+            v = nearest[slot - 1]
+            if share[v] > more or (share[v] >= less and v < u):
+                break
+            if slot < len(nearest):
+                nearest[slot] = v
+            slot -= 1
+        if slot < len(nearest):
+            nearest[slot] = u
+            if held < len(nearest):
+                held += 1
+    return held
+
+
+@compiled(error_model="numpy")
+def _walk(
+    indptr: IntArray,
+    indices: IntArray,
+    center: int,
+    hops: int,
+    share: npt.NDArray[np.float64],
+    arriving: npt.NDArray[np.float64],
+    reached: IntArray,
+) -> int:
+    """Write the share of walks that end at each node within reach into ``share``; how many there are."""
+    reached[0] = center
+    share[center] = 1.0
+    count = 1
+    for _ in range(hops):
+        known = count
+        for i in range(known):
+            u = reached[i]
+            degree = indptr[u + 1] - indptr[u]
+            for j in range(indptr[u], indptr[u + 1]):
+                v = indices[j]
+                if share[v] == 0.0 and arriving[v] == 0.0:
+                    reached[count] = v
+                    count += 1
+                arriving[v] += (1.0 - TELEPORT) * share[u] / degree
+        for i in range(count):
+            u = reached[i]
+            share[u] = arriving[u] + (TELEPORT if u == center else 0.0)
+            arriving[u] = 0.0
+    return count

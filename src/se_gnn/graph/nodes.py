@@ -7,6 +7,7 @@ of one text look the same to everybody. Shapes: N nodes, F features.
 
 from __future__ import annotations
 
+import dataclasses
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from se_gnn.errors import InputError, did_you_mean
+from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph.arrays import Int32Array, IntArray, as_features, check_features, check_length
 from se_gnn.graph.columns import Column, RawTable, check_columns
 from se_gnn.graph.rows import Rows, Texts, as_rows, stack
 
+MOST_DIGITS = 18  # of a position: Python refuses to read numbers of thousands
+MOST_LISTED = 5  # nodes that share a caption
 CLOSE_AMONG = 10_000  # names that are looked through for a close one
 
 
@@ -38,6 +41,7 @@ class Nodes:
         types: type of each node, a position in ``type_names``; None: all are of one type.
         type_names: what people see for each type.
         image_shape: rows and columns, where the features of a node are the pixels of a picture.
+        roles: what the tables call their id, caption, source, target and so on: pairs of role and column.
         verified: values were checked when the files were opened; only sizes are looked at.
 
     Shapes:
@@ -54,6 +58,7 @@ class Nodes:
     types: Int32Array | None = None
     type_names: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
+    roles: tuple[tuple[str, str], ...] = ()
     verified: InitVar[bool] = False
 
     def __post_init__(self, verified: bool) -> None:
@@ -104,33 +109,27 @@ class Nodes:
 
     def take(self, ids: IntArray) -> Nodes:
         """Some nodes in memory, in the order asked for."""
-        return Nodes(
+        return dataclasses.replace(
+            self,
             features=as_rows(as_features(self.features.take(ids))),
             names=tuple(self.names[i] for i in ids.tolist()),
-            feature_names=self.feature_names,
-            columns=self.columns,
             captions=None if self.captions is None else tuple(self.captions[i] for i in ids.tolist()),
             raw=None if self.raw is None else self.raw.take(ids),
             types=None if self.types is None else self.types[ids],
-            type_names=self.type_names,
-            image_shape=self.image_shape,
         )
 
     def joined(self, later: Nodes) -> Nodes:
-        """These nodes, then others with the same features and types; rows of mapped files stay where they are."""
+        """These nodes, then more with the same features and types; mapped files are not changed."""
         captions = None
         if self.captions is not None or later.captions is not None:
             captions = _after(_or_empty(self.captions, len(self)), _or_empty(later.captions, len(later)))
-        return Nodes(
+        return dataclasses.replace(
+            self,
             features=as_rows(stack(self.features, later.features)),
             names=_after(self.names, later.names),
-            feature_names=self.feature_names,
-            columns=self.columns,
             captions=captions,
-            raw=None if self.raw is None or later.raw is None else self.raw.joined(later.raw),
+            raw=None if self.raw is None else self.raw.joined(later.raw or self.raw.empty(len(later))),
             types=None if self.types is None or later.types is None else np.concatenate([self.types, later.types]),
-            type_names=self.type_names,
-            image_shape=self.image_shape,
             verified=True,
         )
 
@@ -143,12 +142,12 @@ class Nodes:
             return None
         names = self.feature_names
         own = {
-            kind: [i for i, name in enumerate(names) if name == kind or name.startswith(f"{kind}: ")]
-            for kind in self.type_names
+            node_type: [i for i, name in enumerate(names) if name == node_type or name.startswith(f"{node_type}: ")]
+            for node_type in self.type_names
         }
         if sum(map(len, own.values())) != len(names):
             return None
-        return {kind: np.array(features, np.int64) for kind, features in own.items()}
+        return {node_type: np.array(features, np.int64) for node_type, features in own.items()}
 
     def of_type(self, name: str) -> IntArray:
         """Ids of the nodes of a type, ascending."""
@@ -175,6 +174,41 @@ class Nodes:
         if not 0 <= node < len(self):
             raise InputError(f"unknown node {int(node)}: positions go from 0 to {len(self) - 1:,}; names are text")
         return int(node)
+
+    def find(self, text: str) -> int:
+        """The node that people mean by a text: a name, a caption that only one node has, or ``#17``, a position.
+
+        A name that begins with ``#`` is written with another one: ``##17`` is the node named ``#17``.
+        """
+        if text.startswith("#") and not text.startswith("##"):
+            return self._at_position(text)
+        name = text.removeprefix("#")
+        if self.captions is None or self.known([name]):
+            return self.id_of(name)
+        captioned = [node for node, caption in enumerate(self.captions) if caption == name]
+        if len(captioned) > 1:
+            listed = ", ".join(self.text_of(node) for node in captioned[:MOST_LISTED])
+            more = ", ..." if len(captioned) > MOST_LISTED else ""
+            raise InputError(
+                f"{len(captioned):,} nodes have the caption {shortened(name)}; name one of them instead: {listed}{more}"
+            )
+        return captioned[0] if captioned else self.id_of(name)
+
+    def text_of(self, node: int) -> str:
+        """A node as :meth:`find` reads it: its name."""
+        name = self.names[node]
+        return f"#{name}" if name.startswith("#") else name
+
+    def _at_position(self, text: str) -> int:
+        digits = text[1:].strip()
+        if not (digits.isascii() and digits.isdigit()):
+            raise InputError(
+                f"#POSITION must be a whole number such as #17, got {shortened(text)}; a name that begins with # is "
+                f"written with another one, {shortened('#' + text)}"
+            )
+        if len(digits) > MOST_DIGITS:
+            raise InputError(f"#POSITION must be between 0 and {len(self) - 1:,}, got {shortened(text)}")
+        return self.id_of(int(digits))
 
     def ids_of(self, nodes: Any) -> IntArray:
         """Positions of some nodes, in their order: positions, names, or a boolean mask with one entry per node."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -19,12 +18,13 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import forget, read_rows, take_rows
-from se_gnn.files.scratch import nameless_file, room_for_scratch
-from se_gnn.graph.arrays import BoolArray, IntArray
+from se_gnn.files.writing import nameless_file, room_for_scratch
+from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense
 
 BLOCK = 64 << 20  # bytes of a block where nobody says how many
 _ENTRY = 8  # bytes of a column and a value of sparse rows
 FEW = 8  # texts that are looked up one by one
+SAMPLE = 10_000  # rows that stand for all
 
 Array = npt.NDArray[Any]
 
@@ -32,17 +32,8 @@ Array = npt.NDArray[Any]
 class Rows(ABC):
     """Rows of numbers: ``take`` gives some, ``blocks`` gives all of them one block after the other."""
 
-    what: str = "these rows"  # what an error calls them
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """Number of rows, and what a row is like."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "these rows") -> None:
+        self.shape, self.dtype, self.what = shape, dtype, what  # ``what``: what an error calls them
 
     @abstractmethod
     def take(self, ids: IntArray) -> Any:
@@ -64,6 +55,19 @@ class Rows(ABC):
         """Whether the whole of them is an array in memory."""
         return False
 
+    @property
+    def sparse(self) -> bool:
+        """Whether rows are those of a CSR matrix."""
+        return bool(sp.issparse(self.take(np.empty(0, np.int64))))
+
+    def indexed(self) -> Any:
+        """What some rows can be read from by indexing: the array in memory, or these rows."""
+        return self.whole() if self.in_memory else self
+
+    def sample(self) -> Any:
+        """Rows to take means and spreads from: all in memory; of mapped ones at most `SAMPLE`, evenly spaced."""
+        return self.whole() if self.in_memory else self.take(np.arange(0, len(self), -(-len(self) // SAMPLE) or 1))
+
     def read(self) -> Any:
         """All rows, read into memory wherever they are; the caller knows that there is room."""
         found = [block for _, block in self.blocks()]
@@ -75,6 +79,8 @@ class Rows(ABC):
         return self.shape[0]
 
     def __getitem__(self, ids: Any) -> Any:
+        if isinstance(ids, tuple):  # columns of all rows
+            return self.whole()[ids]
         if isinstance(ids, int | np.integer):
             return self.take(np.array([ids]))[0]
         return self.take(np.arange(len(self))[ids] if isinstance(ids, slice) else np.asarray(ids))
@@ -83,20 +89,12 @@ class Rows(ABC):
         return np.asarray(self.whole(), dtype)
 
 
-@dataclass(frozen=True, eq=False)
 class _InMemory(Rows):
     """An array or a CSR matrix in memory."""
 
-    array: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.array.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = self.array.dtype
-        return found
+    def __init__(self, array: Any) -> None:
+        super().__init__(tuple(array.shape), array.dtype)
+        self.array = array
 
     def take(self, ids: IntArray) -> Any:
         return self.array[ids]
@@ -113,51 +111,36 @@ class _InMemory(Rows):
         return True
 
 
-@dataclass(frozen=True, eq=False)
-class _Mapped(Rows):
+class MappedRows(Rows):
     """A mapped array. Pages are given back after each block and each :meth:`take`."""
 
-    array: Array
-    what: str = "these rows"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.array.dtype
+    def __init__(self, array: Array, what: str) -> None:
+        super().__init__(array.shape, array.dtype, what)
+        self.array = array
 
     def take(self, ids: IntArray) -> Array:
+        """Some rows in memory, read from the pages that hold them."""
         ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
         found = take_rows(self.array, ascending)
         return found[place]
 
     def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Array]]:
+        """All rows, read block by block."""
         step = _rows_within(budget, self.shape, self.dtype)
         for low in range(0, len(self), step):
             yield low, read_rows(self.array, low, min(low + step, len(self)))
+            forget(self.array)  # a file without a name is read through its pages
 
 
-@dataclass(frozen=True, eq=False)
-class _MappedSparse(Rows):
+class MappedSparseRows(Rows):
     """Sparse rows whose columns and values are mapped arrays; where each row begins is in memory."""
 
-    data: Array
-    indices: Array
-    indptr: IntArray
-    width: int
-    what: str = "these rows"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.indptr) - 1, self.width
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.data.dtype
+    def __init__(self, data: Array, indices: Array, indptr: IntArray, width: int, what: str) -> None:
+        super().__init__((len(indptr) - 1, width), data.dtype, what)
+        self.data, self.indices, self.indptr, self.width = data, indices, indptr, width
 
     def take(self, ids: IntArray) -> sp.csr_array:
+        """Some rows in memory, read from the pages that hold them."""
         ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
         sizes = np.diff(self.indptr)[ascending]
         ptr = np.concatenate([[0], np.cumsum(sizes)])
@@ -166,6 +149,7 @@ class _MappedSparse(Rows):
         return sp.csr_array(found, shape=(len(ascending), self.width))[place]
 
     def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, sp.csr_array]]:
+        """All rows, read block by block."""
         for low, high in row_ranges(self.indptr, budget // _ENTRY):
             ptr = self.indptr[low : high + 1]
             first, last = int(ptr[0]), int(ptr[-1])
@@ -173,23 +157,12 @@ class _MappedSparse(Rows):
             yield low, sp.csr_array(found, shape=(high - low, self.width))
 
 
-@dataclass(frozen=True, eq=False)
 class _Stacked(Rows):
     """Rows, and further ones after them: a mapped graph and the nodes that joined it."""
 
-    first: Rows
-    second: Rows
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "what", self.first.what)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.first) + len(self.second), *self.first.shape[1:]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.first.dtype
+    def __init__(self, first: Rows, second: Rows) -> None:
+        super().__init__((len(first) + len(second), *first.shape[1:]), first.dtype, first.what)
+        self.first, self.second = first, second
 
     def take(self, ids: IntArray) -> Any:
         positions, split = _positions(ids, len(self)), len(self.first)
@@ -212,14 +185,9 @@ def as_rows(rows: Any) -> Rows:
     return rows if isinstance(rows, Rows) else _InMemory(rows)
 
 
-def mapped_rows(array: Array, what: str) -> Rows:
-    """Rows of a mapped array; ``what`` is what an error calls them, in the plural."""
-    return _Mapped(array, what)
-
-
-def mapped_sparse_rows(data: Array, indices: Array, indptr: IntArray, width: int, what: str) -> Rows:
-    """Rows of a CSR matrix whose values and columns are mapped arrays."""
-    return _MappedSparse(data, indices, indptr, width, what)
+def features_like(known: Rows, features: Any) -> Rows:
+    """Features as rows in memory, dense or sparse as those that are known."""
+    return as_rows(as_features(sp.csr_array(features)) if known.sparse else dense(features))
 
 
 def take(rows: Any, ids: IntArray) -> Any:
@@ -250,7 +218,7 @@ def filtered(rows: Any, kept: BoolArray) -> Any:
             file.write(np.ascontiguousarray(block[kept[low : low + len(block)]]).data)
         file.flush()
         shape = (int(kept.sum()), *given.shape[1:])
-        return _Mapped(mapped_scratch(file, given.dtype, shape), given.what)
+        return MappedRows(mapped_scratch(file, given.dtype, shape), given.what)
 
 
 def mapped_scratch(file: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -325,7 +293,7 @@ class Texts(Sequence[str]):
         return not isinstance(self.text, np.memmap)
 
     def joined(self, later: Texts) -> Texts:
-        """These texts, then others; mapped ones stay where they are."""
+        """These texts, then more; mapped files are not changed."""
         if not (self.in_memory and later.in_memory):
             return StackedTexts(self, later)
         offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])

@@ -17,8 +17,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.deterministic.sums import multiply_add
-from se_gnn.deterministic.threads import one_thread
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.layers import one_thread
+from se_gnn.deterministic.vectors import multiply_add
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 
 PIECES = 64  # of a matrix, of about as many stored values each
@@ -129,7 +130,7 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
     return out
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _product(
     bounds: IntArray, ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray
 ) -> None:

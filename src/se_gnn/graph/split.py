@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -20,6 +20,8 @@ PART_WORDS: dict[str, Part] = {  # what people write in a table
     "test": "test", "testing": "test",
     "calibration": "calibration",
 }  # fmt: skip
+VALIDATION = 5  # times the most training nodes of a class: more validation nodes in all are not drawn
+FEWEST = 20  # validation nodes of a class that are kept in any case
 
 
 def _nobody() -> IntArray:
@@ -127,8 +129,9 @@ def split_stratified(
 ) -> Split:
     """A share ``train`` and a share ``validation`` of the nodes of each class; the rest of each class tests.
 
-    At most ``most`` nodes of a class train, and as many validate; those beyond are in no part, so that the classes of
-    the test nodes keep their shares. A class has at least one labeled node.
+    At most ``most`` nodes of a class train. Validation nodes keep the shares of the classes, because probabilities are
+    calibrated on them: they are thinned out evenly if there are many (:func:`_evenly`). Those beyond are in no part, so
+    that the classes of the test nodes keep their shares, too. A class has at least one labeled node.
 
     >>> labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1])
     >>> split = split_stratified(labels, train=0.6, validation=0.2, generator=np.random.default_rng(0))
@@ -139,9 +142,22 @@ def split_stratified(
     for label in np.unique(labels[labels >= 0]):
         nodes = generator.permutation(np.flatnonzero(labels == label))
         ends = [max(1, round(train * len(nodes))), max(1, round((train + validation) * len(nodes)))]
-        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, most, None)):
+        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, None, None)):
             part.append(chosen[:limit])
+    parts[1] = [nodes[:size] for nodes, size in zip(parts[1], _evenly(list(map(len, parts[1])), most))]
     return Split(*(np.concatenate([_nobody(), *part]) for part in parts))
+
+
+def _evenly(sizes: Sequence[int], most: int | None) -> list[int]:
+    """How many validation nodes of each class are kept: the same share of all, but a few of each.
+
+    >>> _evenly([3000, 1000, 30], most=200), _evenly([300, 20], most=200)
+    ([744, 248, 20], [300, 20])
+    """
+    limit, total = VALIDATION * (most or 0), sum(sizes)
+    if most is None or total <= limit:
+        return list(sizes)
+    return [max(size * limit // total, min(size, FEWEST)) for size in sizes]
 
 
 def split_by_time(
@@ -149,8 +165,8 @@ def split_by_time(
 ) -> Split:
     """The earliest share ``train`` of the labeled nodes trains, the next share ``validation`` validates, the rest test.
 
-    Nodes of one time are in one part, the earlier. Of each class the latest ``most`` of the training nodes are kept,
-    and as many validation nodes. Nodes whose time is ``unknown`` are in no part.
+    Nodes of one time are in one part, the earlier. Of each class the latest ``most`` of the training nodes are kept;
+    of validation nodes the latest, by :func:`_evenly`. Nodes whose time is ``unknown`` are in no part.
 
     >>> labels, times = np.array([0, 1, 0, 1, 0, -1]), np.array([50, 10, 20, 20, 40, 5])
     >>> split = split_by_time(labels, times, train=0.4, validation=0.2, unknown=-1)
@@ -168,6 +184,8 @@ def split_by_time(
         ends.append(int(np.searchsorted(ordered, last, side="right")))
     parts = list(np.split(nodes, ends))
     for i in (0, 1):
-        kept = [parts[i][labels[parts[i]] == label] for label in np.unique(labels[parts[i]])]
-        parts[i] = np.concatenate([_nobody(), *(some[-most:] if most else some for some in kept)])
+        classes = [parts[i][labels[parts[i]] == label] for label in np.unique(labels[parts[i]])]
+        sizes = list(map(len, classes))
+        limits = _evenly(sizes, most) if i else [size if most is None else min(size, most) for size in sizes]
+        parts[i] = np.concatenate([_nobody(), *(some[len(some) - limit :] for some, limit in zip(classes, limits))])
     return Split(*parts)

@@ -35,16 +35,15 @@ from se_gnn.files.npy import FINITE, POSITIVE, Array, ArrayInfo, Rule, check_arr
 from se_gnn.graph.columns import NO_TEXT, RawTable, column_from_dict
 from se_gnn.graph.edge_values import ARRAYS as EDGE_ARRAYS
 from se_gnn.graph.edge_values import EdgeValues
-from se_gnn.graph.edges import EdgeReport, Edges
-from se_gnn.graph.graph import Graph
-from se_gnn.graph.neighbors import Csr
+from se_gnn.graph.edges import Csr, EdgeReport, Edges
+from se_gnn.graph.graph import Graph, MappedFrom
 from se_gnn.graph.nodes import Nodes
-from se_gnn.graph.rows import Rows, Texts, as_rows, mapped_rows, mapped_sparse_rows
+from se_gnn.graph.rows import MappedRows, MappedSparseRows, Rows, Texts, as_rows
 from se_gnn.graph.split import PARTS, Split
-from se_gnn.graph.target import Classes
+from se_gnn.graph.target import Classes, Numbers, Target
 
 HEADER = "graph.json"
-ARRAY_FILES = "graph.*.npy"
+ARRAY_FILES = "graph.*.npy"  # also embeddings that models have stored beside a mapped graph
 FORMAT, VERSION = "se-gnn-graph", 1
 MOST_HEADER = 1 << 28  # bytes: the vocabularies of text columns are in it
 TEXT_BLOCK = 1 << 16  # texts that are encoded at a time
@@ -71,6 +70,7 @@ KINDS: dict[str, Kind] = {
     "neighbors.indices": _SMALL,
     "neighbors.edge_ids": _SMALL,
     "labels": _IDS,
+    "values": Kind(("<f8",)),
 }
 KINDS |= {f"nodes.{what}.{part}": kind for what in ("names", "captions") for part, kind in _TEXTS.items()}
 KINDS |= {f"{what}.raw.{part}": kind for what in ("nodes", "edges") for part, kind in _CELLS.items()}
@@ -81,79 +81,48 @@ KINDS |= {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Everything about a stored graph that is no array, as `graph.json` holds it.
+def header_bytes(about: Mapping[str, Any], arrays: Mapping[str, ArrayInfo]) -> bytes:
+    """The content of `graph.json`, sealed by a digest of itself.
 
     Args:
-        name: name of the graph.
-        dataset: name under which :func:`se_gnn.load_dataset` knows it.
-        mapped: whether it is mapped when it is opened; then `neighbors.*` are among its arrays.
-        num_features: F.
-        feature_names: what people see for each feature.
-        columns: the columns that the features were.
-        node_type_names: what people see for each type of nodes.
-        raw_columns: columns of the cells that are shown; None: there are none.
-        image_shape: where features are pixels.
-        class_names: what people see for each class.
-        target_type: the node type that is predicted.
-        merged: what was merged away.
-        edge_values: what is known of what edges carry, besides arrays (:func:`about_values`); None: they carry nothing.
+        about: everything that is no array, as :func:`about_graph` gives it; what is left out is as in a graph that has
+            no more than features, edges and classes.
+        arrays: type, shape and digest of each array; `neighbors.*` are among those of a mapped graph.
     """
+    whole = {"format": FORMAT, "version": VERSION, **_BARE, **about}
+    if whole["columns"] is not None:
+        whole["columns"] = [column.to_dict() for column in whole["columns"]]
+    whole |= {"merged": dataclasses.asdict(whole["merged"]), "arrays": {n: arrays[n]._asdict() for n in sorted(arrays)}}
+    return json_bytes({**whole, "sha256": _seal(whole)}, indent=1)
 
-    name: str
-    num_features: int
-    class_names: tuple[str, ...]
-    dataset: str | None = None
-    mapped: bool = False
-    feature_names: tuple[str, ...] | None = None
-    columns: tuple[Any, ...] | None = None
-    node_type_names: tuple[str, ...] = ()
-    raw_columns: tuple[str, ...] | None = None
-    image_shape: tuple[int, int] | None = None
-    target_type: str | None = None
-    merged: EdgeReport = EdgeReport()  # noqa: RUF009 - frozen
-    edge_values: Mapping[str, Any] | None = None
 
-    @classmethod
-    def of(cls, graph: Graph, *, mapped: bool) -> Facts:
-        """The facts of a graph."""
-        nodes, values = graph.nodes, graph.edge_values
-        return cls(
-            name=graph.name,
-            dataset=graph.dataset,
-            mapped=mapped,
-            num_features=graph.num_features,
-            feature_names=nodes.feature_names,
-            columns=nodes.columns,
-            node_type_names=nodes.type_names,
-            raw_columns=None if nodes.raw is None else nodes.raw.columns,
-            image_shape=nodes.image_shape,
-            class_names=graph.class_names,
-            target_type=graph.target.node_type,
-            merged=graph.merged,
-            edge_values=None if values is None else about_values(values),
-        )
+_BARE: dict[str, Any] = {
+    "name": "graph", "dataset": None, "mapped": False, "num_features": 0, "feature_names": None, "columns": None,
+    "node_type_names": (), "raw_columns": None, "image_shape": None, "roles": (), "class_names": None,
+    "target_type": None, "value_name": None, "unit": "", "merged": EdgeReport(), "edge_values": None,
+}  # fmt: skip
+_OF_GRAPH = (
+    "name", "dataset", "num_features", "feature_names", "columns", "node_type_names", "image_shape", "roles", "merged",
+)  # fmt: skip
 
-    def to_bytes(self, arrays: Mapping[str, ArrayInfo]) -> bytes:
-        """The content of `graph.json`, sealed by a digest of itself."""
-        about = {"format": FORMAT, "version": VERSION}
-        about |= {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        about |= {
-            "columns": None if self.columns is None else [column.to_dict() for column in self.columns],
-            "merged": dataclasses.asdict(self.merged),
-            "arrays": {name: arrays[name]._asdict() for name in sorted(arrays)},
-        }
-        return json_bytes({**about, "sha256": _seal(about)}, indent=1)
 
-    @classmethod
-    def from_dict(cls, about: Mapping[str, Any]) -> Facts:
-        """The facts that :meth:`to_bytes` wrote."""
-        given = {field.name: _plain(about[field.name]) for field in dataclasses.fields(cls)}
-        columns = about["columns"]
-        given["columns"] = None if columns is None else tuple(column_from_dict(column) for column in columns)
-        given["merged"] = EdgeReport(**about["merged"])
-        return cls(**given)
+def about_graph(graph: Graph, *, mapped: bool) -> dict[str, Any]:
+    """Everything about a graph that is no array. ``mapped``: it is mapped when it is opened."""
+    nodes, values = graph.nodes, graph.edge_values
+    return {
+        **{name: getattr(graph, name) for name in _OF_GRAPH},
+        **about_target(graph.target),
+        "mapped": mapped,
+        "raw_columns": None if nodes.raw is None else nodes.raw.columns,
+        "edge_values": None if values is None else about_values(values),
+    }
+
+
+def about_target(target: Target) -> dict[str, Any]:
+    """What is predicted: classes, or a number, which has no ``class_names``."""
+    if isinstance(target, Numbers):
+        return {"target_type": target.node_type, "value_name": target.name, "unit": target.unit}
+    return {"target_type": target.node_type, "class_names": target.names}
 
 
 def save_graph(graph: Graph, folder: str | Path, *, mapped: bool | None = None) -> None:
@@ -212,22 +181,22 @@ def graph_files(graph: Graph, *, mapped: bool | None = None) -> dict[str, Conten
     """Name and content of the files of a graph; the same graph gives the same bytes."""
     mapped = not graph.fits_memory if mapped is None else mapped
     arrays = _arrays_of(graph, mapped=mapped)
-    header = Facts.of(graph, mapped=mapped).to_bytes({name: source.info() for name, source in arrays.items()})
+    header = header_bytes(about_graph(graph, mapped=mapped), {name: one.info() for name, one in arrays.items()})
     contents = {array_file(name): b"".join(one) if graph.fits_memory else one for name, one in arrays.items()}
     return {**contents, HEADER: header}
 
 
 def graph_arrays(graph: Graph) -> tuple[bytes, dict[str, Array]]:
     """The header and the arrays of a graph in memory, by name; :func:`graph_from_arrays` makes the graph again."""
-    _ = graph.features, graph.edges.ends  # refused where they are mapped
+    _ = graph.nodes.features.whole(), graph.edges.pairs.whole()  # refused where they are mapped
     sources = _arrays_of(graph, mapped=False)
-    header = Facts.of(graph, mapped=False).to_bytes({name: source.info() for name, source in sources.items()})
+    header = header_bytes(about_graph(graph, mapped=False), {name: source.info() for name, source in sources.items()})
     return header, {name: source.read() for name, source in sources.items()}
 
 
 def graph_from_arrays(header: bytes, arrays: Mapping[str, Array], *, where: Path) -> Graph:
     """The graph that :func:`graph_arrays` took apart; ``where`` is the file that errors name."""
-    return _read_graph(header, where, lambda facts, infos: _Held(where, infos, facts, False, arrays))
+    return _read_graph(header, where, lambda about, infos: _Held(where, infos, about, False, arrays))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +209,7 @@ class _Source:
 
     @classmethod
     def of(cls, array: Any) -> _Source:
-        rows = mapped_rows(array, "") if isinstance(array, np.memmap) else as_rows(array)
+        rows = MappedRows(array, "") if isinstance(array, np.memmap) else as_rows(array)
         return cls(rows.dtype, rows.shape, lambda: (block for _, block in rows.blocks()))
 
     def __iter__(self) -> Iterator[bytes]:
@@ -267,12 +236,13 @@ def _arrays_of(graph: Graph, *, mapped: bool) -> dict[str, _Source]:
         found |= _text_arrays("nodes.captions", nodes.captions)
     if nodes.raw is not None:
         found |= _cell_arrays("nodes.raw", nodes.raw)
-    plain: dict[str, Any] = {"edges.ends": graph.edges.pairs, "labels": graph.labels}
+    plain: dict[str, Any] = {"edges.ends": graph.edges.pairs}
+    plain |= {"values": graph.values} if graph.predicts_numbers else {"labels": graph.labels}
     plain |= {f"split.{part}": ids for part, ids in graph.split.items()}
     if nodes.types is not None:
         plain["nodes.types"] = nodes.types
     if values is not None:
-        plain |= {f"edges.{name}": getattr(values, name) for name in values.carried}
+        plain |= {f"edges.{name}": getattr(values, name) for name in values.edge_data}
         if values.raw is not None:
             found |= _cell_arrays("edges.raw", values.raw)
     found |= {name: _Source.of(array) for name, array in plain.items()}
@@ -285,7 +255,7 @@ def _feature_arrays(rows: Rows) -> dict[str, _Source]:
     def blocks() -> Iterator[Any]:
         return (block for _, block in rows.blocks())
 
-    if not sp.issparse(rows.take(np.empty(0, np.int64))):
+    if not rows.sparse:
         return {name: _Source.of(rows)}
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(block.indptr) for block in blocks()]))])
     shape = (int(indptr[-1]),)
@@ -341,25 +311,32 @@ def read_graph(folder: Path, header: bytes, *, just_written: bool = False) -> Gr
         header: content of `graph.json`.
         just_written: by this process, from numbers that it has checked: mapped arrays are not read again.
     """
-    return _read_graph(header, folder, lambda facts, infos: _Files(folder, infos, facts, not just_written))
+    return _read_graph(header, folder, lambda about, infos: _Files(folder, infos, about, not just_written))
 
 
-def _read_graph(header: bytes, where: Path, open_files: Callable[[Facts, dict[str, ArrayInfo]], _Files]) -> Graph:
+def _read_graph(
+    header: bytes, where: Path, open_files: Callable[[dict[str, Any], dict[str, ArrayInfo]], _Files]
+) -> Graph:
     path = where / HEADER if where.is_dir() else where
     about = parse_json(header, path)
     check_format(about, path, expected=FORMAT, newest=VERSION)
     if about.pop("sha256", None) != _seal(about):
         raise InputError(f"{path} was changed: it does not have its digest")
     try:
-        facts = Facts.from_dict(about)
-        files = open_files(facts, {name: _info(name, one) for name, one in about["arrays"].items()})
+        infos = {name: _info(name, one) for name, one in about["arrays"].items()}
+        digest = _digest_of_parts(about)
+        about = {name: _plain(value) for name, value in about.items()}
+        about["columns"] = _columns(about["columns"])
+        files = open_files(about, infos)
+        nodes, edges = _read_nodes(files), _read_edges(files)
         return Graph(
-            nodes=_read_nodes(files),
-            edges=_read_edges(files),
-            target=Classes(labels=files.load("labels"), names=facts.class_names, node_type=facts.target_type),
+            nodes=nodes,
+            edges=edges,
+            target=_read_target(files),
             split=Split(**{part: files.load(f"split.{part}") for part in PARTS}),
-            name=facts.name,
-            dataset=facts.dataset,
+            name=about["name"],
+            dataset=about["dataset"],
+            _mapped_from=MappedFrom(where, digest, nodes, edges) if about["mapped"] else None,
         )
     except _FileError:
         raise
@@ -369,18 +346,30 @@ def _read_graph(header: bytes, where: Path, open_files: Callable[[Facts, dict[st
         raise InputError(f"the graph in {where} cannot be read: {error}") from error
 
 
+def _digest_of_parts(about: Mapping[str, Any]) -> str:
+    """A digest of features and edges: names, labels and split may change, and embeddings stay."""
+    read = ("nodes.features", "nodes.types", "edges.", "neighbors.")
+    arrays = {name: one for name, one in about["arrays"].items() if name.startswith(read)}
+    return _seal({"arrays": arrays, "edge_values": about["edge_values"]})
+
+
 class _FileError(InputError):
     """A file is missing, damaged or changed; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The arrays of a stored graph, loaded or mapped as its facts say."""
+    """The arrays of a stored graph, loaded or mapped as its header says."""
 
     folder: Path
     infos: Mapping[str, ArrayInfo]
-    facts: Facts
+    about: Mapping[str, Any]
     check: bool
+
+    @property
+    def mapped(self) -> bool:
+        """Whether rows are mapped, not loaded."""
+        return bool(self.about["mapped"])
 
     def __contains__(self, name: str) -> bool:
         return name in self.infos
@@ -391,9 +380,9 @@ class _Files:
 
     def rows(self, name: str, what: str, rule: Rule | None = None) -> Any:
         """An array in memory, or mapped rows; ``what`` is what an error calls them."""
-        if not self.facts.mapped:
+        if not self.mapped:
             return self.load(name)
-        return mapped_rows(self.map(name, rule), f"{what} of {self.facts.name}")
+        return MappedRows(self.map(name, rule), f"{what} of {self.about['name']}")
 
     def map(self, name: str, rule: Rule | None = None) -> Array:
         """A mapped array, whose numbers have their digest and follow a rule."""
@@ -412,7 +401,7 @@ class _Files:
 
     def texts(self, name: str) -> Texts:
         """Texts in memory or mapped."""
-        if not self.facts.mapped:
+        if not self.mapped:
             return Texts(self.load(f"{name}.offsets"), self.load(f"{name}.text"))
         text = self.map(f"{name}.text")
         return Texts(self.map_ascending(f"{name}.offsets", len(text)), text, verified=True)
@@ -442,34 +431,44 @@ class _Held(_Files):
         return found
 
 
+def _read_target(files: _Files) -> Target:
+    about = files.about
+    if about["class_names"] is not None:
+        return Classes(labels=files.load("labels"), names=about["class_names"], node_type=about["target_type"])
+    name, unit = about["value_name"], about["unit"]
+    return Numbers(values=files.load("values"), name=name, unit=unit, node_type=about["target_type"])
+
+
 def _read_nodes(files: _Files) -> Nodes:
-    facts, mapped = files.facts, files.facts.mapped
-    names, captions = files.texts("nodes.names"), None
-    if "nodes.captions.offsets" in files:
-        captions = files.texts("nodes.captions")
+    about, mapped = files.about, files.mapped
+    names = files.texts("nodes.names")
+    captions = files.texts("nodes.captions") if "nodes.captions.offsets" in files else None
     return Nodes(
         features=as_rows(_read_features(files)),
         names=names if mapped else tuple(names),
-        feature_names=facts.feature_names,
-        columns=facts.columns,
+        feature_names=about["feature_names"],
+        columns=about["columns"],
         captions=captions if mapped or captions is None else tuple(captions),
-        raw=_read_cells(files, "nodes.raw", facts.raw_columns, "cells"),
+        raw=_read_cells(files, "nodes.raw", about["raw_columns"], "cells"),
         types=files.load("nodes.types") if "nodes.types" in files else None,
-        type_names=facts.node_type_names,
-        image_shape=facts.image_shape,
+        type_names=about["node_type_names"],
+        image_shape=about["image_shape"],
+        roles=tuple((role, column) for role, column in about["roles"]),
         verified=mapped,
     )
 
 
 def _read_features(files: _Files) -> Any:
-    name, width = "nodes.features", files.facts.num_features
+    name, width = "nodes.features", files.about["num_features"]
     if name in files:
         found = files.rows(name, "features", FINITE)
         if found.shape[1] != width:
             raise InputError(f"{name} must have {width} columns, got {found.shape[1]}")
         return found.astype(np.float32, copy=False) if isinstance(found, np.ndarray) else found
     indptr = files.load(f"{name}.indptr")
-    if not files.facts.mapped:
+    if not len(indptr):
+        raise InputError(f"{name}.indptr must have an entry more than there are nodes, it is empty")
+    if not files.mapped:
         parts = (files.load(f"{name}.data"), files.load(f"{name}.indices"), indptr)
         matrix = sp.csr_array(parts, shape=(len(indptr) - 1, width))
         matrix.check_format(full_check=True)
@@ -478,7 +477,7 @@ def _read_features(files: _Files) -> Any:
     indices = files.map(f"{name}.indices", Rule.between(0, width - 1))
     if indptr[0] != 0 or indptr[-1] != len(data) or len(data) != len(indices) or (np.diff(indptr) < 0).any():
         raise InputError(f"{name}.indptr must ascend from 0 to {len(data)}, the number of stored values")
-    return mapped_sparse_rows(data, indices, indptr, width, f"features of {files.facts.name}")
+    return MappedSparseRows(data, indices, indptr, width, f"features of {files.about['name']}")
 
 
 def _read_cells(files: _Files, name: str, columns: tuple[str, ...] | None, what: str) -> RawTable | None:
@@ -486,14 +485,15 @@ def _read_cells(files: _Files, name: str, columns: tuple[str, ...] | None, what:
         return None
     texts = files.texts(name)
     codes = files.rows(f"{name}.codes", what, Rule.between(NO_TEXT, len(texts) - 1))
-    return RawTable(columns=columns, codes=codes, texts=texts, verified=files.facts.mapped)
+    return RawTable(columns=columns, codes=codes, texts=texts, verified=files.mapped)
 
 
 def _read_edges(files: _Files) -> Edges:
-    facts, num_nodes = files.facts, files.infos["labels"].shape[0]
+    about = files.about
+    num_nodes = files.infos["values" if about["class_names"] is None else "labels"].shape[0]
     pairs = files.rows("edges.ends", "edges", Rule.between(0, num_nodes - 1))
     csr = None
-    if facts.mapped:
+    if files.mapped:
         indices = files.map("neighbors.indices", Rule.between(0, num_nodes - 1))
         edge_ids = files.map("neighbors.edge_ids", Rule.between(0, len(pairs) - 1))
         csr = Csr(files.map_ascending("neighbors.indptr", 2 * len(pairs)), indices, edge_ids)
@@ -501,16 +501,17 @@ def _read_edges(files: _Files) -> Edges:
             raise InputError(
                 f"neighbors must be those of {num_nodes} nodes and {len(pairs)} edges, got {len(csr)} nodes"
             )
-    values = None if facts.edge_values is None else _read_values(files, facts.edge_values)
+    values = None if about["edge_values"] is None else _read_values(files, about["edge_values"])
+    merged = EdgeReport(**about["merged"])
     return Edges(
-        pairs=as_rows(pairs), num_nodes=num_nodes, values=values, merged=facts.merged, csr=csr, verified=facts.mapped
+        pairs=as_rows(pairs), num_nodes=num_nodes, values=values, merged=merged, csr=csr, verified=files.mapped
     )
 
 
 def about_values(values: EdgeValues) -> dict[str, Any]:
     """What is known of what edges carry, besides arrays, as plain values."""
     return {
-        "parts": values.carried,
+        "parts": values.edge_data,
         "type_names": values.type_names,
         "type_verbs": values.type_verbs,
         "attribute_names": values.attribute_names,
@@ -532,12 +533,11 @@ def _read_values(files: _Files, about: Mapping[str, Any]) -> EdgeValues:
         part: files.rows(f"edges.{part}", "edge values", rules[part]) for part in about["parts"] if part in rules
     }
     found["raw"] = _read_cells(files, "edges.raw", _plain(about["raw_columns"]), "cells of edges")
-    if about["columns"] is not None:
-        found["columns"] = tuple(column_from_dict(column) for column in about["columns"])
+    found["columns"] = _columns(about["columns"])
     for name in ("type_names", "type_verbs", "attribute_names"):
         found[name] = _plain(about[name])
     names = tuple((part, column) for part, column in about["names"])
-    return EdgeValues(**found, names=names, verified=files.facts.mapped)
+    return EdgeValues(**found, names=names, verified=files.mapped)
 
 
 def _info(name: str, one: Mapping[str, Any]) -> ArrayInfo:
@@ -550,6 +550,10 @@ def _info(name: str, one: Mapping[str, Any]) -> ArrayInfo:
             f"{name} must be {' or '.join(dtypes)} with {dimensions} dimensions, got {info.dtype} of shape {info.shape}"
         )
     return info
+
+
+def _columns(columns: Any) -> Any:
+    return None if columns is None else tuple(map(column_from_dict, columns))
 
 
 def _plain(value: Any) -> Any:

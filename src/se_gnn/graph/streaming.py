@@ -1,15 +1,17 @@
 """A graph that does not fit the memory, written some rows at a time. Shapes: N nodes, E edges.
 
-Edges are sorted outside of memory: an edge u < v is the number u N + v, the numbers are cut into ranges of u of about
-the same size, one file each; a range fits the memory, is sorted there, and its edges follow those of the range before.
+Edges are sorted outside of memory: an edge u < v is the number u N + v, beside what it carries; these records are cut
+into ranges of u of about the same size, one file each; a range fits the memory, is sorted there, and its edges follow
+those of the range before.
 For the neighbors, nodes are taken some at a time, and the edges at them are found by going through the edges once.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,12 @@ import numpy.typing as npt
 from se_gnn.errors import InputError
 from se_gnn.files.commit import Content
 from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
-from se_gnn.files.scratch import scratch_file
+from se_gnn.files.writing import scratch_file
 from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.edge_values import ARRAYS, EdgeValues
 from se_gnn.graph.edges import EdgeReport
 from se_gnn.graph.rows import Texts, row_ranges
-from se_gnn.graph.storage import HEADER, KINDS, Facts, array_file
+from se_gnn.graph.storage import HEADER, KINDS, array_file, header_bytes
 
 MOST = 2**31 - 1  # nodes, and edges: ids are 32 bits wide
 MOST_RANGES = 256  # files that are open at a time
@@ -44,8 +47,8 @@ class GraphWriter:
                 features.append(block)
         writer.put("labels", labels)
         writer.texts("nodes.names", blocks_of_names)
-        report = writer.edges(blocks_of_pairs, num_nodes, budget)
-        commit_files(folder, writer.files(Facts(...)))
+        report = writer.edges(blocks_of_edges, num_nodes, budget)
+        commit_files(folder, writer.files(about))
     """
 
     def __init__(self, work: Path) -> None:
@@ -79,30 +82,44 @@ class GraphWriter:
                 text.append(encoded.text)
                 last += len(encoded.text)
 
-    def edges(self, pairs: Iterable[IntArray], num_nodes: int, budget: int) -> EdgeReport:
-        """Edges without values, each once, and the neighbors of each node.
+    def edges(
+        self, blocks: Iterable[EdgeBlock], num_nodes: int, budget: int, values: EdgeValues | None = None
+    ) -> EdgeReport:
+        """Every edge once, what it carries, and the neighbors of each node.
 
         Args:
-            pairs: positions of the ends, some rows at a time, in any order and direction.
+            blocks: edges, some rows at a time, in any order and direction.
             num_nodes: N.
-            budget: bytes of memory; the work folder takes twice 8 bytes per edge besides.
+            budget: bytes of memory; the work folder takes the edges twice besides.
+            values: what all edges carry, as values of no edge; None: nothing.
         """
-        work = self.work
-        given, loops, counts = _write_keys(pairs, num_nodes, work / "keys")
-        kept = int(counts.sum())
-        ranges = _ranges(counts, max(1, budget // BYTES_A_KEY))
-        _split(work / "keys", ranges, num_nodes, work, budget)
-        degrees = np.zeros(num_nodes, np.int64)
-        with self.array("edges.ends", row_shape=(2,)) as edges:
+        work, record = self.work, _record(values)
+        most = max(1, budget // (BYTES_A_KEY + 8 * (record.itemsize - 8)))
+        given, loops, counts = _write_records(blocks, num_nodes, work / "keys", record)
+        ranges = _ranges(counts, most)
+        _cut(work / "keys", ranges, num_nodes, work, record, most)
+        degrees, repeated, reciprocal = np.zeros(num_nodes, np.int64), 0, 0
+        parts = [name for name in record.names or () if name in ARRAYS]
+        with ExitStack() as stack:
+            ends = stack.enter_context(self.array("edges.ends", row_shape=(2,)))
+            arrays = {
+                part: stack.enter_context(self.array(f"edges.{part}", row_shape=record[part].shape)) for part in parts
+            }
             for number in range(len(ranges)):
-                for part in _sorted_range(work / f"range-{number}", num_nodes, budget):
-                    degrees += np.bincount(part.ravel(), minlength=num_nodes)
-                    edges.append(part)
+                kept, again, back = _sorted_range(work / f"range-{number}", record)
+                repeated, reciprocal = repeated + again, reciprocal + back
+                for low in range(0, len(kept), max(1, most // 4)):
+                    some = kept[low : low + max(1, most // 4)]
+                    pairs = np.stack([some["key"] // 2 // num_nodes, some["key"] // 2 % num_nodes], axis=1)
+                    degrees += np.bincount(pairs.ravel(), minlength=num_nodes)
+                    ends.append(pairs)
+                    for part, array in arrays.items():
+                        array.append(some[part])
         num_edges = self.infos["edges.ends"].shape[0]
         if num_edges > MOST // 2:
             raise InputError(f"a mapped graph must have at most {MOST // 2:,} edges, got {num_edges:,}")
         self._neighbors(degrees, num_edges, budget)
-        return EdgeReport(given=given, self_loops=loops, duplicates=kept - num_edges)
+        return EdgeReport(given=given, self_loops=loops, reciprocal=reciprocal, duplicates=repeated - reciprocal)
 
     def _neighbors(self, degrees: IntArray, num_edges: int, budget: int) -> None:
         indptr = np.concatenate([[0], np.cumsum(degrees)])
@@ -115,23 +132,56 @@ class GraphWriter:
                 indices.append(columns[order])
                 ids.append(edge_ids[order])
 
-    def files(self, facts: Facts) -> dict[str, Content]:
-        """Name and content of all files of the graph."""
+    def files(self, about: Mapping[str, Any]) -> dict[str, Content]:
+        """Name and content of all files of the graph; ``about`` is everything that is no array."""
         files: dict[str, Content] = {array_file(name): self.work / array_file(name) for name in self.infos}
-        return {**files, HEADER: facts.to_bytes(self.infos)}
+        return {**files, HEADER: header_bytes(about, self.infos)}
 
 
-def _write_keys(pairs: Iterable[IntArray], num_nodes: int, path: Path) -> tuple[int, int, IntArray]:
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeBlock:
+    """Some edges: positions of their ends, [E, 2], what they carry, and a digest of the cells of each row, [E].
+
+    Rows that agree in everything are one edge, given twice; ``cells`` tells those apart whose values are the same.
+    """
+
+    pairs: IntArray
+    values: EdgeValues | None = None
+    cells: IntArray | None = None
+
+
+def _record(values: EdgeValues | None) -> np.dtype[Any]:
+    """What is kept of an edge while edges are sorted: its ends as one number, and what it carries."""
+    fields: list[Any] = [("key", "<i8")]
+    if values is not None:
+        fields += [
+            (part, ARRAYS[part], (values.num_attributes,) if part == "attributes" else ()) for part in values.edge_data
+        ]
+        fields.append(("cells", "<i8"))
+    return np.dtype(fields)
+
+
+def _write_records(
+    blocks: Iterable[EdgeBlock], num_nodes: int, path: Path, record: np.dtype[Any]
+) -> tuple[int, int, IntArray]:
+    """Edges u < v as the number 2 (u N + v), one more where they were given as (v, u); self-loops are left out."""
     given = loops = 0
     counts = np.zeros(num_nodes, np.int64)  # edges by their lower end
     with scratch_file(path) as file:
-        for block in pairs:
-            low, high = block.min(axis=1), block.max(axis=1)
-            proper = low != high
-            given, loops = given + len(block), loops + int(len(block) - proper.sum())
-            low, high = low[proper], high[proper]
+        for block in blocks:
+            proper = np.flatnonzero(block.pairs[:, 0] != block.pairs[:, 1])
+            pairs = block.pairs[proper]
+            low, high, swapped = pairs.min(axis=1), pairs.max(axis=1), pairs[:, 0] > pairs[:, 1]
+            given, loops = given + len(block.pairs), loops + len(block.pairs) - len(proper)
             counts += np.bincount(low, minlength=num_nodes)
-            file.write((low * num_nodes + high).data)  # not tofile, which does not say why a disk takes no more
+            rows = np.zeros(len(pairs), record)
+            rows["key"] = 2 * (low * num_nodes + high) + swapped
+            if block.values is not None:
+                values = block.values.take(proper).reversed(swapped)
+                for part in values.edge_data:
+                    rows[part] = getattr(values, part)
+                rows["cells"] = 0 if block.cells is None else block.cells[proper]
+            file.write(rows.data)  # not tofile, which does not say why a disk takes no more
     return given, loops, counts
 
 
@@ -149,40 +199,41 @@ def _ranges(counts: IntArray, most: int) -> IntArray:
     return np.unique(bounds).astype(np.int64)
 
 
-def _split(keys: Path, ranges: IntArray, num_nodes: int, work: Path, budget: int) -> None:
+def _cut(keys: Path, ranges: IntArray, num_nodes: int, work: Path, record: np.dtype[Any], most: int) -> None:
+    """Edges into one file per range, in the order given."""
     files = [scratch_file(work / f"range-{number}") for number in range(len(ranges))]
     try:
-        for block in _blocks(keys, budget // BYTES_A_KEY):
-            place = np.searchsorted(ranges, block // num_nodes, side="right") - 1
-            order = np.argsort(place, kind="stable")
-            bounds = np.searchsorted(place[order], np.arange(len(ranges) + 1))
-            ordered = block[order]
-            for file, (low, high) in zip(files, itertools.pairwise(bounds)):
-                file.write(ordered[low:high].data)
+        with keys.open("rb") as file:
+            while len(block := np.fromfile(file, record, most)):
+                place = np.searchsorted(ranges, block["key"] // 2 // num_nodes, side="right") - 1
+                order = np.argsort(place, kind="stable")
+                bounds = np.searchsorted(place[order], np.arange(len(ranges) + 1))
+                ordered = block[order]
+                for out, (low, high) in zip(files, itertools.pairwise(bounds)):
+                    out.write(ordered[low:high].data)
     finally:
-        for file in files:
-            file.close()
+        for out in files:
+            out.close()
     keys.unlink()
 
 
-def _blocks(path: Path, most: int) -> Iterator[IntArray]:
-    with path.open("rb") as file:
-        while len(block := np.fromfile(file, np.int64, max(1, most))):
-            yield block
-
-
-def _sorted_range(path: Path, num_nodes: int, budget: int) -> Iterator[IntArray]:
-    """Edges of a range, sorted, each once, some at a time."""
-    keys = np.fromfile(path, np.int64)
+def _sorted_range(path: Path, record: np.dtype[Any]) -> tuple[Array, int, int]:
+    """Edges of a range, sorted, each once; how many were given again, and how many of those the other way round."""
+    rows = np.fromfile(path, record)
     path.unlink()
-    keys.sort()
-    fresh = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    keys = keys[fresh]
-    step = max(1, budget // BYTES_A_KEY // 4)
-    for low in range(0, len(keys), step):
-        part = keys[low : low + step]
-        yield np.stack([part // num_nodes, part % num_nodes], axis=1)
+    swapped = (rows["key"] & 1).astype(bool)
+    rows["key"] -= swapped
+    if record.names == ("key",):
+        ordered = np.sort(rows["key"] + swapped).view(record)
+        fresh = np.diff(ordered["key"] // 2, prepend=-1) != 0
+        back = int((np.diff(ordered["key"], prepend=-1) != 0).sum() - fresh.sum())
+        return ordered[fresh], len(rows) - int(fresh.sum()), back
+    whole = rows.view(np.dtype((np.void, record.itemsize)))
+    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
+    again = first[group] != np.arange(len(rows))
+    back = int((swapped[again] != swapped[first[group][again]]).sum())
+    kept = rows[~again]
+    return kept[np.argsort(kept["key"], kind="stable")], int(again.sum()), back
 
 
 def _entries(edges: Array, low: int, high: int, num_edges: int, budget: int) -> tuple[Array, Array, Array]:

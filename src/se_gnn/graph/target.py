@@ -1,21 +1,24 @@
-"""What is predicted of the nodes: which of some classes each belongs to, and of which type the nodes are.
+"""What is predicted of the nodes: one of some classes, or a number; and of which type these nodes are.
 
-Another kind of target, numbers, has the same three: a value for each node, which of them are known, and the type of the
-nodes. Shapes: N nodes, C classes.
+Both kinds of target have the same parts: a value for each node, which of them are known, and the type of the nodes.
+Shapes: N nodes, C classes.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from se_gnn.errors import InputError, did_you_mean, shortened
-from se_gnn.graph.arrays import BoolArray, IntArray, as_integers
+from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray, as_integers
 from se_gnn.graph.nodes import first_duplicate
+from se_gnn.number_format import number_text
 
 UNKNOWN = -1  # label of a node whose class is not known
 MOST_UNUSED_CLASSES = 1000  # that any graph may have
@@ -70,12 +73,128 @@ class Classes:
         found: BoolArray = self.labels != UNKNOWN
         return found
 
-    def with_labels(self, labels: IntArray) -> Classes:
+    @property
+    def array(self) -> IntArray:
+        """What is known of each node: its label, [N]."""
+        return self.labels
+
+    def with_labels(self, labels: Any) -> Classes:
         """The same classes with other labels."""
-        return dataclasses.replace(self, labels=labels)
+        return dataclasses.replace(self, labels=as_integers(labels, "labels"))
+
+    with_array = with_labels
+
+    def take(self, ids: IntArray) -> Classes:
+        """The same of some nodes, in their order."""
+        return self.with_labels(self.labels[ids])
+
+    def followed_by_unknown(self, count: int) -> Classes:
+        """The same with more nodes, whose class is not known."""
+        return self.with_labels(np.concatenate([self.labels, np.full(count, UNKNOWN, np.int64)]))
 
 
-Target: TypeAlias = Classes
+LARGEST = 1e15  # of a number to predict: sums of squares stay exact enough
+DIGITS = 3  # that are shown of the spread of all numbers: counties' incomes in hundreds, rates in hundredths
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers:
+    """The number of each node, in the unit of its column; checked on construction, read-only after.
+
+    Args:
+        values: number of each node, NaN where unknown.
+        name: what people call the number: the column of a table.
+        unit: what is written behind a number, such as ``USD``; empty: nothing.
+        node_type: the type of the nodes that have a number; None: all nodes are of one type, or no type is singled out.
+        hidden: nodes whose number an encoder must not read, so that it cannot leak into their own prediction. They
+            still vote. Not stored.
+
+    Shapes:
+        - **values:** :math:`(N,)`
+    """
+
+    values: Float64Array
+    name: str = "value"
+    unit: str = ""
+    node_type: str | None = None
+    hidden: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        wrong = self.values[np.isinf(self.values) | (np.abs(np.nan_to_num(self.values)) > LARGEST)]
+        if len(wrong):
+            raise InputError(f"values must be numbers between -{LARGEST:g} and {LARGEST:g}, NaN if unknown: {wrong[0]}")
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"value_name must be a text that names the numbers, got {shortened(self.name)}")
+        self.values.setflags(write=False)
+
+    @classmethod
+    def build(cls, values: Any, name: str = "value", *, unit: str = "", node_type: str | None = None) -> Numbers:
+        """From numbers of any type; None and NaN stand for an unknown one.
+
+        >>> Numbers.build([3, None, 5.5]).known.tolist()
+        [True, False, True]
+        """
+        try:
+            given = np.array(values, dtype=np.float64, copy=True)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"values must be one number per node, None or NaN if unknown: {error}") from error
+        if given.ndim != 1:
+            raise InputError(f"values must be one number per node, got shape {given.shape}")
+        return cls(values=given, name=name, unit=unit, node_type=node_type)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def known(self) -> BoolArray:
+        """Whether the number of each node is known, [N]."""
+        found: BoolArray = ~np.isnan(self.values)
+        return found
+
+    @property
+    def array(self) -> Float64Array:
+        """What is known of each node: its number, [N]."""
+        return self.values
+
+    def with_values(self, values: Any) -> Numbers:
+        """Other values of the same number."""
+        return dataclasses.replace(self, values=np.array(values, np.float64))
+
+    with_array = with_values
+
+    def take(self, ids: IntArray) -> Numbers:
+        """The same of some nodes, in their order."""
+        return dataclasses.replace(self, values=self.values[ids], hidden=np.empty(0, np.int64))
+
+    def followed_by_unknown(self, count: int) -> Numbers:
+        """The same with more nodes, whose number is not known."""
+        return self.with_values(np.concatenate([self.values, np.full(count, np.nan)]))
+
+    def hiding(self, nodes: IntArray) -> Numbers:
+        """The same with the numbers of some nodes hidden from encoders."""
+        return dataclasses.replace(self, hidden=nodes)
+
+    @cached_property
+    def decimals(self) -> int:
+        """Digits after the point that are shown, so that the spread of all numbers has three; below 0: tens, hundreds.
+
+        >>> [Numbers.build(values).decimals for values in ([41_000.0, 65_000], [5.1, 9.3], [0.2, 0.9])]
+        [-2, 2, 3]
+        """
+        spread = float(np.nanstd(self.values)) if self.known.any() else 0.0
+        return DIGITS - 1 - math.floor(math.log10(spread)) if spread > 0 else DIGITS - 1
+
+    def text(self, value: float, *, signed: bool = False) -> str:
+        """A number as people read it, with its unit; ``signed``: as a difference.
+
+        >>> incomes = Numbers.build([41_000.0, 65_000], unit="USD")
+        >>> incomes.text(51_283.2), incomes.text(-212.0, signed=True)
+        ('51,300 USD', '-200 USD')
+        """
+        return number_text(value, self.decimals, self.unit, signed=signed)
+
+
+Target: TypeAlias = Classes | Numbers
 
 
 def _numbered(labels: IntArray, num_nodes: int) -> tuple[IntArray, list[str]]:

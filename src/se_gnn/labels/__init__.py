@@ -2,8 +2,8 @@
 
 from se_gnn.labels.audit import Audit, AuditRow, Finding, audit
 from se_gnn.labels.certificates import Certificates, certify
+from se_gnn.labels.edits import Preview, preview
 from se_gnn.labels.memory import Memory
-from se_gnn.labels.preview import Preview, preview
 
 __all__ = [
     "Audit",

@@ -7,26 +7,30 @@ change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError, shortened
-from se_gnn.graph import Graph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.graph.split import Split
 from se_gnn.labels.suspicion import Suspicion, suspicion
-from se_gnn.model import Prediction, TrainedModel
+from se_gnn.model import Model, Prediction
 from se_gnn.model.metrics import SMALLEST
 from se_gnn.ranking import ShapleyValues, shapley_values, without_each
 
 ORDERS = 100  # random orders for the Shapley value of the weighted vote
-CARRIES = 3.0  # times the weight of the average labeled node
+INFLUENTIAL = 3.0  # times the weight of the average labeled node
 CERTAIN = 2.0  # standard errors below 0
 MISLED = 3  # validation predictions that are right without it, less those that are wrong without it
 
 BLOCK = 1024  # targets at a time: T x K x K votes
+RECORD_NAMES = {"accuracy_gain": "accuracy_gain_without", "loss_gain": "loss_gain_without"}  # of a file
 NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
 
 
@@ -36,7 +40,7 @@ class Finding(StrEnum):
     WRONG = "probably labeled wrong"
     MISLEADS = "misleads others"
     UNUSED = "never used"
-    CARRIES = "carries a region"
+    INFLUENTIAL = "influential"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,18 @@ class AuditRow:
     used: int  # predictions in which it has a vote
     weight: float  # sum of its weights in them
     decides: int  # predictions that would be of another class without it
+
+    def to_record(self, graph: Graph) -> dict[str, Any]:
+        """As a row of a file, with the names of classes."""
+        values = {RECORD_NAMES.get(one.name, one.name): getattr(self, one.name) for one in fields(self)[2:]}
+        values |= {name: graph.class_names[values[name]] for name in ("label", "suggested", "vote")}
+        return {**named(graph, self.node), **values, "findings": [str(finding) for finding in self.findings]}
+
+
+def named(graph: Graph, node: int) -> dict[str, Any]:
+    """The beginning of a row of a file: the name of a node, and its caption if nodes have captions."""
+    caption = {} if graph.captions is None else {"caption": graph.captions[node]}
+    return {"node": graph.node_names[node], **caption}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +136,7 @@ class Audit:
             Finding.WRONG: self.suspicion.wrong,
             Finding.MISLEADS: misleads,
             Finding.UNUSED: effects.used == 0,
-            Finding.CARRIES: (effects.weight >= CARRIES * average) & (effects.used > 0),
+            Finding.INFLUENTIAL: (effects.weight >= INFLUENTIAL * average) & (effects.used > 0),
         }
 
     def row(self, position: int) -> AuditRow:
@@ -153,7 +169,7 @@ class Audit:
         return [row for row in self if not findings or set(findings) & set(row.findings)]
 
 
-def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
+def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     """Judge every labeled node of a model.
 
     Args:
@@ -164,6 +180,7 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
     if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
         raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
     orders, groups = np.random.default_rng(seed).spawn(2)
+    trained = _with_known_labels(trained)
     graph, effects = trained.graph, leave_one_out(trained)
     votes, validation = trained.predict(graph.train), trained.predict(graph.validation)
     both, judged = np.concatenate([votes.probabilities, validation.probabilities]), trained.rank(graph.validation)
@@ -177,8 +194,19 @@ def audit(trained: TrainedModel, *, num_orders: int = ORDERS, seed: int = 0) -> 
     )
 
 
-def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
-    """Remove each labeled node in turn and count the votes of all nodes again."""
+def _with_known_labels(trained: Model) -> Model:
+    """The model; if its cases vote for the answers of someone else's model, the same with the labels that are known."""
+    if not isinstance(trained.encoder, OutputEncoder):
+        return trained
+    graph, labels = trained.graph, trained.encoder.outputs.labels.numpy()
+    if (labels[graph.train] == UNKNOWN).any():
+        raise InputError("an audit needs a known label of every case: name references that are labeled")
+    parts: dict[str, Any] = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in graph.split.items()}
+    return trained.with_labels(graph.classes.with_labels(labels), Split(**parts))
+
+
+def leave_one_out(trained: Model) -> LeaveOneOut:
+    """Remove each labeled node in turn and count the votes again, on all nodes of the type that is predicted."""
     graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
@@ -187,6 +215,8 @@ def leave_one_out(trained: TrainedModel) -> LeaveOneOut:
     weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
     right_now = loss_now = 0.0
     for block in trained.rank(depth=depth):
+        if graph.target.node_type is not None:
+            block = block.rows(np.flatnonzero(np.isin(block.queries, graph.candidates)))
         for low in range(0, len(block), BLOCK):
             ranking = block.rows(slice(low, low + BLOCK)).cpu()
             now, each = ranking.probabilities.numpy(), without_each(ranking).numpy()  # [T, C], [T, K, C]

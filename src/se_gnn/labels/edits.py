@@ -1,28 +1,35 @@
-"""Edits of the labeled memory: which nodes vote, and for which class. Nothing is trained again.
+"""Edits of the labeled nodes: what they change, and what becomes of the predictions. Nothing is trained again.
 
 A node's *state* is its class and its part of the split. An edit is a list of changes of states, so that it can be
-undone: the states before are in it. The limit, which no edit lifts: the encoder learned from the old labels.
+undone: the states before are in it. The limit, which no edit lifts: the encoder learned from the old labels. Shapes: N
+nodes, M nodes whose prediction changes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import Part, Split
+from se_gnn.model import Model, Prediction
+from se_gnn.model.numbers import NumberPrediction, predict_numbers, r_squared
+from se_gnn.model.prediction import accuracy, log_loss
 
 LABELED: Part = "train"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Class of a node (None: not known) and its part of the split (None: in none)."""
+    """Class of a node, or its number as text (None: not known) and its part of the split (None: in none)."""
 
     label: str | None
     part: Part | None
@@ -44,6 +51,9 @@ class Change:
 
 def state_of(graph: Graph, node: int) -> State:
     """The state of a node as the graph has it."""
+    if graph.predicts_numbers:
+        value = float(graph.values[node])
+        return State(None if math.isnan(value) else repr(value), graph.split.part_of(node))
     label = int(graph.labels[node])
     return State(None if label == UNKNOWN else graph.class_names[label], graph.split.part_of(node))
 
@@ -79,32 +89,39 @@ def relabeling(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
 
 def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
     """The graph with the states that the changes ask for."""
-    labels = graph.labels.copy()
+    numbers = graph.predicts_numbers
+    labels: Any = (graph.values if numbers else graph.labels).copy()
     parts = {part: set(nodes.tolist()) for part, nodes in graph.split.items()}
     for change in changes:
         node = graph.node_id(change.node)
         name = change.becomes.label
-        labels[node] = UNKNOWN if name is None else graph.class_names.index(name)
+        if numbers:
+            labels[node] = math.nan if name is None else float(name)
+        else:
+            labels[node] = UNKNOWN if name is None else graph.class_names.index(name)
         for part, nodes in parts.items():
             nodes.discard(node)
             if part == change.becomes.part:
                 nodes.add(node)
     split: dict[str, Any] = {part: np.array(sorted(nodes), dtype=np.int64) for part, nodes in parts.items()}
-    return graph.replace(target=graph.target.with_labels(labels), split=Split(**split))
+    target = graph.numbers.with_values(labels) if numbers else graph.classes.with_labels(labels)
+    return graph.replace(target=target, split=Split(**split))
 
 
 def check_enough(before: Graph, after: Graph, num_nearest: int) -> None:
     """Refuse an edit after which a class, or the vote, would have too few labeled nodes."""
+    if len(after.train) < num_nearest:
+        raise InputError(
+            f"num_nearest is {num_nearest}, so {num_nearest} labeled nodes must be left, not {len(after.train)}: "
+            f"train with a smaller num_nearest, or remove fewer"
+        )
+    if before.predicts_numbers:
+        return
     had, have = np.unique(before.labels[before.train]), np.unique(after.labels[after.train])
     lost = np.setdiff1d(had, have)
     if len(lost):
         raise InputError(
             f"each class needs a labeled node, {before.class_names[lost[0]]!r} would have none: add one of it first"
-        )
-    if len(after.train) < num_nearest:
-        raise InputError(
-            f"num_nearest is {num_nearest}, so {num_nearest} labeled nodes must be left, not {len(after.train)}: "
-            f"train with a smaller num_nearest, or remove fewer"
         )
 
 
@@ -120,6 +137,8 @@ def _ids(graph: Graph, nodes: Mapping[Any, str] | Sequence[Any] | IntArray) -> l
 
 def _class(graph: Graph, labels: Mapping[Any, str], node: int) -> str:
     given = next(str(label) for name, label in labels.items() if graph.node_id(name) == node)
+    if graph.predicts_numbers:
+        return repr(_number(given, graph.numbers.name))
     if given not in graph.class_names:
         known = ", ".join(map(repr, graph.class_names[:10]))
         raise InputError(
@@ -128,10 +147,111 @@ def _class(graph: Graph, labels: Mapping[Any, str], node: int) -> str:
     return given
 
 
+def _number(text: str, name: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{name} must be a number, such as 12.5, got {shortened(text)}")
+    return value
+
+
 def _voting(graph: Graph, node: int) -> State:
     state = state_of(graph, node)
     if not state.votes:
         raise InputError(
-            f"node {graph.node_names[node]!r} is not one of the {len(graph.train)} labeled nodes: add makes it one"
+            f"node {graph.node_names[node]!r} is not one of the {len(graph.train)} labeled nodes: use add to label it"
         )
     return state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """Accuracy and log loss on the validation nodes, and how many there are; NaN without any.
+
+    Of numbers: R2, and the mean absolute error.
+    """
+
+    accuracy: float
+    loss: float
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preview:
+    """The edited model, and how its answers differ.
+
+    Shapes:
+        - **changed:** ids of the nodes of the predicted type that get another class, :math:`(M,)`
+        - **before**, **after:** predictions of all nodes
+    """
+
+    changes: tuple[Change, ...]
+    edited: Model
+    changed: IntArray
+    before: Prediction | NumberPrediction
+    after: Prediction | NumberPrediction
+    validation_before: Figures
+    validation_after: Figures
+
+
+def preview(trained: Model, changes: Sequence[Change]) -> Preview:
+    """Apply changes to a copy and predict every node anew; the model itself stays as it is.
+
+    Raises:
+        InputError: there is nothing to change, a class would lose its last labeled node, or fewer than K would be left.
+    """
+    if not changes:
+        raise InputError("nothing to change: the memory is as asked for already")
+    _check_answers(trained, changes)
+    graph = apply(trained.graph, changes)
+    check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
+    edited = trained.with_labels(graph.target, graph.split)
+    before, after = _answers(trained), _answers(edited)
+    return Preview(
+        changes=tuple(changes),
+        edited=edited,
+        changed=np.intersect1d(
+            np.flatnonzero(shown_answers(graph, before) != shown_answers(graph, after)), graph.candidates
+        ),
+        before=before,
+        after=after,
+        validation_before=_figures(trained, before),
+        validation_after=_figures(edited, after),
+    )
+
+
+def _answers(model: Model) -> Prediction | NumberPrediction:
+    return predict_numbers(model) if model.graph.predicts_numbers else model.predict()
+
+
+def shown_answers(graph: Graph, found: Prediction | NumberPrediction) -> npt.NDArray[Any]:
+    """The answer for each node as people see it: its class, or its number with its unit."""
+    if isinstance(found, Prediction):
+        return np.array(graph.class_names)[found.classes]
+    return np.array([graph.numbers.text(value) for value in found.values.tolist()])
+
+
+def _check_answers(trained: Model, changes: Sequence[Change]) -> None:
+    """The cases of someone else's model vote for its answers, and for nothing else."""
+    if not isinstance(trained.encoder, OutputEncoder):
+        return
+    names, answers = trained.graph.class_names, trained.encoder.outputs.classes
+    for change in changes:
+        answer = names[int(answers[trained.graph.node_id(change.node)])]
+        if change.becomes.votes and change.becomes.label != answer:
+            raise InputError(
+                f"cases vote for the answers of the explained model, which is {answer!r} for node {change.node!r}, got "
+                f"{change.becomes.label!r}: add it with that class, or remove it from the vote"
+            )
+
+
+def _figures(trained: Model, prediction: Prediction | NumberPrediction) -> Figures:
+    val = trained.graph.validation
+    if not isinstance(prediction, Prediction):
+        truth, found = trained.graph.values[val], prediction.values[val]
+        error = float(np.abs(truth - found).mean()) if len(val) else math.nan
+        return Figures(r_squared(found, truth), error, len(val))
+    probabilities, labels = prediction.probabilities[val], trained.graph.labels[val]
+    return Figures(accuracy(probabilities, labels), log_loss(probabilities, labels), len(val))

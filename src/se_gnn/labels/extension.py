@@ -6,7 +6,6 @@ graph that had all nodes from the start. Shapes: N known nodes, M new ones.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,33 +17,47 @@ from se_gnn.errors import InputError
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import Int32Array, IntArray, as_features
 from se_gnn.graph.edges import as_pairs
-from se_gnn.graph.extend import NewNodes, extended_graph
-from se_gnn.model import Prediction, TrainedModel
+from se_gnn.graph.extend import NewNodes
+from se_gnn.model import Model, Prediction
+from se_gnn.model.numbers import NumberPrediction, predict_numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedAnswer:
-    """A known node that is predicted as another class because of the new nodes and edges."""
+    """A known node that is predicted as another class, or number, because of the new nodes and edges."""
 
     node: int
     name: str
     was: str
-    was_probability: float
+    was_probability: float | None  # None: a number is predicted
     becomes: str
-    probability: float
+    probability: float | None
+
+    def to_record(self) -> dict[str, Any]:
+        """The change as a row of a file."""
+        if self.probability is None:
+            return {"node": self.name, "was": self.was, "becomes": self.becomes}
+        return {
+            "node": self.name,
+            "was": self.was,
+            "was_probability": self.was_probability,
+            "class": self.becomes,
+            "probability": self.probability,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extension:
     """A model on a graph with new nodes.
 
-    ``prediction`` is that of the new nodes, ``new`` their ids. ``changed`` are the known nodes, labeled ones aside,
-    that are predicted as another class than before.
+    ``new`` are the ids of the new nodes of the type that is predicted, ``prediction`` is theirs. ``changed`` are the
+    known nodes of that type, labeled ones aside, that are predicted as another class than before, or as another number,
+    as it is shown.
     """
 
-    trained: TrainedModel
+    trained: Model
     new: IntArray
-    prediction: Prediction
+    prediction: Prediction | NumberPrediction
     changed: tuple[ChangedAnswer, ...]
     notes: tuple[str, ...]
 
@@ -96,12 +109,15 @@ def _kinds(graph: Graph, kinds: Any) -> Int32Array | None:
     return np.array([place[kind] if isinstance(kind, str) else int(kind) for kind in kinds], np.int32)
 
 
-def extend(trained: TrainedModel, new: NewNodes) -> Extension:
+def extend(trained: Model, new: NewNodes) -> Extension:
     """Add new nodes to the graph of a model, predict them, and list the known nodes whose answer changes."""
     graph = trained.graph
-    later = dataclasses.replace(trained, graph=extended_graph(graph, new))
-    known = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
-    ids = np.arange(graph.num_nodes, later.graph.num_nodes)
+    later = trained.with_new_nodes(new)
+    known = np.setdiff1d(graph.candidates, graph.train)
+    ids = later.graph.candidates[later.graph.candidates >= graph.num_nodes]
+    if graph.predicts_numbers:
+        changed = tuple(_changed_numbers(graph, predict_numbers(trained, known), predict_numbers(later, known)))
+        return Extension(later, ids, predict_numbers(later, ids), changed, new.notes)
     before, after = trained.predict(known), later.predict(np.concatenate([known, ids]))
     return Extension(
         trained=later,
@@ -110,6 +126,13 @@ def extend(trained: TrainedModel, new: NewNodes) -> Extension:
         changed=tuple(_changed(graph, before, after.rows(slice(len(known))))),
         notes=new.notes,
     )
+
+
+def _changed_numbers(graph: Graph, before: NumberPrediction, after: NumberPrediction) -> Iterator[ChangedAnswer]:
+    for node, was, becomes in zip(before.nodes.tolist(), before.values.tolist(), after.values.tolist()):
+        texts = [graph.numbers.text(value) for value in (was, becomes)]
+        if texts[0] != texts[1]:
+            yield ChangedAnswer(node, graph.node_names[node], texts[0], None, texts[1], None)
 
 
 def _changed(graph: Graph, before: Prediction, after: Prediction) -> Iterator[ChangedAnswer]:

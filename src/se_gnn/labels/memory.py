@@ -1,21 +1,141 @@
-"""The labeled memory of a model: look at it, edit it without training, go back.
+"""The labeled nodes of a model: look at them, edit them without training, undo.
 
-An edit changes which labeled nodes vote, and for which class. The edited model answers exactly as a vote computed from
-nothing. The limit: the encoder learned from the old labels, and similarities stay as they are.
+An edit changes which labeled nodes vote, and for which class. The edited model gives the same answers as if it had been
+computed from scratch. Every edit is an entry of the history, oldest first, with the states before and after: a line of
+`memory.jsonl` in the model folder. State 0 is the memory as it was trained, state n the one after entry n. Entries are
+never removed: restoring an old state is an edit of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import getpass
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from se_gnn.errors import InputError, shortened
+from se_gnn.files import locked, sha256, writing_to
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.labels.edits import Change, adding, relabeling, removing
-from se_gnn.labels.history import Entry, new_entry, read_history, undone
-from se_gnn.labels.preview import Preview, preview
-from se_gnn.model import TrainedModel
+from se_gnn.graph.split import PARTS
+from se_gnn.labels.edits import Change, Preview, State, adding, preview, relabeling, removing, state_of
+from se_gnn.model import Model
+from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
 from se_gnn.number_format import known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One edit: when, by whom, what replaced what, and why."""
+
+    number: int
+    when: str  # ISO 8601, UTC
+    by: str
+    action: str  # add, remove, relabel or restore
+    reason: str
+    changes: tuple[Change, ...]
+    accuracy_before: float | None  # on the validation nodes
+    accuracy_after: float | None
+    predictions_changed: int
+    model: str  # digest of the parameters that it belongs to
+
+    def to_dict(self) -> dict[str, Any]:
+        """The edit as a line of `memory.jsonl`."""
+        return {**asdict(self), "changes": [asdict(change) for change in self.changes]}
+
+
+def read_history(trained: Model) -> tuple[Entry, ...]:
+    """The entries of a model, checked: they are of this model, and lead to the states its graph has.
+
+    Raises:
+        InputError: an entry cannot be read, or belongs to another model.
+    """
+    entries = tuple(_entry(given, number) for number, given in enumerate(trained.history, 1))
+    if not entries:
+        return ()
+    own = fingerprint(trained)
+    foreign = next((entry for entry in entries if entry.model != own), None)
+    if foreign is not None:
+        raise InputError(f"entry {foreign.number} of {HISTORY} belongs to another model: its parameters differ")
+    _check_leads_to(entries, trained.graph)
+    return entries
+
+
+def undone(entries: Sequence[Entry], number: int) -> list[Change]:
+    """What to change so that state ``number`` is back, each node once; nothing where it is as it was."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= len(entries):
+        raise InputError(
+            f"the state to restore must be between 0 (as trained) and {len(entries)}, got {shortened(number)}"
+        )
+    now: dict[str, State] = {}
+    then: dict[str, State] = {}
+    for entry in reversed(entries[number:]):
+        for change in entry.changes:
+            now.setdefault(change.node, change.becomes)
+            then[change.node] = change.was
+    return [Change(node, now[node], state) for node, state in then.items() if now[node] != state]
+
+
+def new_entry(trained: Model, **values: Any) -> Entry:
+    """The entry that follows those of a model, made now; ``by`` None: the name of the user."""
+    by = values.pop("by") or _user()
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return Entry(number=len(trained.history) + 1, when=when, by=by, model=fingerprint(trained), **values)
+
+
+def fingerprint(trained: Model) -> str:
+    """Digest of the parameters: what an edit leaves alone."""
+    return sha256(trained.encoder.to_bytes())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may have no name for its user
+        return "unknown"
+
+
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("when", "by", "action", "reason", "model"), str),
+    **dict.fromkeys(("accuracy_before", "accuracy_after"), float | int | None),
+    **dict.fromkeys(("number", "predictions_changed"), int),
+}
+
+
+def _entry(given: dict[str, Any], number: int) -> Entry:
+    try:
+        changes = tuple(
+            Change(str(one["node"]), _state(one["was"]), _state(one["becomes"])) for one in given["changes"]
+        )
+        entry = Entry(**{**given, "changes": changes})
+    except (TypeError, KeyError, ValueError) as error:
+        raise InputError(f"line {number} of {HISTORY} is damaged: {shortened(error, quoted=False)}") from error
+    for field, kind in _KINDS.items():
+        if not isinstance(getattr(entry, field), kind):
+            raise InputError(f"line {number} of {HISTORY} is damaged: {field} is {shortened(getattr(entry, field))}")
+    if entry.number != number:
+        raise InputError(f"line {number} of {HISTORY} is damaged: its number is {shortened(entry.number)}")
+    return entry
+
+
+def _state(given: dict[str, Any]) -> State:
+    state = State(**given)
+    if state.part not in (*PARTS, None) or not isinstance(state.label, str | None):
+        raise ValueError(f"no state of a node: {given}")
+    return state
+
+
+def _check_leads_to(entries: Sequence[Entry], graph: Graph) -> None:
+    last = {change.node: change.becomes for entry in entries for change in entry.changes}
+    for node, state in last.items():
+        if state_of(graph, graph.node_id(node)) != state:
+            raise InputError(
+                f"{HISTORY} does not lead to the labels of the model: node {node!r} should be {state.label!r}"
+            )
 
 
 class Memory:
@@ -29,7 +149,7 @@ class Memory:
         on_edit: called with the edited model after each edit.
     """
 
-    def __init__(self, trained: TrainedModel, *, on_edit: Callable[[TrainedModel], Any] | None = None) -> None:
+    def __init__(self, trained: Model, *, on_edit: Callable[[Model], Any] | None = None) -> None:
         self.trained = trained
         self._on_edit = on_edit
 
@@ -49,23 +169,23 @@ class Memory:
     def add(
         self, labels: Mapping[Any, str], *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
-        """Let nodes vote for a class: ``{"node": "class"}``. A validation or test node leaves its part."""
+        """Label nodes so that they vote: ``{"node": "class"}``. Validation and test nodes leave their split."""
         return self._edit("add", adding(self.trained.graph, labels), reason, by, dry_run)
 
     def remove(
         self, nodes: Sequence[Any] | IntArray, *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
-        """Let labeled nodes no longer vote: one, a list of them, or what :meth:`Audit.found` returns."""
+        """Remove labeled nodes from the vote: one, a list of them, or what :meth:`Audit.found` returns."""
         return self._edit("remove", removing(self.trained.graph, nodes), reason, by, dry_run)
 
     def relabel(
         self, labels: Mapping[Any, str], *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
-        """Let labeled nodes vote for another class: ``{"node": "class"}``."""
+        """Change the class that labeled nodes vote for: ``{"node": "class"}``."""
         return self._edit("relabel", relabeling(self.trained.graph, labels), reason, by, dry_run)
 
     def restore(self, number: int, *, reason: str = "", by: str | None = None, dry_run: bool = False) -> Preview:
-        """Go back to the state after edit ``number``; 0 is the memory as it was trained."""
+        """Restore the state after edit ``number``; 0 is the memory as it was trained."""
         changes = undone(self.history, number)
         return self._edit("restore", changes, reason or f"back to state {number}", by, dry_run)
 
@@ -83,9 +203,33 @@ class Memory:
             predictions_changed=len(found.changed),
         )
         edited = dataclasses.replace(found.edited, history=(*self.trained.history, entry.to_dict()))
-        edited.__dict__["embeddings"] = self.trained.embeddings
         if not dry_run:
             self.trained = edited
             if self._on_edit is not None:
                 self._on_edit(edited)
         return dataclasses.replace(found, edited=edited)
+
+
+def edit_folder(
+    folder: Path, edit: Callable[[Memory], Preview], *, dry_run: bool = False, out: Path | None = None
+) -> Preview:
+    """Edit the model in a folder; nobody else can edit it between the reading and the writing.
+
+    Args:
+        folder: the model.
+        edit: what to do with its memory.
+        dry_run: write nothing.
+        out: a new folder for the edited model; None: the same folder.
+    """
+    if out is not None and out.exists():
+        raise InputError(f"--out {out} already exists; name a new folder")
+    if not folder.is_dir():
+        raise InputError(f"model folder {folder} does not exist")
+    with contextlib.ExitStack() as stack:
+        if not dry_run and out is None:
+            stack.enter_context(writing_to(folder))
+            stack.enter_context(locked(folder))
+        found = edit(Memory(load_model(folder)))
+        if not dry_run:
+            save_model(found.edited, folder if out is None else out, epochs=read_epochs(folder))
+    return found

@@ -18,25 +18,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
 from se_gnn.errors import InputError, shortened
+from se_gnn.explain import Abstention
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.sets import quantile
-from se_gnn.model import TrainedModel
+from se_gnn.labels.smoothing import Values, attribute_columns, without_itself
+from se_gnn.model import Model
+from se_gnn.model.numbers import conformal_quantile, predict_numbers
 
-Values = npt.NDArray[np.float64]
 FALSE_ALARMS = 0.05
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # mu
-STEPS, TELEPORT = 10, 0.1  # of the smoothing: Z <- (1 - a) S Z + a X
 MOST = 3000  # known nodes; more are drawn
-COLUMNS = 512  # features at a time
 MOST_PAIRS = 50_000_000  # of nodes and known nodes that are compared without being asked to
 
 
@@ -62,9 +58,15 @@ class Novelty:
         """Nodes that are too unlike everything known, [T]."""
         return np.asarray(self.score > self.threshold)
 
+    def abstention(self, node: int) -> Abstention | None:
+        """Why a node has no answer, for its explanation; None: it has one. Of all nodes, by id."""
+        if not self.abstains[node]:
+            return None
+        return Abstention(float(self.score[node]), self.threshold, self.false_alarms)
+
 
 def novelty(
-    trained: TrainedModel, nodes: IntArray | None = None, *, false_alarms: float = FALSE_ALARMS, seed: int = 0
+    trained: Model, nodes: IntArray | None = None, *, false_alarms: float = FALSE_ALARMS, seed: int = 0
 ) -> Novelty:
     """Score some nodes; of nodes like the validation nodes a share of ``false_alarms`` is without an answer.
 
@@ -77,45 +79,76 @@ def novelty(
     graph = trained.graph
     _check(false_alarms)
     wanted = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+    if graph.predicts_numbers:
+        return _far_from_cases(trained, wanted, false_alarms)
     known = np.union1d(graph.train, graph.validation)
     if len(known) > MOST:
         known = np.sort(np.random.default_rng(seed).choice(known, MOST, replace=False))
     targets = np.eye(graph.num_classes)[graph.labels[known]]
-    rows = np.union1d(wanted, known)
-    among = np.searchsorted(rows, known)
     found = []
     for smoothed in (True, False):
-        kernel = similarities(graph, rows, known, smoothed=smoothed)  # [rows, M]
+        kernel, scale = similarities(graph, known, known, smoothed=smoothed)  # [M, M], [N]
         for ridge in RIDGES:
-            inverse: Values = np.linalg.inv(kernel[among] + ridge * np.eye(len(known))).astype(np.float64)
-            found.append((left_out(kernel[among], inverse, graph.labels[known]), smoothed, ridge, kernel, inverse))
+            inverse: Values = np.linalg.inv(kernel + ridge * np.eye(len(known))).astype(np.float64)
+            found.append((left_out(kernel, inverse, graph.labels[known]), smoothed, ridge, scale, inverse))
     best = max(found, key=lambda one: -1.0 if one[0] is None else one[0])  # of equals the first
-    simulated, smoothed, ridge, kernel, inverse = best
-    answers = kernel @ (inverse @ targets)
-    answers[among] = without_itself(inverse, targets)
-    score = 1 - answers.max(axis=1)
+    simulated, smoothed, ridge, scale, inverse = best
+    of_known = without_itself(inverse, targets)  # [M, C]
+    answers = _answers(graph, wanted, known, scale, inverse @ targets, smoothed=smoothed)  # [T, C]
+    itself = np.isin(wanted, known)
+    answers[itself] = of_known[np.searchsorted(known, wanted[itself])]
     judged = np.isin(known, graph.validation if len(graph.validation) else graph.train)
-    threshold = quantile(score[among][judged], 1 - false_alarms)
+    scores = 1 - answers.max(axis=1), 1 - of_known[judged].max(axis=1)
+    return _cut(wanted, *scores, false_alarms, smoothed=smoothed, ridge=ridge, simulated=simulated)
+
+
+def _far_from_cases(trained: Model, nodes: IntArray, false_alarms: float) -> Novelty:
+    """Where numbers are predicted no class draws a node to itself: the score is how unlike its voting cases a node is.
+
+    It is minus their similarity, weighted by their votes.
+    """
+    graph = trained.graph
+    judged = graph.validation if len(graph.validation) else graph.train
+    scores = []
+    for some in (nodes, judged):
+        found = predict_numbers(trained, some)
+        overall = np.where(np.isfinite(found.overall), found.overall, 0).astype(np.float64)
+        scores.append(-(found.weights * overall).sum(axis=1))
+    return _cut(nodes, scores[0], scores[1], false_alarms)
+
+
+def _cut(
+    nodes: IntArray,
+    score: Values,
+    of_known: Values,
+    false_alarms: float,
+    *,
+    smoothed: bool = False,
+    ridge: float = 0.0,
+    simulated: float | None = None,
+) -> Novelty:
+    """The scores with the threshold that a share of ``false_alarms`` of the known ones would pass."""
+    threshold = conformal_quantile(of_known, 1 - false_alarms)
     if math.isinf(threshold):
         needed = math.ceil(1 / false_alarms - 1 - 1e-9)
         warnings.warn(
             f"false_alarms = {false_alarms:g} takes at least {needed} nodes to take the threshold from, there are "
-            f"{judged.sum()}: every node has an answer",
-            stacklevel=2,
+            f"{len(of_known)}: every node has an answer",
+            stacklevel=4,
         )
     return Novelty(
-        nodes=wanted,
-        score=score[np.searchsorted(rows, wanted)],
+        nodes=nodes,
+        score=score,
         threshold=threshold,
         false_alarms=false_alarms,
-        judged=int(judged.sum()),
+        judged=len(of_known),
         smoothed=smoothed,
         ridge=ridge,
         simulated=simulated,
     )
 
 
-def novelty_of_all(trained: TrainedModel) -> Novelty | None:
+def novelty_of_all(trained: Model) -> Novelty | None:
     """All nodes scored, as a page shows them; None where the graph is too large to do it unasked.
 
     Where known nodes are too few for a threshold, every node has an answer, without a warning.
@@ -128,25 +161,29 @@ def novelty_of_all(trained: TrainedModel) -> Novelty | None:
         return novelty(trained)
 
 
-def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> Values:
+def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Values, Values]:
     """Cosine of the centered attributes, smoothed or not, of some nodes and the known ones, [R, M].
 
-    A node without attributes has 0. Features come some at a time, so that no dense [N, F] is needed.
+    A node without attributes has 0. Beside it the factor by which the attributes of each node have length 1, [N].
     """
     products, lengths = np.zeros((len(rows), len(known))), np.zeros(graph.num_nodes)
-    for block in _attribute_blocks(graph, smoothed=smoothed):
+    for block in attribute_columns(graph, smoothed=smoothed):
         block = block - block.mean(axis=0)
         products += block[rows] @ block[known].T
         lengths += (block**2).sum(axis=1)
     scale = 1 / np.sqrt(np.where(lengths > 1e-12, lengths, np.inf))
-    cosines: Values = products * scale[rows, None] * scale[known]
-    return cosines
+    return products * scale[rows, None] * scale[known], scale
 
 
-def without_itself(inverse: Values, targets: Values) -> Values:
-    """What the ridge regression without each known node says of it, [M, C]."""
-    answers: Values = targets - (inverse @ targets) / inverse.diagonal()[:, None]
-    return answers
+def _answers(
+    graph: Graph, nodes: IntArray, known: IntArray, scale: Values, weights: Values, *, smoothed: bool
+) -> Values:
+    """Cosines of nodes and known nodes times the weights of these, [T, C], without a cosine in memory."""
+    answers = np.zeros((len(nodes), weights.shape[1]))
+    for block in attribute_columns(graph, smoothed=smoothed):
+        block = block - block.mean(axis=0)
+        answers += block[nodes] @ (block[known].T @ (scale[known, None] * weights))
+    return answers * scale[nodes, None]
 
 
 def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:
@@ -171,28 +208,6 @@ def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:
         familiar = np.concatenate([without_itself(rest, targets), kernel[np.ix_(b, a)] @ (rest @ targets)]).max(axis=1)
         areas.append(roc_auc_score(np.repeat([0, 1], [len(a), len(b)]), -familiar))
     return float(np.mean(areas))
-
-
-def _attribute_blocks(graph: Graph, *, smoothed: bool) -> Iterator[Values]:
-    """Attributes with rows of length 1, some columns at a time, [N, b]."""
-    features = sp.csr_array(graph.features).astype(np.float64)
-    lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
-    scaled = sp.csc_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ features)
-    step = _smoothing(graph)
-    for low in range(0, graph.num_features, COLUMNS):
-        start = scaled[:, low : low + COLUMNS].toarray()
-        block = start
-        for _ in range(STEPS if smoothed else 0):
-            block = (1 - TELEPORT) * (step @ block) + TELEPORT * start
-        yield block
-
-
-def _smoothing(graph: Graph) -> sp.csr_array:
-    """S = D^-1/2 (A + I) D^-1/2, [N, N]."""
-    n, adjacency = graph.num_nodes, graph.adjacency
-    ones = sp.csr_array((np.ones(len(adjacency.data)), adjacency.indices, adjacency.indptr), (n, n))
-    scale = sp.diags_array(1 / np.sqrt(graph.degrees + 1.0))
-    return sp.csr_array(scale @ (ones + sp.eye_array(n)) @ scale)
 
 
 def _check(false_alarms: float) -> None:

@@ -1,54 +1,153 @@
 r"""Prediction sets with a guarantee: split conformal prediction. Shapes: T nodes, C classes, n calibration nodes.
 
-Every class of a node has a score (`se_gnn.labels.scores`), high where the class would be strange. With the scores of
-the known classes of n calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity where
-there are fewer), and a set holds the classes with a score of at most q. If calibration nodes and asked nodes are
-exchangeable, the known class of an asked node is in its set with probability 1 - alpha at least, and at most
-1 - alpha + 1 / (n + 1) without ties, whatever the model is. By class, q is taken from the calibration nodes of each
-class, and the promise holds for each class.
+Every class of a node has a score, high where the class would be strange. With the scores of the known classes of n
+calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity if there are fewer), and a
+set holds the classes with a score of at most q. If calibration nodes and asked nodes are exchangeable, the known class
+of an asked node is in its set with probability 1 - alpha at least, and at most 1 - alpha + 1 / (n + 1) without ties,
+whatever the model is. By class, q is taken from the calibration nodes of each class, and the guarantee holds for each.
+
+All scores start from class probabilities. The vote gives many classes exactly 0, and a threshold cannot separate ties;
+so a little of the probability is shared by how similar the nearest case of each class is:
+
+.. math:: \pi_c = (1 - \epsilon) \, p_c + \epsilon \, \mathrm{softmax}_c(s_c / \tau),
+
+with s_c the similarity of the most similar labeled node of class c, and epsilon = 0.1.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.scores import Scores, aps_scores, diffused, lac_scores, shared_probabilities
-from se_gnn.model import TrainedModel
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.model import Model
+from se_gnn.model.numbers import check_coverage, conformal_quantile
 from se_gnn.ranking import NearestPerClass, nearest_per_class
+
+Scores = npt.NDArray[np.float64]
+SHARED = 0.1  # epsilon
+DIFFUSED = 0.5  # share of a DAPS score that the neighbors in the graph give
+
+
+def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> Scores:
+    """pi, [T, C], from the vote [T, C] and the similarity of the nearest case of each class [T, C]."""
+    scaled = case_similarity.astype(np.float64) / temperature
+    highest = scaled.max(axis=1, keepdims=True)
+    weights = np.exp(scaled - np.where(np.isfinite(highest), highest, 0))  # a class without a case: exp(-inf) = 0
+    total = weights.sum(axis=1, keepdims=True)
+    uniform = np.full_like(weights, 1 / weights.shape[1])
+    softmax = np.divide(weights, total, out=uniform, where=total > 0)
+    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
+    return pi
+
+
+def lac_scores(probabilities: Scores) -> Scores:
+    """Least ambiguous set-valued classifier (Sadinle, Lei and Wasserman, 2019): 1 - pi_c, [T, C]."""
+    scores: Scores = 1 - probabilities
+    return scores
+
+
+def aps_scores(probabilities: Scores, draws: Scores) -> Scores:
+    """Adaptive prediction sets (Romano, Sesia and Candes, 2020): the probability of all likelier classes, and its own.
+
+    Args:
+        probabilities: pi, [T, C].
+        draws: a uniform number from 0 to 1 per node, [T], the share of its own probability that counts: with it the
+            coverage is met exactly; with 1, without chance, more would be covered than was asked for.
+
+    >>> aps_scores(np.array([[0.5, 0.2, 0.3]]), np.array([0.5])).round(3).tolist()
+    [[0.25, 0.9, 0.65]]
+    """
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    ranked = np.take_along_axis(probabilities, order, axis=1)
+    sums = np.cumsum(ranked, axis=1) - (1 - draws[:, None]) * ranked
+    scores = np.empty_like(sums)
+    np.put_along_axis(scores, order, sums, axis=1)
+    return scores
+
+
+def diffused(scores: Scores, nodes: IntArray, graph: Graph, wanted: IntArray) -> Scores:
+    r"""DAPS (Zargarbashi, Antonelli and Bojchevski, 2023): half the own score, half the mean of the neighbors'.
+
+    .. math:: \hat s(v, c) = (1 - \delta) \, s(v, c) + \frac{\delta}{|N_v|} \sum_{u \in N_v} s(u, c)
+
+    Labels are not looked at, so that nodes stay exchangeable. A node without edges keeps its own score.
+
+    Args:
+        scores: of the nodes, [T, C].
+        nodes: ids, [T], ascending; they hold the wanted ones and all their neighbors.
+        graph: whose edges are used.
+        wanted: ids, [W].
+
+    Returns:
+        Scores of the wanted nodes, [W, C].
+    """
+    ascending, back = np.unique(wanted, return_inverse=True)
+    ptr, others, _ = graph.neighbors().rows(ascending)
+    rows = sp.csr_array((np.ones(len(others)), others, ptr), (len(ascending), graph.num_nodes))[back]
+    rows.sum_duplicates()  # a neighbor by several edges is one neighbor
+    rows.data[:] = 1
+    degrees = np.diff(rows.indptr)
+    places = np.searchsorted(nodes, rows.indices)
+    sums = sp.csr_array((rows.data, places, rows.indptr), (len(wanted), len(nodes))) @ scores
+    own = scores[np.searchsorted(nodes, wanted)]
+    mixed = (1 - DIFFUSED) * own + DIFFUSED * sums / np.maximum(degrees, 1)[:, None]
+    result: Scores = np.where(degrees[:, None] > 0, mixed, own)
+    return result
+
 
 SetMethod = Literal["lac", "aps", "daps"]
 CalibratedOn = Literal["calibration", "validation"]
 COVERAGE = 0.9
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PredictionSets:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calibrated:
+    """What calibration nodes decided.
+
+    Shapes:
+        - **thresholds:** :math:`(C,)` q of each class, all the same unless ``by_class``
+        - **calibrated:** :math:`(C,)` calibration nodes of each class
+    """
+
+    thresholds: Scores
+    calibrated: IntArray
+    coverage: float
+    method: SetMethod
+    by_class: bool
+    guaranteed: bool  # False: calibrated on nodes that chose the epoch
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PredictionSets(Calibrated):
     """The classes that each of T nodes may have, and the nearest case of every class.
 
     Shapes:
         - **nodes:** :math:`(T,)`, **members**, **scores:** :math:`(T, C)`
-        - **thresholds:** :math:`(C,)` q of each class, all the same unless ``by_class``
-        - **calibrated:** :math:`(C,)` calibration nodes of each class
     """
 
     nodes: IntArray
     members: BoolArray
     scores: Scores
-    thresholds: Scores
-    calibrated: IntArray
     cases: NearestPerClass
-    coverage: float
-    method: SetMethod
-    by_class: bool
-    guaranteed: bool  # False: calibrated on nodes that chose the epoch
+
+    def summary(self) -> str:
+        """What the sets guarantee, and how large they are."""
+        of = "each class" if self.by_class else "all nodes"
+        least = "at least" if self.guaranteed else "about"
+        return (
+            f"Prediction sets ({self.method.upper()}) contain the correct class for {least} {self.coverage:.1%} of "
+            f"{of}, calibrated on {int(self.calibrated.sum()):,} nodes: {self.mean_size:.2f} classes per set, "
+            f"{int((self.sizes == 1).sum()):,} with one class, {int((self.sizes == 0).sum()):,} empty."
+        )
 
     @property
     def sizes(self) -> IntArray:
@@ -71,74 +170,83 @@ class PredictionSets:
         return float(known.mean()) if len(known) else float("nan")
 
 
-def prediction_sets(
-    trained: TrainedModel,
-    nodes: IntArray | None = None,
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SetRule(Calibrated):
+    """Thresholds that were calibrated once, and the sets that they cut for any nodes of the graph."""
+
+    model: Model
+    seed: int
+
+    def sets(self, nodes: IntArray | None = None) -> PredictionSets:
+        """The sets of some nodes, or of all."""
+        wanted = np.arange(self.model.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        ascending, rows = np.unique(wanted, return_inverse=True)
+        cases, scores = _scores(self.model, ascending, self.method, self.seed)
+        own: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Calibrated)}
+        members = scores[rows] <= self.thresholds
+        return PredictionSets(nodes=wanted, members=members, scores=scores[rows], cases=cases.rows(rows), **own)
+
+
+def set_rule(
+    model: Model,
     *,
     coverage: float = COVERAGE,
     method: SetMethod = "aps",
     by_class: bool = False,
     calibrate_on: CalibratedOn = "calibration",
     seed: int = 0,
-) -> PredictionSets:
-    """Sets that hold the class of a node with a probability of at least ``coverage``.
+) -> SetRule:
+    """Calibrate prediction sets that hold the class of a node with a probability of at least ``coverage``.
 
     Args:
-        trained: a model whose graph has calibration nodes.
-        nodes: ids; None: all.
+        model: a model whose graph has calibration nodes.
         coverage: 1 - alpha, between 0 and 1.
         method: ``lac`` (smallest sets), ``aps`` (sets that grow where a node is hard; with uniform draws) or ``daps``
             (``aps`` scores averaged over the neighbors in the graph).
-        by_class: keep the promise for each class.
-        calibrate_on: ``validation`` takes nodes that chose the epoch where none were held out: the promise then holds
+        by_class: keep the guarantee for each class.
+        calibrate_on: ``validation`` takes nodes that chose the epoch if none were held out: the guarantee then holds
             approximately, and a warning says so.
         seed: of the draws of ``aps`` and ``daps``, one per node of the graph.
     """
-    graph = trained.graph
-    _check(coverage, method)
-    held = _calibration_nodes(graph, calibrate_on)
-    wanted = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-    everyone = np.union1d(wanted, held)
-    cases, scores = _scores(trained, everyone, method, seed)
-    own = scores[np.searchsorted(everyone, held), graph.labels[held]]  # [n]
-    counts = np.bincount(graph.labels[held], minlength=graph.num_classes)
+    graph = model.graph
+    if graph.predicts_numbers:
+        raise InputError(f"prediction sets hold classes; {graph.name} has a number to predict, which has intervals")
+    check_coverage(coverage)
+    if method not in get_args(SetMethod):
+        raise InputError(f"method must be {', '.join(get_args(SetMethod))}, got {shortened(method)}")
+    held = np.unique(_calibration_nodes(graph, calibrate_on))
+    labels = graph.labels[held]
+    own = _scores(model, held, method, seed)[1][np.arange(len(held)), labels]  # [n]
+    counts = np.bincount(labels, minlength=graph.num_classes)
     if by_class:
-        thresholds = np.array([quantile(own[graph.labels[held] == c], coverage) for c in range(graph.num_classes)])
+        by_label = (own[labels == label] for label in range(graph.num_classes))
+        thresholds = np.array([conformal_quantile(scores, coverage) for scores in by_label])
     else:
-        thresholds = np.full(graph.num_classes, quantile(own, coverage))
+        thresholds = np.full(graph.num_classes, conformal_quantile(own, coverage))
     _warn_of_full_sets(graph, thresholds, counts, coverage, by_class=by_class)
-    rows = np.searchsorted(everyone, wanted)
-    return PredictionSets(
-        nodes=wanted,
-        members=scores[rows] <= thresholds,
-        scores=scores[rows],
+    return SetRule(
+        model=model,
         thresholds=thresholds,
         calibrated=counts,
-        cases=cases.rows(rows),
         coverage=coverage,
         method=method,
         by_class=by_class,
         guaranteed=calibrate_on == "calibration",
+        seed=seed,
     )
 
 
-def quantile(scores: Scores, coverage: float) -> float:
-    """q: the ceil((n + 1) coverage)-th smallest of n scores, infinity where there are fewer.
-
-    >>> quantile(np.array([0.3, 0.1, 0.2, 0.4]), 0.6), quantile(np.array([0.3]), 0.6)
-    (0.3, inf)
-    """
-    rank = max(1, math.ceil((len(scores) + 1) * coverage - 1e-9))  # 10 * 0.9 is 9, whatever float64 makes of it
-    return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
+def prediction_sets(model: Model, nodes: IntArray | None = None, **asked: Any) -> PredictionSets:
+    """Sets of some nodes, or of all; the other arguments are those of :func:`set_rule`."""
+    return set_rule(model, **asked).sets(nodes)
 
 
-def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int) -> tuple[NearestPerClass, Scores]:
+def _scores(trained: Model, nodes: IntArray, method: SetMethod, seed: int) -> tuple[NearestPerClass, Scores]:
     """Cases and scores of some nodes, ascending, [T, C] each."""
     graph = trained.graph
     looked_at = nodes
     if method == "daps":
-        adjacency = graph.adjacency[nodes]
-        looked_at = np.union1d(nodes, adjacency.indices)
+        looked_at = np.union1d(nodes, graph.neighbors().rows(nodes)[1])
     cases = nearest_per_class(trained.rank(looked_at))
     vote = trained.predict(looked_at).probabilities
     pi = shared_probabilities(vote, cases.similarity, trained.settings.vote.temperature)
@@ -150,13 +258,6 @@ def _scores(trained: TrainedModel, nodes: IntArray, method: SetMethod, seed: int
         return cases, scores
     rows = np.searchsorted(looked_at, nodes)
     return cases.rows(rows), diffused(scores, looked_at, graph, nodes)
-
-
-def _check(coverage: float, method: str) -> None:
-    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
-        raise InputError(f"coverage must be between 0 and 1, such as 0.9, got {shortened(coverage)}")
-    if method not in get_args(SetMethod):
-        raise InputError(f"method must be {', '.join(get_args(SetMethod))}, got {shortened(method)}")
 
 
 def _calibration_nodes(graph: Graph, calibrate_on: str) -> IntArray:
@@ -174,7 +275,7 @@ def _calibration_nodes(graph: Graph, calibrate_on: str) -> IntArray:
         raise InputError(
             f"{graph.name} has no calibration nodes, which sets with a guarantee need: train with --calibration 0.3 "
             "(in Python SEGNNClassifier(calibration=0.3)), which holds out that share of the validation nodes, or "
-            "calibrate on the validation nodes (--calibrate-on validation), where coverage is approximate"
+            "calibrate on the validation nodes (--set calibrate_on=validation), where coverage is approximate"
         )
     return graph.calibration
 

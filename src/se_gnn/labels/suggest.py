@@ -18,16 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError, shortened
-from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.split import PARTS
+from se_gnn.labels.audit import named
 from se_gnn.labels.novelty import similarities
-from se_gnn.labels.scores import Scores
-from se_gnn.model import TrainedModel
+from se_gnn.labels.sets import Scores
+from se_gnn.model import Model
+from se_gnn.model.numbers import predict_numbers
 
 COUNT = 20
 FLOOR = 0.1  # weight of a node that the model is certain of
@@ -48,9 +52,14 @@ class Suggestion:
     represents: int  # nodes near it, and nearer to it than to anything labeled or suggested before
     worth: float  # what it adds to F, as a share of all that could still be added
 
+    def to_record(self, graph: Graph) -> dict[str, Any]:
+        """The suggestion as a row of a file."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("node", "name")}
+        return {**named(graph, self.node), **values}
+
 
 def suggest(
-    trained: TrainedModel, count: int = COUNT, *, candidates: IntArray | None = None, seed: int = 0
+    trained: Model, count: int = COUNT, *, candidates: IntArray | None = None, seed: int = 0
 ) -> list[Suggestion]:
     """The nodes whose labels would help most, most helpful first; each is chosen as if those before were labeled.
 
@@ -62,16 +71,17 @@ def suggest(
         seed: draws the nodes that are looked at where there are more than 4,000.
     """
     graph = trained.graph
+    if isinstance(trained.encoder, OutputEncoder):
+        raise InputError(
+            "suggestions are for models that learn from labels: here cases vote for the answers of the explained "
+            "model, and every node has one"
+        )
     pool = _candidates(graph) if candidates is None else np.unique(np.asarray(candidates, dtype=np.int64))
     _check(count, pool, graph)
     generator = np.random.default_rng(seed)
     chosen_from = _drawn(pool, max(MOST, count), generator)
     represented = _drawn(np.setdiff1d(graph.candidates, graph.train), MOST, generator)
-    probabilities = trained.predict(np.union1d(chosen_from, represented))
-    certain = np.ones(graph.num_nodes, np.float32)
-    certain[probabilities.nodes] = np.minimum(probabilities.probabilities.max(axis=1), 1)
-    classes = np.zeros(graph.num_nodes, np.int64)
-    classes[probabilities.nodes] = probabilities.classes
+    certain, predicted = _answers(trained, np.union1d(chosen_from, represented))
     weights = FLOOR + 1 - certain[represented].astype(np.float64)
     found = []
     for place, worth, represents, labeled, similarity in _greedy(graph, chosen_from, represented, weights, count):
@@ -80,7 +90,7 @@ def suggest(
             Suggestion(
                 node=node,
                 name=graph.node_names[node],
-                predicted=graph.class_names[int(classes[node])],
+                predicted=predicted[node],
                 uncertainty=float(1 - certain[node]),
                 nearest=graph.node_names[labeled],
                 similarity=similarity,
@@ -91,12 +101,28 @@ def suggest(
     return found
 
 
+def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str]]:
+    """How certain the answer for each node is, [N], and the answers for some nodes in words.
+
+    The certainty of a class is its probability. That of a number is 1 less the spread of the voting cases' numbers, as
+    a share of the largest spread.
+    """
+    graph, certain = trained.graph, np.ones(trained.graph.num_nodes, np.float32)
+    if graph.predicts_numbers:
+        numbers = predict_numbers(trained, nodes)
+        certain[nodes] = 1 - numbers.spread / max(float(numbers.spread.max(initial=0.0)), 1e-300)
+        return certain, {node: graph.numbers.text(value) for node, value in zip(nodes.tolist(), numbers.values)}
+    found = trained.predict(nodes)
+    certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
+    return certain, {node: graph.class_names[one] for node, one in zip(nodes.tolist(), found.classes.tolist())}
+
+
 def _greedy(
     graph: Graph, candidates: IntArray, represented: IntArray, weights: Scores, count: int
 ) -> Iterator[tuple[int, float, int, int, float]]:
     """Position of each chosen candidate, its worth, how many it represents, its nearest labeled node and cosine."""
     rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
-    cosines = similarities(graph, rows, columns, smoothed=True)
+    cosines, _ = similarities(graph, rows, columns, smoothed=True)
     asked, told = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
     to_labeled = cosines[:, len(represented) :]
     known = to_labeled[told].max(axis=1)  # [J]
@@ -119,7 +145,7 @@ def _greedy(
 
 def _candidates(graph: Graph) -> IntArray:
     free = np.setdiff1d(graph.candidates, np.concatenate([getattr(graph, part) for part in PARTS]))
-    unknown = free[graph.labels[free] == UNKNOWN]
+    unknown = free[~graph.target.known[free]]
     return unknown if len(unknown) else free
 
 

@@ -2,51 +2,55 @@ r"""Which labels are probably wrong: what everything else says of a node, its ow
 
 Two witnesses judge every label of known class (labeled and validation nodes; test nodes are never looked at).
 
-**attributes**: ridge regression on attributes, raw or smoothed over the graph (:math:`H = Z_{10}`,
-:math:`Z_{k+1} = (1 - a) \tilde A Z_k + a X`, a = 0.1). It is never trained with the label in question, because its
-leave-one-out answers have a closed form. With rows of H centered and of length 1, :math:`Y` one column per class and
-:math:`v_i` the weight of a label,
+**columns and edges**: ridge regression on the similarities G of :mod:`se_gnn.labels.witnesses`. It is never trained
+with the label in question, because its leave-one-out answers have a closed form. With :math:`Y` one column per class
+and :math:`v_i` the weight of a label,
 
-.. math:: Q = (H H^T + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
+.. math:: Q = (G + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
 
-and f_i is exactly what the ridge without node i says of it. Smoothing and mu have the smallest leave-one-out error. The
-weights give all classes the same influence; in a second pass a label that the others contradict counts less.
+and f_i is exactly what the ridge without node i says of it. Whether the known classes around a node are read, and mu,
+have the smallest leave-one-out error. The weights give all classes the same influence; in a second pass a label that
+the others contradict counts less.
 
-**vote**: the vote of the other labeled nodes. It also reads edge data, but its encoder has learned from the label.
+**vote**: the vote of the other labeled nodes. It reads what training found, but its encoder has learned from the label.
 
-A witness's answers become probabilities p by a temperature. With a share :math:`\rho` of labels replaced by another
+A witness's answers become probabilities p by a temperature, no lower than the number of labels supports: sharper ones
+would make all suspicious labels equally certain. With a share :math:`\rho` of labels replaced by another
 class at random, label y is observed with probability :math:`(1 - \rho) p_y + \rho (1 - p_y) / (C - 1)`. Temperature and
-:math:`\rho` maximize the likelihood of the validation labels, on which no encoder was trained.
+:math:`\rho` maximize the likelihood: of the vote, that of the validation labels, on which no encoder was trained; else
+that of all labels.
 
-The two are multiplied, the vote to the power of its share. The share is 1 if the vote explains the labels it was
-trained on no better than those it was not, compared with the ridge, which was trained on neither; an encoder that has
-memorized its labels defends them, and gets less: :math:`(\ell^{vote}_{train} / \ell^{vote}_{val} \cdot
-\ell^{ridge}_{val} / \ell^{ridge}_{train})^2`, at most 1, of log losses. The score of a label is the probability that
+The two are multiplied, the vote to a power: 1/3, 1 or 3, by the likelihood of the validation labels, times its share.
+The share is 1 if the vote explains the labels it was trained on no better than those it was not, compared with the
+ridge, which was trained on neither; an encoder that has memorized its labels defends them, and gets less:
+:math:`(\ell^{vote}_{train} / \ell^{vote}_{val} \cdot \ell^{ridge}_{val} / \ell^{ridge}_{train})^2`, at most 1, of log
+losses. The score of a label is the probability that
 it was replaced, given that it is y. A rehearsal flips some validation labels and counts how many are found. Shapes: N
-nodes, M of known class, F features, C classes, L labeled nodes.
+nodes, M of known class, C classes, L labeled nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import softmax
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.labels.smoothing import without_itself
+from se_gnn.labels.witnesses import descriptions, similarities
 
-STEPS, TELEPORT = 10, 0.1  # n and a
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
 MOST = 4000  # nodes of known class at a time: time grows with the third power
-MOST_REACHED = 50_000_000  # numbers that are held while attributes are smoothed
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
+POWERS = (1 / 3, 1.0, 3.0)  # of the vote, beside the ridge
+CLOSE = 1.0  # a log-likelihood that is this much lower is as good
 PROBABLY = 0.5  # probability of being wrong from which a label is named
-TEMPERATURES = np.geomspace(0.02, 5, 41)
+SHARPNESS = 41  # temperatures that are tried: the usual log-odds of two classes are from 0.05 to 2 log(M + 2)
 RATES = np.concatenate([[0.001], np.arange(0.005, 0.1, 0.005), np.arange(0.1, 0.41, 0.02)])  # rho
 PLANTINGS, PLANTED = 3, 0.08  # rehearsals, and the share of labels that each of them flips
 SMALLEST = 1e-6  # probability
@@ -69,7 +73,7 @@ class Suspicion:
     Shapes:
         - **score:** :math:`(L,)`, the probability that the label is wrong
         - **says:** :math:`(L,)`, the class that everything else suggests
-        - **vote_share:** how much the vote counts beside the attributes, between 0 and 1
+        - **vote_share:** how much the vote counts beside the columns and edges, between 0 and 1
         - **rate:** estimated share of wrong labels
         - **rehearsal:** None if too few validation labels can be flipped
     """
@@ -91,6 +95,7 @@ class _Judged(NamedTuple):
 
     probabilities: Float64Array
     rate: float
+    likelihood: float  # logarithm, of the labels that these were fitted to
 
     def of(self, labels: IntArray) -> Float64Array:
         """The probability of each label, [M]."""
@@ -117,62 +122,75 @@ def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.ra
     Args:
         graph: attributes, edges, labels and split.
         votes: what the other labeled nodes say of the labeled and then of the validation nodes, [M, C]; None: the
-            attributes are the only witness.
+            columns and edges are the only witness.
         generator: draws the labels to flip, and shares out the nodes if there are more than :data:`MOST`.
     """
     known, count = np.concatenate([graph.train, graph.validation]), len(graph.train)
     labels, validates = graph.labels[known], np.arange(len(known)) >= count
-    fitted_on = validates if validates.any() else ~validates
+    every = np.ones(len(known), bool)
     groups = -(-len(known) // MOST)
     group = np.zeros(len(known), np.int64) if groups == 1 else generator.permutation(len(known)) % groups
-    ridges = [(rows, _Ridge.chosen(graph, known[rows])) for rows in (np.flatnonzero(group == g) for g in range(groups))]
+    columns, classes = descriptions(graph, known)
+    ridges = []
+    for rows in (np.flatnonzero(group == g) for g in range(groups)):
+        grams = (similarities([block[rows] for block in blocks]) for blocks in (columns, columns + classes))
+        ridges.append((rows, _Ridge.chosen(grams, labels[rows], graph.num_classes)))
 
-    def by_attributes(labels: IntArray) -> _Judged:
+    def by_columns(labels: IntArray) -> _Judged:
         answers = np.zeros((len(known), graph.num_classes))
-        for rows, ridge in ridges:
-            answers[rows] = ridge.answers(labels[rows])
-        return _fitted(answers, labels, fitted_on)
+        for rows, regression in ridges:
+            answers[rows] = regression.answers(labels[rows])
+        return _fitted(answers, labels, every)
 
-    attributes, share = by_attributes(labels), 0.0
+    ridge, share = by_columns(labels), 0.0
     logs = np.zeros((len(known), graph.num_classes))
     if votes is not None and validates.any():
         vote = _fitted(np.log(np.clip(votes.astype(np.float64), SMALLEST, None)), labels, validates)
-        share = _vote_share(vote, attributes, labels, validates)
-        logs = share * np.log(vote.probabilities + SMALLEST)
+        share = _vote_share(vote, ridge, labels, validates)
+        logs = share * _power(vote, ridge, labels, validates) * np.log(vote.probabilities + SMALLEST)
 
-    def judged(labels: IntArray, attributes: _Judged) -> _Judged:
-        return _fitted(logs + np.log(attributes.probabilities + SMALLEST), labels, fitted_on)
+    def judged(labels: IntArray, ridge: _Judged) -> _Judged:
+        return _fitted(logs + np.log(ridge.probabilities + SMALLEST), labels, every)
 
-    found = judged(labels, attributes)
+    found = judged(labels, ridge)
     rehearsal = None
     if validates.any():
         rehearsal = _rehearsed(
-            lambda flipped: judged(flipped, by_attributes(flipped)), found, labels, validates, generator
+            lambda flipped: judged(flipped, by_columns(flipped)), found, labels, validates, generator
         )
     says = found.probabilities.argmax(axis=1)[:count]
     return Suspicion(found.wrong(labels)[:count], says, share, found.rate, rehearsal)
 
 
-def _vote_share(vote: _Judged, attributes: _Judged, labels: IntArray, validates: BoolArray) -> float:
+def _vote_share(vote: _Judged, ridge: _Judged, labels: IntArray, validates: BoolArray) -> float:
     """How much the vote counts: less if it explains labels that its encoder was trained on better than others."""
     ratio = 1.0
-    for witness, power in ((vote, 1), (attributes, -1)):
+    for witness, power in ((vote, 1), (ridge, -1)):
         loss = -np.log(np.maximum(witness.observed(labels), SMALLEST))
         ratio *= float(loss[~validates].mean() / max(loss[validates].mean(), SMALLEST)) ** power
     return min(1.0, ratio) ** 2
+
+
+def _power(vote: _Judged, ridge: _Judged, labels: IntArray, validates: BoolArray) -> float:
+    """The power of the vote with which the two explain the validation labels best; the lowest that is as good."""
+    logs = [np.log(witness.probabilities + SMALLEST) for witness in (ridge, vote)]
+    found = [_fitted(logs[0] + power * logs[1], labels, validates).likelihood for power in POWERS]
+    return next(power for power, likelihood in zip(POWERS, found) if likelihood >= max(found) - CLOSE)
 
 
 def _fitted(answers: Float64Array, labels: IntArray, held: BoolArray) -> _Judged:
     """Answers as probabilities, with the temperature and the share of wrong labels that explain some labels best."""
     classes = answers.shape[1]
     best, fit = -np.inf, (1.0, float(RATES[0]))
-    for temperature in TEMPERATURES:
+    second, first = np.sort(answers, axis=1)[:, -2:].T if classes > 1 else (answers[:, 0] * 0, answers[:, 0])
+    usual = float(np.median(first - second)) or 1.0
+    for temperature in usual / np.geomspace(0.05, 2 * np.log(len(labels) + 2), SHARPNESS):  # M labels show no more
         right = softmax(answers[held] / temperature, axis=1)[np.arange(int(held.sum())), labels[held]]  # [m]
         observed = np.outer(1 - RATES, right) + np.outer(RATES / max(1, classes - 1), 1 - right)  # [rates, m]
         likelihood = np.log(np.maximum(observed, SMALLEST)).sum(axis=1)
         if likelihood.max(initial=-np.inf) > best:
-            best, fit = likelihood.max(), (float(temperature), float(RATES[likelihood.argmax()]))
-    return _Judged(softmax(answers / fit[0], axis=1), fit[1])
+            best, fit = float(likelihood.max()), (float(temperature), float(RATES[likelihood.argmax()]))
+    return _Judged(softmax(answers / fit[0], axis=1), fit[1], best)
 
 
 def _rehearsed(
@@ -212,24 +230,23 @@ class _Ridge:
     num_classes: int
 
     @classmethod
-    def chosen(cls, graph: Graph, nodes: IntArray) -> _Ridge:
-        """Raw or smoothed attributes, and mu, with the smallest leave-one-out error."""
-        labels = graph.labels[nodes]
-        targets, balanced = _targets(labels, graph.num_classes), _balanced(labels, graph.num_classes)
+    def chosen(cls, grams: Iterable[Float64Array], labels: IntArray, num_classes: int) -> _Ridge:
+        """The similarities, [M, M] each, and mu with the smallest leave-one-out error."""
+        targets, balanced = _targets(labels, num_classes), _balanced(labels, num_classes)
         best: tuple[float, _Ridge] | None = None
-        for gram in (_gram(_attributes(graph)[nodes]), _gram(_smoothed(graph, nodes))):
+        for gram in grams:
             for ridge in RIDGES:
                 inverse = _inverse(gram, ridge / balanced)
-                error = float((balanced * ((_left_out(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
+                error = float((balanced * ((without_itself(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
                 if best is None or error < best[0]:
-                    best = error, cls(gram, inverse, ridge, balanced, graph.num_classes)
+                    best = error, cls(gram, inverse, ridge, balanced, num_classes)
         assert best is not None
         return best[1]
 
     def answers(self, labels: IntArray) -> Float64Array:
         """What the other nodes say of each under some labels, [M, C], in two passes."""
         targets = _targets(labels, self.num_classes)
-        first = _margins(_left_out(self.inverse, targets), labels)
+        first = _margins(without_itself(self.inverse, targets), labels)
         usual = float(np.median(np.abs(first))) or 1.0
         trusted = np.clip(1 / (1 + np.exp(-np.clip(2 * first / usual, -50, 50))), LEAST_WEIGHT, 1)
         return leave_one_out(self.gram, targets, self.ridge / (self.balanced * trusted))
@@ -241,19 +258,13 @@ def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Arra
     Shapes:
         - **gram:** :math:`(M, M)`, **targets:** :math:`(M, C)`, **ridges:** :math:`(M,)`, mu / v of each row
     """
-    return _left_out(_inverse(gram, ridges), targets)
+    return without_itself(_inverse(gram, ridges), targets)
 
 
 def _inverse(gram: Float64Array, ridges: Float64Array) -> Float64Array:
     """Q, [M, M]."""
     inverse: Any = np.linalg.inv(gram + np.diag(ridges))
     return np.asarray(inverse, dtype=np.float64)
-
-
-def _left_out(inverse: Float64Array, targets: Float64Array) -> Float64Array:
-    """f, [M, C]."""
-    answers: Float64Array = targets - (inverse @ targets) / inverse.diagonal()[:, None]
-    return answers
 
 
 def _targets(labels: IntArray, num_classes: int) -> Float64Array:
@@ -274,40 +285,3 @@ def _margins(answers: Float64Array, labels: IntArray) -> Float64Array:
     others[rows, labels] = -np.inf
     ahead: Float64Array = answers[rows, labels] - others.max(axis=1)
     return ahead
-
-
-def _attributes(graph: Graph) -> sp.csr_array:
-    """Rows of length 1, [N, F]; a row of zeros stays."""
-    features = sp.csr_array(graph.features).astype(np.float64)
-    lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
-    return sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ features)
-
-
-def _smoothed(graph: Graph, nodes: IntArray) -> Float64Array:
-    """Rows of H, [M, F]: first which attributes count how much for these nodes, [M, N], then the attributes."""
-    n = graph.num_nodes
-    adjacency = sp.csr_array((np.ones(2 * graph.num_edges), graph.adjacency.indices, graph.adjacency.indptr), (n, n))
-    with_loops = adjacency + sp.eye_array(n)
-    scale = sp.diags_array(1 / np.sqrt(graph.degrees + 1.0))
-    step = sp.csr_array(scale @ with_loops @ scale)  # symmetric
-    attributes, at_a_time = _attributes(graph).T.tocsr(), max(1, MOST_REACHED // n)
-    rows = []
-    for low in range(0, len(nodes), at_a_time):
-        part = nodes[low : low + at_a_time]
-        start = np.zeros((n, len(part)))
-        start[part, np.arange(len(part))] = 1
-        reach = start
-        for _ in range(STEPS):
-            reach = (1 - TELEPORT) * (step @ reach) + TELEPORT * start
-        rows.append(np.asarray(attributes @ reach).T)
-    return np.concatenate(rows)
-
-
-def _gram(rows: Any) -> Float64Array:
-    """Products of the rows with each other, [M, M], after they are centered and of length 1."""
-    dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-    centered = dense - dense.mean(axis=0)
-    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    centered /= np.where(lengths > 1e-12, lengths, 1)
-    gram: Float64Array = centered @ centered.T
-    return gram

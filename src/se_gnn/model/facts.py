@@ -41,6 +41,7 @@ class RunFacts:
     runs: tuple[Run, ...] = ()
     chosen: str = ""  # name of the run that validation nodes chose, the first member of the ensemble
     validation: Figures | None = None
+    cross_fitted: Figures | None = None  # of validation nodes that had no part in choosing recipe, epoch and vote
     test: Figures | None = None  # only if it was asked for, after everything had been chosen
 
     @property
@@ -75,7 +76,14 @@ class RunFacts:
 
 def versions() -> dict[str, str]:
     """What the bits of a result depend on, apart from model, graph and settings."""
-    return {**{name: metadata.version(name) for name in PACKAGES}, "processor": platform.machine()}
+    return {**{name: _version(name) for name in PACKAGES}, "processor": platform.machine()}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # run from the sources, not installed
+        return "0+unknown"
 
 
 _NUMBER = (int, float)
@@ -83,7 +91,7 @@ _TYPES: dict[str, Any] = {
     "name": str, "seed": int, "epochs": int, "best_epoch": int, "stopped_early": bool, "seconds_per_epoch": _NUMBER,
     "val_accuracy": (*_NUMBER, type(None)), "val_loss": (*_NUMBER, type(None)), "device": str, "calibration": _NUMBER,
     "integer_labels": bool, "versions": Mapping, "runs": (list, tuple), "chosen": str,
-    "validation": (Mapping, type(None)), "test": (Mapping, type(None)),
+    "validation": (Mapping, type(None)), "cross_fitted": (Mapping, type(None)), "test": (Mapping, type(None)),
 }  # fmt: skip
 
 

@@ -8,14 +8,14 @@ has bytes.
 
 from __future__ import annotations
 
-import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
-from safetensors.torch import save
 
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError
 from se_gnn.files import (
     SMALL,
@@ -36,9 +36,9 @@ from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
 from se_gnn.graph import Graph, storage
 from se_gnn.model.facts import RunFacts
+from se_gnn.model.model import Model, StoredIn
 from se_gnn.model.segnn import SEGNN
-from se_gnn.model.trained import StoredIn, TrainedModel
-from se_gnn.settings import Resolved
+from se_gnn.settings import AgreementObjective, Resolved
 
 MANIFEST = "manifest.json"
 PARAMETERS = "model.safetensors"
@@ -46,22 +46,17 @@ SETTINGS = "settings.json"
 FACTS = "facts.json"
 EPOCHS = "metrics.jsonl"  # a line per epoch, written by the trainer
 HISTORY = "memory.jsonl"  # a line per edit of the labeled nodes
-FORMAT = "se-gnn-model"
+FORMAT, LINKS_FORMAT = "se-gnn-model", "se-gnn-links"
 VERSION = 1
 
 Stored = TypeVar("Stored", Resolved, RunFacts)
-_NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
-MODEL_FILES = (MANIFEST, *_NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
-_LIMITS = {
-    PARAMETERS: LARGE,
-    storage.HEADER: storage.MOST_HEADER,
-    EPOCHS: LARGE,
-    HISTORY: LARGE,
-}  # others are small; fmt: skip
+NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
+MODEL_FILES = (MANIFEST, *NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
+_LIMITS = {storage.HEADER: storage.MOST_HEADER, **dict.fromkeys((PARAMETERS, EPOCHS, HISTORY), LARGE)}
 _DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 
 
-def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | None = None) -> None:
+def save_model(trained: Model, folder: str | Path, *, epochs: bytes | None = None) -> None:
     """Write a model into a folder, in one step over what it holds of an earlier one; other files are left alone.
 
     Args:
@@ -72,35 +67,39 @@ def save_model(trained: TrainedModel, folder: str | Path, *, epochs: bytes | Non
     Raises:
         InputError: the model was loaded from this folder or saved there before, and others have changed it since.
     """
-    graph = storage.graph_files(trained.graph)  # its header holds the digests of its arrays
-    header = graph.pop(storage.HEADER)
-    assert isinstance(header, bytes)
     files = {
-        PARAMETERS: parameter_bytes(trained.model),
+        PARAMETERS: trained.encoder.to_bytes(),
         SETTINGS: json_bytes(trained.settings.to_dict()),
         FACTS: json_bytes(trained.facts.to_dict()),
-        storage.HEADER: header,
     }
     if epochs is not None:
         files[EPOCHS] = epochs
     if trained.history:
         files[HISTORY] = b"".join(json_line(entry) for entry in trained.history)
-    digests = {name: sha256(content) for name, content in files.items()}
-    files[MANIFEST] = json_bytes({"format": FORMAT, "version": VERSION, "files": digests})
+    sealed = seal(files, trained.graph)
     with writing_to(folder) as path, locked(path):
         _check_unchanged(trained, path, files.get(HISTORY, b""))
-        commit_files(path, {**graph, **files}, remove=MODEL_FILES)
-        digest = sha256(files[MANIFEST])
+        commit_files(path, sealed, remove=MODEL_FILES)
+        digest = sha256(sealed[MANIFEST])
         if trained.stored is None:
             object.__setattr__(trained, "stored", StoredIn(os.path.realpath(path), digest))
         elif trained.stored.folder == os.path.realpath(path):
             trained.stored.saved.add(digest)
 
 
-def _check_unchanged(trained: TrainedModel, path: Path, history: bytes) -> None:
+def seal(files: dict[str, bytes], graph: Graph, form: str = FORMAT) -> dict[str, Any]:
+    """The files of a model with those of its graph, and a manifest that names the digests of its own."""
+    of_graph = storage.graph_files(graph)
+    header: Any = of_graph[storage.HEADER]  # which holds the digests of the graph's arrays
+    own = {**files, storage.HEADER: header}
+    digests = {name: sha256(content) for name, content in own.items()}
+    return {**of_graph, **own, MANIFEST: json_bytes({"format": form, "version": VERSION, "files": digests})}
+
+
+def _check_unchanged(trained: Model, path: Path, history: bytes) -> None:
     """Refuse to replace what others have saved since the model was loaded; its own earlier states may be replaced.
 
-    Two edits of one loaded model are others to each other: the history of one does not begin with that of the other.
+    Two edits of the same loaded model conflict: the history of one does not begin with that of the other.
     """
     stored = trained.stored
     if stored is None or stored.folder != os.path.realpath(path) or not is_model_folder(path):
@@ -114,55 +113,55 @@ def _check_unchanged(trained: TrainedModel, path: Path, history: bytes) -> None:
         )
 
 
-def parameter_bytes(model: SEGNN) -> bytes:
-    """The parameters as they are stored."""
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()})
-
-
 def read_epochs(folder: str | Path) -> bytes | None:
     """The log of the run that trained a model, to be kept beside a changed one; None where there is none."""
     path = Path(folder)
     return read_current(path, EPOCHS, limit=LARGE) if current_path(path, EPOCHS).exists() else None
 
 
-def load_model(folder: str | Path, device: torch.device | str = "cpu") -> TrainedModel:
+def load_model(
+    folder: str | Path,
+    graph: str | Path | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    max_memory: int | str | None = None,
+) -> Model:
     """Read a model back, after every file has been checked against the manifest.
+
+    Args:
+        folder: of the model.
+        graph: folder of another graph that it is to work on; None: its own.
+        device: where to compute.
+        max_memory: memory that a comparison may take; None: a quarter of what is free.
 
     Raises:
         InputError: a file is missing, truncated, changed, or of a newer version; settings and parameters do not fit;
             a parameter is not finite. The text names the file.
     """
     path = Path(folder)
-    files, manifest = _verified_files(path)
+    files = unseal(path, optional=(EPOCHS, HISTORY))
+    if HISTORY not in files and current_path(path, HISTORY).exists():
+        raise InputError(f"{path / HISTORY} is the history of another model: {MANIFEST} does not name it; remove it")
     settings = _read(Resolved, files, path / SETTINGS)
     facts = _read(RunFacts, files, path / FACTS)
-    graph = storage.read_graph(path, files[storage.HEADER])
-    _check_parameters(read_header(files[PARAMETERS], path / PARAMETERS).tensors, graph, settings, path)
-    parameters = load_tensors(files[PARAMETERS], path / PARAMETERS)
-    model = SEGNN.for_graph(graph, settings)
-    model.load_state_dict(parameters)
-    model.to(device).eval()
+    own = storage.read_graph(path, files[storage.HEADER])
+    encoder = _encoder(files[PARAMETERS], own, settings, path, device)
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
-    return TrainedModel(model, graph, facts, history=history, stored=StoredIn(os.path.realpath(path), sha256(manifest)))
-
-
-def load_model_on(
-    folder: str | Path,
-    graph: str | Path | None,
-    *,
-    device: torch.device | str = "cpu",
-    max_memory: int | str | None = None,
-) -> TrainedModel:
-    """A model on the graph that was stored in another folder, or on its own (None).
-
-    Args:
-        folder: of the model.
-        graph: another graph's folder.
-        device: where to compute.
-        max_memory: what a comparison may take at a time; None: a quarter of what is free.
-    """
-    trained = dataclasses.replace(load_model(folder, device), max_memory=max_memory)
+    stored = StoredIn(os.path.realpath(path), sha256(files[MANIFEST]))
+    trained = Model(encoder, own, settings, facts, history=history, max_memory=max_memory, stored=stored)
     return trained if graph is None else trained.with_graph(storage.load_graph(graph))
+
+
+def _encoder(
+    stored: bytes, graph: Graph, settings: Resolved, path: Path, device: torch.device | str
+) -> SEGNN | OutputEncoder:
+    where = path / PARAMETERS
+    if isinstance(settings.objective, AgreementObjective):
+        return OutputEncoder.from_tensors(load_tensors(stored, where), graph, settings, str(where))
+    _check_parameters(read_header(stored, where).tensors, graph, settings, path)
+    encoder = SEGNN.for_graph(graph, settings)
+    encoder.load_state_dict(load_tensors(stored, where))
+    return encoder.to(device).eval()
 
 
 def model_digest(folder: str | Path) -> str:
@@ -170,18 +169,25 @@ def model_digest(folder: str | Path) -> str:
     return sha256(read_current(Path(folder), MANIFEST, limit=SMALL))
 
 
-def is_model_folder(folder: str | Path) -> bool:
+def is_model_folder(folder: str | Path, form: str = FORMAT) -> bool:
     """Whether a finished model is there, be it whole or damaged."""
     path = Path(folder)
     try:
         about = parse_json(read_current(path, MANIFEST, limit=SMALL), path / MANIFEST)
     except InputError:
         return False
-    return about.get("format") == FORMAT
+    return about.get("format") == form
 
 
-def _verified_files(path: Path) -> tuple[dict[str, bytes], bytes]:
-    """The content of each needed file, as the manifest says it must be, and the manifest."""
+def is_links_folder(folder: str | Path) -> bool:
+    """Whether a finished model of links is there."""
+    return is_model_folder(folder, LINKS_FORMAT)
+
+
+def unseal(
+    path: Path, form: str = FORMAT, needed: Sequence[str] = NEEDED, optional: Sequence[str] = ()
+) -> dict[str, bytes]:
+    """The manifest and the content of each file, as the manifest says it must be."""
     if not path.exists():
         raise InputError(f"model folder {path} does not exist")
     if not path.is_dir():
@@ -191,18 +197,21 @@ def _verified_files(path: Path) -> tuple[dict[str, bytes], bytes]:
         raise InputError(f"{path} is not a model folder, or its training has not ended: {MANIFEST} is missing")
     sealed = read_current(path, MANIFEST, limit=SMALL)
     manifest = parse_json(sealed, path / MANIFEST)
-    check_format(manifest, path / MANIFEST, expected=FORMAT, newest=VERSION)
+    if form == FORMAT and manifest.get("format") == LINKS_FORMAT:
+        raise InputError(
+            f"{path} holds a model of links, and this is about nodes: ask for pairs with predict --pairs, explain "
+            "--pair, report --pair or se-gnn recommend"
+        )
+    check_format(manifest, path / MANIFEST, expected=form, newest=VERSION)
     digests = manifest.get("files")
-    if not isinstance(digests, dict) or not all(name in digests for name in _NEEDED):
-        raise InputError(f"{path / MANIFEST} is damaged: it must name the files {', '.join(_NEEDED)}")
-    if HISTORY not in digests and current_path(path, HISTORY).exists():
-        raise InputError(f"{path / HISTORY} is the history of another model: {MANIFEST} does not name it; remove it")
-    listed = [name for name in (*_NEEDED, EPOCHS, HISTORY) if name in digests]  # never a path that the manifest made up
+    if not isinstance(digests, dict) or not all(name in digests for name in needed):
+        raise InputError(f"{path / MANIFEST} is damaged: it must name the files {', '.join(needed)}")
+    listed = [name for name in (*needed, *optional) if name in digests]  # never a path that the manifest made up
     files = {name: read_current(path, name, limit=_LIMITS.get(name, SMALL)) for name in listed}
     for name, content in files.items():
         if sha256(content) != digests[name]:
             raise InputError(f"{path / name} is truncated or was changed: it does not have the digest in {MANIFEST}")
-    return files, sealed
+    return {**files, MANIFEST: sealed}
 
 
 def _read(kind: type[Stored], files: dict[str, bytes], path: Path) -> Stored:

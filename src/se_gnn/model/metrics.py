@@ -1,7 +1,7 @@
-"""How good some predictions are, by scikit-learn's metrics. Shapes: T nodes, C classes, B bins.
+"""How good a model is on some nodes of its graph, and on each class, by scikit-learn's metrics.
 
 `report`, `evaluate`, `facts.json` and the results of `reproduce` all take their figures from here. scikit-learn is
-imported at use: it takes as long as all else that a server needs to start.
+imported at use: it takes as long as all else that a server needs to start. Shapes: T nodes, C classes, B bins.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from se_gnn.display.terminal import percent, table
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.number_format import known
+from se_gnn.model.model import Model
+from se_gnn.model.numbers import number_figures
+from se_gnn.model.prediction import Prediction
+from se_gnn.number_format import known, number
+from se_gnn.settings.presets import CASES
 
 NUM_BINS = 10
 SMALLEST = 1e-8  # probability of a class that nobody votes for, as in `prediction.log_loss`
@@ -135,3 +141,128 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
         for b, mean, accuracy in zip(np.flatnonzero(counts).tolist(), means, accuracies)
     )
     return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / len(truth))
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """How one class fared on the measured nodes."""
+
+    label: int
+    labeled: int
+    nodes: int
+    predicted: int
+    right: int
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the nodes of this class that were found."""
+        return self.right / self.nodes if self.nodes else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the nodes predicted as this class that are of it."""
+        return self.right / self.predicted if self.predicted else None
+
+
+def by_class(graph: Graph, confusion: IntArray) -> tuple[ClassFigures, ...]:
+    """The figures of each class of a graph, from the confusion matrix [C, C] of some of its nodes."""
+    labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes).tolist()
+    nodes, predicted, right = confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()
+    rows = zip(labeled, nodes.tolist(), predicted.tolist(), right.tolist())
+    return tuple(ClassFigures(label, *row) for label, row in enumerate(rows))
+
+
+def evaluate_nodes(trained: Model, nodes: IntArray) -> dict[str, Any]:
+    """All figures of a model on some nodes with known labels; None without nodes to measure on."""
+    if trained.graph.predicts_numbers:
+        return number_figures(trained, nodes)
+    return prediction_metrics(trained.predict(nodes), trained.graph)
+
+
+def prediction_metrics(prediction: Prediction, graph: Graph) -> dict[str, Any]:
+    """The figures of :func:`classification_metrics`, and precision@5 of the nearest labeled nodes."""
+    figures = classification_metrics(prediction.probabilities, graph.labels[prediction.nodes])
+    return {**figures, "precision_at_5": known(prediction.precision_at(5, graph.labels))}
+
+
+def evaluate(trained: Model) -> dict[str, Any]:
+    """All figures of a model on its validation and test nodes, and of each class among the test nodes."""
+    graph = trained.graph
+    about = {
+        "dataset": graph.name,
+        "preset": trained.settings.preset,
+        "validation": evaluate_nodes(trained, graph.validation),
+    }
+    if graph.predicts_numbers:
+        return {**about, "test": evaluate_nodes(trained, graph.test), "target": graph.numbers.name}
+    test = trained.predict(graph.test)
+    return {**about, "test": prediction_metrics(test, graph), "classes": _figures_by_class(test, graph)}
+
+
+def _figures_by_class(prediction: Prediction, graph: Graph) -> list[dict[str, Any]]:
+    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
+    return [
+        {
+            "class": graph.class_names[one.label],
+            "labeled": one.labeled,
+            "test": one.nodes,
+            "predicted": one.predicted,
+            "recall": one.recall,
+            "precision": one.precision,
+        }
+        for one in by_class(graph, confusion)
+    ]
+
+
+def figures_text(figures: dict[str, Any]) -> str:
+    """The figures of :func:`~se_gnn.model.metrics.evaluate` as tables."""
+    measured = (("validation", figures["validation"]), ("test", figures["test"]))
+    if "target" in figures:
+        return _number_figures_text(figures, measured)
+    shares = ("accuracy", "precision_at_5", "balanced_accuracy", "macro_f1")
+    parts = [[name, f"{part['nodes']:,}", *(percent(part[key]) for key in shares)] for name, part in measured]
+    columns = ["", "loss", "calibration error", "ROC-AUC", "average precision"]
+    keys = ("loss", "calibration_error", "roc_auc", "average_precision")
+    probabilities = [
+        [name, *("-" if part[key] is None else number(part[key]) for key in keys)] for name, part in measured
+    ]
+    shown = len(columns) if len(figures["classes"]) == 2 else 3  # the last two need one class of two
+    positive = [figures[part]["positive"] for part in ("test", "validation") if figures[part]["positive"] is not None]
+    rare = [f"ROC-AUC and average precision are for the rarer class, {figures['classes'][c]['class']!r}."
+            for c in positive[:1]]  # fmt: skip
+    numbers = ("labeled", "test", "predicted")
+    classes = [
+        [row["class"], *(f"{row[key]:,}" for key in numbers), *(percent(row[key]) for key in ("recall", "precision"))]
+        for row in figures["classes"]
+    ]
+    heading = f"{figures['dataset']}, preset {figures['preset']}"
+    if figures["preset"] == CASES:
+        heading = f"{figures['dataset']}: the vote of the cases, compared with the answers of the explained model"
+    return "\n\n".join(
+        [
+            heading,
+            table(["", "nodes", "accuracy", "precision@5", "balanced accuracy", "macro-F1"], parts),
+            table(columns[:shown], [row[:shown] for row in probabilities]),
+            *rare,
+            "Test nodes by class",
+            table(["class", *numbers, "recall", "precision"], classes),
+        ]
+    )
+
+
+def _number_figures_text(figures: dict[str, Any], measured: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """R2, errors in the unit of the column, and intervals."""
+    keys = ("mae", "rmse", "median_error", "interval_width")
+    rows = [
+        [
+            name,
+            f"{part['nodes']:,}",
+            "-" if part["r2"] is None else f"{part['r2']:.3f}",
+            *("-" if part[key] is None else f"{part[key]:,.4g}" for key in keys[:3]),
+            percent(part["interval_coverage"]),
+            "-" if part["interval_width"] is None else f"{part['interval_width']:,.4g}",
+        ]
+        for name, part in measured
+    ]
+    header = ["", "nodes", "R2", "MAE", "RMSE", "median error", "in 90% interval", "width"]
+    return f"{figures['dataset']}, preset {figures['preset']}: {figures['target']}\n\n{table(header, rows)}"

@@ -19,12 +19,12 @@ class Prediction:
 
     Shapes:
         - **nodes:** :math:`(T,)`, **probabilities:** :math:`(T, C)`
-        - **neighbors** (node ids), **weights**, **overall**, **node**, **structure:** :math:`(T, K)`
+        - **cases** (node ids), **weights**, **overall**, **node**, **structure:** :math:`(T, K)`
     """
 
     nodes: IntArray
     probabilities: FloatArray
-    neighbors: IntArray
+    cases: IntArray
     weights: FloatArray
     overall: FloatArray
     node: FloatArray
@@ -33,15 +33,16 @@ class Prediction:
     @classmethod
     def of(cls, rankings: Iterable[Ranking]) -> Prediction:
         """The votes of the nearest cases, block after block."""
-        return cls.joined([cls._of_block(ranking) for ranking in rankings])
+        return cls.joined([cls.votes_of(one, one.probabilities.cpu().numpy()) for one in rankings])
 
     @classmethod
-    def _of_block(cls, ranking: Ranking) -> Prediction:
+    def votes_of(cls, ranking: Ranking, probabilities: FloatArray) -> Prediction:
+        """The votes of one block, beside its probabilities, [T, C]."""
         nearest = ranking.nearest.first(ranking.num_nearest).cpu()
         return cls(
             nodes=ranking.queries,
-            probabilities=ranking.probabilities.cpu().numpy(),
-            neighbors=ranking.cases.nodes[nearest.positions.numpy()],
+            probabilities=probabilities,
+            cases=ranking.cases.nodes[nearest.positions.numpy()],
             weights=ranking.weights.cpu().numpy(),
             overall=nearest.overall.numpy(),
             node=nearest.node.numpy(),
@@ -55,7 +56,7 @@ class Prediction:
             return parts[0]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
-    def rows(self, rows: slice) -> Prediction:
+    def rows(self, rows: slice | IntArray) -> Prediction:
         """Some of the nodes."""
         return Prediction(*(getattr(self, name)[rows] for name in self.__slots__))
 
@@ -66,7 +67,7 @@ class Prediction:
 
     @property
     def voting(self) -> BoolArray:
-        """Which of the neighbors have a vote, [T, K]: a labeled node has none of its own."""
+        """Which of the cases have a vote, [T, K]: a labeled node has none of its own."""
         return np.isfinite(self.overall)
 
     def accuracy(self, labels: IntArray) -> float:
@@ -81,7 +82,7 @@ class Prediction:
         """Mean share of the k nearest labeled nodes that have the target's own label; at most K are there."""
         if not len(self.nodes):
             return float("nan")
-        same = labels[self.neighbors[:, :k]] == labels[self.nodes][:, None]
+        same = labels[self.cases[:, :k]] == labels[self.nodes][:, None]
         return float(same.mean())
 
 

@@ -3,6 +3,6 @@
 from se_gnn.plot.curves import precision_figure, training_figure
 from se_gnn.plot.embedding_map import embedding_figure
 from se_gnn.plot.figure import explanation_figure
-from se_gnn.plot.save import save_figure
+from se_gnn.plot.style import save_figure
 
 __all__ = ["embedding_figure", "explanation_figure", "precision_figure", "save_figure", "training_figure"]

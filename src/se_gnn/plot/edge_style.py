@@ -1,21 +1,52 @@
-"""How an edge that carries something looks: an arrow for its direction, dash and color for its type."""
+"""How nodes and edges look: the color of a class or a number, arrows for directions, dash and color for edge types."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.graph import Graph
+from se_gnn.explain import EdgeInfo, NodeInfo
+from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import IntArray
-from se_gnn.plot.layout import Points
 from se_gnn.plot.local_view import LocalView
-from se_gnn.plot.palette import EDGE_COLOR, KIND_COLORS, KIND_DASHES
-from se_gnn.plot.placement import CENTER_RADIUS, NODE_RADIUS
+from se_gnn.plot.placement import CENTER_RADIUS, NODE_RADIUS, Points
+from se_gnn.plot.style import EDGE_COLOR, TYPE_COLORS, TYPE_DASHES, ClassStyle, class_style, number_style
 
 HEAD_LENGTH, HEAD_WIDTH = 0.1, 0.075  # of an arrow, in units of the layout
 READING = " Arrows: where an edge leads."
+
+
+class Mentioned(Protocol):
+    """What pictures of local graphs read of an explanation."""
+
+    @property
+    def nodes(self) -> Mapping[int, NodeInfo]:
+        """All nodes that are drawn, by id."""
+
+    @property
+    def edges(self) -> Mapping[int, EdgeInfo]:
+        """All edges that are drawn, by id."""
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """The types that edges have."""
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes that nodes are labeled with."""
+
+
+def node_styles(explanation: Mentioned, nodes: IntArray) -> list[ClassStyle]:
+    """How nodes look: by their class, or by their number, the lowest that is mentioned light and the highest dark."""
+    infos = [explanation.nodes[node] for node in nodes.tolist()]
+    if all(info.number is None for info in infos):
+        return [class_style(info.label) for info in infos]
+    numbers = [info.number for info in explanation.nodes.values() if info.number is not None]
+    low, span = min(numbers), (max(numbers) - min(numbers)) or 1.0
+    return [class_style(UNKNOWN) if info.number is None else number_style((info.number - low) / span) for info in infos]
 
 
 class EdgeStyle(NamedTuple):
@@ -26,30 +57,25 @@ class EdgeStyle(NamedTuple):
     leads: int  # 1: to its second end, -1: to its first, 0: nowhere
 
 
-def edge_style(graph: Graph, edge: int) -> EdgeStyle:
+def edge_style(explanation: Mentioned, edge: int) -> EdgeStyle:
     """How an edge looks."""
-    values = graph.edge_values
-    if values is None:
-        return EdgeStyle(EDGE_COLOR, (), 0)
-    leads = 0 if values.direction is None else int(values.direction[edge])
-    if values.type is None:
+    info = explanation.edges[edge]
+    leads = 0 if not info.directed else 1 if info.start == info.ends[0] else -1
+    if info.type is None:
         return EdgeStyle(EDGE_COLOR, (), leads)
-    return EdgeStyle(*kind_look(int(values.type[edge])), leads)
+    return EdgeStyle(*type_look(explanation.edge_types.index(info.type)), leads)
 
 
-def kind_look(kind: int) -> tuple[str, tuple[float, ...]]:
+def type_look(number: int) -> tuple[str, tuple[float, ...]]:
     """Color and dash of a type; beyond six they come again, with other dashes."""
-    dash = KIND_DASHES[(kind + kind // len(KIND_COLORS)) % len(KIND_DASHES)]
-    return KIND_COLORS[kind % len(KIND_COLORS)], dash
+    dash = TYPE_DASHES[(number + number // len(TYPE_COLORS)) % len(TYPE_DASHES)]
+    return TYPE_COLORS[number % len(TYPE_COLORS)], dash
 
 
-def shown_kinds(graph: Graph, *edge_ids: IntArray) -> dict[int, str]:
+def shown_types(explanation: Mentioned, *edge_ids: IntArray) -> dict[int, str]:
     """The types of some edges with their names; none where edges have no type."""
-    values = graph.edge_values
-    if values is None or values.type is None or not edge_ids:
-        return {}
-    present = np.unique(values.type[np.concatenate(edge_ids)]).tolist()
-    return {kind: values.type_names[kind] for kind in present}
+    present = {explanation.edges[edge].type for ids in edge_ids for edge in ids.tolist()}
+    return {number: name for number, name in enumerate(explanation.edge_types) if name in present}
 
 
 def arrow_head(view: LocalView, path: Points, ends: IntArray, leads: int) -> Points | None:
@@ -74,10 +100,10 @@ def head_number(numbers: tuple[int, ...], leads: int) -> int:
     return numbers[-1] if leads > 0 else numbers[0]
 
 
-def kind_mark(kind: int) -> str:
+def type_mark(number: int) -> str:
     """The line of a type, for legends of pages."""
-    color, dash = kind_look(kind)
-    root = ElementTree.Element("svg", {"class": "kind-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
+    color, dash = type_look(number)
+    root = ElementTree.Element("svg", {"class": "type-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
     look = {"x1": "0", "y1": "4", "x2": "34", "y2": "4", "stroke": color, "stroke-width": "2.4"}
     if dash:
         look["stroke-dasharray"] = " ".join(f"{2 * length:g}" for length in dash)

@@ -1,23 +1,278 @@
-"""One explanation on one page: the pictures, the matched local graphs, the vote."""
+"""One explanation on one page: the pictures of nodes, matched local graphs, shared attributes, the vote as bars."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.explain import CRUCIAL_EDGES, Explanation
-from se_gnn.graph import UNKNOWN
-from se_gnn.number_format import percent
-from se_gnn.plot.local_graphs import MOST_NEIGHBORS, Arrangement, draw_local_graphs, graphs_height
-from se_gnn.plot.node_attributes import attribute_lines, attributes_height, draw_attributes
-from se_gnn.plot.node_pictures import draw_node_pictures
-from se_gnn.plot.palette import INK, LARGE, NORMAL
-from se_gnn.plot.settings import blank_figure, neutral
-from se_gnn.plot.text import show
-from se_gnn.plot.vote import draw_vote, vote_height
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
+from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.number_format import effect, percent
+from se_gnn.plot.edge_style import node_styles
+from se_gnn.plot.local_graphs import (
+    COLUMNS,
+    MOST_CASES,
+    Arrangement,
+    draw_local_graphs,
+    graphs_height,
+    known_answer,
+)
+from se_gnn.plot.style import (
+    FAINT,
+    INK,
+    LARGE,
+    NODE_TERM_COLOR,
+    NORMAL,
+    SMALL,
+    STRUCTURE_TERM_COLOR,
+    blank_figure,
+    class_style,
+    neutral,
+    number_style,
+    show,
+)
+from se_gnn.similarity import measure_named
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, FigureBase
+
+
+MOST_VOTES = 20  # bars of single cases; the others are summed up by class
+ROW_INCHES, MARGIN_INCHES = 0.19, 1.3
+
+
+class Bar(NamedTuple):
+    """One bar of the vote: a case, or the sum of those of one class that are not shown one by one."""
+
+    text: str
+    label: int
+    weight: float
+    vote: CaseVote | None
+    cases: int = 1  # 0: the reserve
+
+
+def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
+    """The cases, nearest first; beyond ``most`` they are summed up by class. The weights add up to 1."""
+    votes, answer = explanation.votes, explanation.answer
+    single = votes if len(votes) <= most + 1 else votes[:most]
+    bars = []
+    for one in single:
+        caption = show(explanation.caption(one.node))
+        if isinstance(answer, NumberAnswer):
+            said = show(answer.text(one.number or 0.0))
+        else:  # the class is the shorter the longer the caption is
+            said = f"‘{show(explanation.answer_of(one), max(16, 36 - len(caption)))}’"
+        bars.append(Bar(f"{caption}  {said}", one.label, one.weight, one))
+    rest = votes[len(single) :]
+    for label in dict.fromkeys(one.label for one in rest):
+        weights = [one.weight for one in rest if one.label == label]
+        said = "" if label == UNKNOWN else f"  ‘{show(explanation.class_names[label])}’"
+        bars.append(Bar(f"and {len(weights)} more{said}", label, sum(weights), None, len(weights)))
+    if explanation.reserve:
+        bars.append(Bar("reserved, spread evenly", UNKNOWN, explanation.reserve, None, 0))
+    return bars
+
+
+def vote_height(explanation: Explanation) -> float:
+    """Inches that :func:`draw_vote` needs."""
+    return MARGIN_INCHES + ROW_INCHES * len(vote_bars(explanation))
+
+
+def draw_vote(figure: FigureBase, explanation: Explanation) -> None:
+    """Fill ``figure`` with the sum of the vote, the weight of each case, and the terms of its similarity."""
+    bars = vote_bars(explanation)
+    height = vote_height(explanation)
+    bottom, top = 0.65 / height, 1 - 0.62 / height
+    grid = figure.add_gridspec(1, 2, left=0.27, right=0.98, bottom=bottom, top=top, wspace=0.08, width_ratios=(3, 2))
+    weights, terms = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
+    _draw_weights(weights, bars, explanation)
+    _draw_terms(terms, bars, explanation)
+    figure.legend(
+        *terms.get_legend_handles_labels(), loc="lower right", bbox_to_anchor=(0.985, 0.04 / height), fontsize=SMALL,
+        ncols=2, frameon=False, borderpad=0,
+    )  # fmt: skip
+    strip = figure.add_axes((0.27, 1 - 0.32 / height, 0.71, 0.2 / height))
+    if isinstance(explanation.answer, NumberAnswer):
+        _draw_values(strip, explanation, explanation.answer)
+    else:
+        _draw_probabilities(strip, explanation)
+
+
+def _draw_values(axes: Axes, explanation: Explanation, answer: NumberAnswer) -> None:
+    """The values that vote, each as a bar of its weight; the prediction as a line, its interval as a band."""
+    values = [one.number for one in explanation.votes if one.number is not None]
+    ends = [*values, *(end for end in (answer.low, answer.high) if end is not None)]
+    room = 0.02 * ((max(ends) - min(ends)) or 1.0)
+    if answer.low is not None and answer.high is not None:
+        axes.axvspan(answer.low, answer.high, color=STRUCTURE_TERM_COLOR, alpha=0.4, linewidth=0)
+    heaviest = max(one.weight for one in explanation.votes) or 1.0
+    axes.vlines(values, 0, [one.weight / heaviest for one in explanation.votes], color=number_style(0.7).color)
+    axes.axvline(answer.value, color=INK, linewidth=1.2)
+    axes.set(xlim=(min(ends) - room, max(ends) + room), ylim=(0, 1.05), xticks=[], yticks=[0.5])
+    low, high = (show(answer.text(end)) for end in (min(ends), max(ends)))
+    axes.set_yticklabels([f"values that vote,\n{low} to {high}"], fontsize=SMALL, color=INK)
+    _bare(axes)
+
+
+def _draw_probabilities(axes: Axes, explanation: Explanation) -> None:
+    """The probabilities, side by side: a class is as wide as the weights of its cases together."""
+    start = 0.0
+    for label in np.argsort(-np.array(explanation.probabilities), kind="stable").tolist():
+        share = explanation.probabilities[label]
+        if share <= 0:
+            continue
+        style = class_style(label)
+        axes.barh(0, share, left=start, height=1, color=style.color, edgecolor="white", linewidth=1)
+        text = f"‘{show(explanation.class_names[label])}’ {percent(share)}"
+        if share > 0.013 * len(text):
+            axes.text(start + share / 2, 0, text, ha="center", va="center_baseline", fontsize=SMALL, color=style.ink)
+        start += share
+    axes.set(xlim=(0, 1), ylim=(-0.5, 0.5), xticks=[], yticks=[0])
+    axes.set_yticklabels(["probability of each class"], fontsize=SMALL, color=INK)
+    _bare(axes)
+
+
+def _draw_weights(axes: Axes, bars: list[Bar], explanation: Explanation) -> None:
+    rows = np.arange(len(bars))
+    shares = [bar.weight for bar in bars]
+    cases = node_styles(explanation, np.array([bar.vote.node for bar in bars if bar.vote is not None]))
+    colors = [style.color for style in cases] + [class_style(bar.label).color for bar in bars[len(cases) :]]
+    drawn = axes.barh(rows, shares, height=0.74, color=colors)
+    for bar, patch in zip(bars, drawn):
+        if bar.vote is None:
+            patch.set_alpha(0.45)
+    axes.bar_label(drawn, [percent(share) for share in shares], padding=3, fontsize=SMALL, color=INK)
+    axes.set(xlim=(0, max(shares) * 1.15), ylim=(len(bars) - 0.4, -0.6), xticks=[], yticks=rows)
+    axes.set_yticklabels([bar.text for bar in bars], fontsize=SMALL, color=INK)
+    axes.set_title("weight in the vote", fontsize=NORMAL, color=INK, loc="left", pad=4)
+    _bare(axes)
+
+
+def _draw_terms(axes: Axes, bars: list[Bar], explanation: Explanation) -> None:
+    """Node term and structure term of each similarity, stacked away from zero where they have one sign."""
+    votes = {row: bar.vote for row, bar in enumerate(bars) if bar.vote is not None}
+    rows = list(votes)
+    node = np.array([one.node_term for one in votes.values()])
+    structure = np.array([one.structure_term for one in votes.values()])
+    start = np.where(np.sign(node) == np.sign(structure), node, 0.0)
+    axes.barh(rows, node, height=0.74, color=NODE_TERM_COLOR, label="node term")
+    axes.barh(rows, structure, left=start, height=0.74, color=STRUCTURE_TERM_COLOR, label="structure term")
+    axes.axvline(0, color=FAINT, linewidth=0.8)
+    low, high = axes.get_xlim()
+    axes.set(ylim=(len(bars) - 0.4, -0.6), yticks=[], xlim=(low, high))
+    axes.tick_params(axis="x", labelsize=SMALL, colors=FAINT)
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_title("similarity = node term + structure term", fontsize=NORMAL, color=INK, loc="left", pad=4)
+    measure = measure_named(explanation.settings.measure)
+    if not measure.unit:
+        axes.set_xlabel(
+            f"{measure.words}: {measure.of_equals:g} means equal", fontsize=SMALL, color=FAINT, labelpad=2, loc="right"
+        )
+    _bare(axes)
+
+
+def _bare(axes: Axes) -> None:
+    for side in ("top", "right", "left", "bottom"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(length=0)
+
+
+MOST_ATTRIBUTES = 5
+ATTRIBUTE_INCHES, ATTRIBUTES_MARGIN = 0.17, 0.42
+
+ATTRIBUTES_HEADING = "shared attributes"
+ATTRIBUTES_READING = "its value, the case's value\nand what it does for\ntheir node similarity"
+
+
+def attribute_lines(explanation: Explanation, num_cases: int) -> list[list[tuple[str, str]]]:
+    """What each case in the first row of local graphs shares, with values and effect; [] where none has any."""
+    lines = [_lines(vote) for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
+    return lines if any(lines) else []
+
+
+def attributes_height(explanation: Explanation, num_cases: int) -> float:
+    """Inches that :func:`draw_attributes` needs."""
+    return ATTRIBUTES_MARGIN + ATTRIBUTE_INCHES * max(
+        3, *(len(lines) for lines in attribute_lines(explanation, num_cases))
+    )
+
+
+def draw_attributes(figure: FigureBase, explanation: Explanation, num_cases: int) -> None:
+    """Fill ``figure`` with a list for each case of the first row, in the column of its local graph."""
+    height = attributes_height(explanation, num_cases)
+    width = 0.98 / COLUMNS
+    top = 1 - 0.1 / height
+    figure.text(0.01 + width / 2, top, ATTRIBUTES_HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
+    reading = top - ATTRIBUTE_INCHES / height
+    figure.text(
+        0.01 + width / 2,
+        reading,
+        ATTRIBUTES_READING,
+        fontsize=SMALL,
+        color=FAINT,
+        ha="center",
+        va="top",
+        linespacing=1.4,
+    )
+    for i, lines in enumerate(attribute_lines(explanation, num_cases), start=1):
+        left = 0.01 + i * width
+        for row, (name, values) in enumerate(lines or [("nothing in common", "")]):
+            place = top - row * ATTRIBUTE_INCHES / height
+            figure.text(left + 0.005, place, name, fontsize=SMALL, color=INK, va="top", gid="attribute")
+            figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
+
+
+def _lines(vote: CaseVote) -> list[tuple[str, str]]:
+    shared = vote.attributes
+    if shared is None:
+        return []
+    return [
+        (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
+        for one in shared.that_matter[:MOST_ATTRIBUTES]
+    ]
+
+
+MOST_PICTURES = 10
+
+
+def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
+    """Fill ``figure`` with the node's picture and those of the nearest cases, framed in their class color."""
+    shown = [one for one in explanation.votes[:MOST_PICTURES] if explanation.nodes[one.node].image is not None]
+    nodes = [explanation.query, *(explanation.nodes[one.node] for one in shown)]
+    styles = node_styles(explanation, np.array([node.id for node in nodes]))
+    pictures = [np.array(node.image, dtype=np.float32) for node in nodes]
+    low, high = min(p.min() for p in pictures), max(p.max() for p in pictures)
+    grid = figure.add_gridspec(
+        1, 1 + MOST_PICTURES, left=0.015, right=0.985, bottom=0.2, top=0.8, wspace=0.18,
+        width_ratios=(1.6,) + (1.0,) * MOST_PICTURES,
+    )  # fmt: skip
+    for i, (node, picture) in enumerate(zip(nodes, pictures)):
+        axes = figure.add_subplot(grid[0, i])
+        axes.imshow(picture, cmap="gray_r", vmin=low, vmax=high, interpolation="nearest")
+        axes.set(xticks=[], yticks=[])
+        _frame(axes, INK if i == 0 else styles[i].color)
+        text = known_answer(node, explanation, 24 if i == 0 else 10)
+        if i == 0:
+            text = f"label {text}"
+            axes.set_title("to explain", fontsize=NORMAL, color=INK, pad=4)
+        else:
+            text = f"{text}  {percent(shown[i - 1].weight)}"
+        axes.set_xlabel(text, fontsize=NORMAL, color=INK, labelpad=3)
+        if i == 1:
+            axes.set_title("nearest cases, with their weights", fontsize=NORMAL, color=INK, loc="left", pad=4)
+    hidden = len(explanation.votes) - len(shown)
+    if hidden:
+        figure.text(0.985, 0.02, f"and {hidden} more", ha="right", va="bottom", fontsize=SMALL, color=FAINT)
+
+
+def _frame(axes: Axes, color: str) -> None:
+    for spine in axes.spines.values():
+        spine.set(color=color, linewidth=2.5)
+
 
 WIDTH = 10.0  # inches
 TITLE_HEIGHT, PICTURES_HEIGHT = 0.55, 1.4
@@ -26,49 +281,55 @@ TITLE_HEIGHT, PICTURES_HEIGHT = 0.55, 1.4
 def explanation_figure(
     explanation: Explanation,
     *,
-    num_neighbors: int = MOST_NEIGHBORS,
+    num_cases: int = MOST_CASES,
     crucial_edges: int = CRUCIAL_EDGES,
     arrangement: Arrangement = "structure",
+    graph: Graph | None = None,
 ) -> Figure:
     """Why a node was predicted as it was, as a matplotlib figure that belongs to no window.
 
-    From top to bottom: the node's picture and those of its nearest labeled nodes (where the
-    graph says that nodes are pictures), the matched local graphs, shared attributes (where they have names), the vote.
+    From top to bottom: the picture of the node and those of the nearest cases (if nodes are pictures), the matched
+    local graphs, shared attributes (if they were computed), the vote.
 
     Args:
         explanation: what to show.
-        num_neighbors: how many of the nearest labeled nodes are drawn with their local graphs.
+        num_cases: how many of the nearest cases are drawn with their local graphs.
         crucial_edges: how many of the most important edges are bold and numbered.
-        arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE).
+        arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE of their attributes).
+        graph: the graph of the node, which ``features`` needs.
     """
-    graph = explanation.graph
     heights = {"title": TITLE_HEIGHT}
-    if graph.image_shape is not None:
+    if explanation.query.image is not None:
         heights["pictures"] = PICTURES_HEIGHT
-    for name, count, least in (("num_neighbors", num_neighbors, 1), ("crucial_edges", crucial_edges, 0)):
+    for name, count, least in (("num_cases", num_cases, 1), ("crucial_edges", crucial_edges, 0)):
         if count < least:
             raise InputError(f"{name} must be at least {least}, got {count}")
     if arrangement not in get_args(Arrangement):
         raise InputError(f"arrangement must be structure or features, got {arrangement!r}")
-    shown = min(num_neighbors, len(explanation.neighbors))
+    if arrangement == "features" and graph is None:
+        raise InputError('arrangement="features" places nodes by their attributes: give the graph with it')
+    shown = min(num_cases, len(explanation.full))
     heights["graphs"] = graphs_height(shown)
-    if graph.image_shape is None and attribute_lines(explanation, shown):
+    if explanation.query.image is None and attribute_lines(explanation, shown):
         heights["attributes"] = attributes_height(explanation, shown)
     heights["vote"] = vote_height(explanation)
     with neutral():
         figure = blank_figure(WIDTH, sum(heights.values()))
         rows = figure.subfigures(len(heights), 1, height_ratios=list(heights.values()), hspace=0, squeeze=False)[:, 0]
         part = dict(zip(heights, rows))
-        part["title"].text(0.015, 0.62, _title(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
+        part["title"].text(
+            0.015, 0.62, title_of(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center"
+        )
         part["title"].text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
         if "pictures" in part:
             draw_node_pictures(part["pictures"], explanation)
         draw_local_graphs(
             part["graphs"],
             explanation,
-            num_neighbors=num_neighbors,
+            num_cases=num_cases,
             crucial_edges=crucial_edges,
             arrangement=arrangement,
+            graph=graph,
         )
         if "attributes" in part:
             draw_attributes(part["attributes"], explanation, shown)
@@ -76,7 +337,14 @@ def explanation_figure(
     return figure
 
 
-def _title(explanation: Explanation) -> str:
+def title_of(explanation: Explanation) -> str:
+    """What is predicted of the node, in a line."""
+    answer = explanation.answer
+    if isinstance(answer, NumberAnswer):
+        caption = show(explanation.caption(explanation.node), 32)
+        said = f"{show(answer.name)} of {caption}: {show(answer.text(answer.value))}"
+        ends = [answer.text(end) for end in (answer.low, answer.high) if end is not None]
+        return said + (f" ({answer.coverage:.0%} interval {show(' to '.join(ends), 60)})" if ends else "")
     share = percent(explanation.probabilities[explanation.predicted])
     return (
         f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
@@ -84,6 +352,10 @@ def _title(explanation: Explanation) -> str:
 
 
 def _known(explanation: Explanation) -> str:
+    answer, number = explanation.answer, explanation.query.number
+    if isinstance(answer, NumberAnswer):
+        known = "is not known" if number is None else f"is {show(answer.text(number))}"
+        return f"its own value {known}{'; it was left out of the vote' if explanation.left_out else ''}"
     if explanation.label == UNKNOWN:
         return "its label is not known"
     own = f"‘{show(explanation.class_names[explanation.label])}’"

@@ -1,4 +1,4 @@
-"""The explained node's local graph beside those of its nearest labeled nodes, matched edges numbered alike."""
+"""The explained node's local graph beside those of the nearest cases, matched edges numbered alike."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from se_gnn.explain import CRUCIAL_EDGES, Explanation
+from se_gnn.explain import CRUCIAL_EDGES, Explanation, NodeInfo
+from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import percent
 from se_gnn.optional import require
 from se_gnn.plot.edge_style import READING as LEADS
-from se_gnn.plot.edge_style import arrow_head, edge_style, head_number, kind_look, shown_kinds
-from se_gnn.plot.feature_layout import placed_by_features
-from se_gnn.plot.layout import Points
+from se_gnn.plot.edge_style import (
+    Mentioned,
+    arrow_head,
+    edge_style,
+    head_number,
+    node_styles,
+    shown_types,
+    type_look,
+)
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
-from se_gnn.plot.palette import FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color
-from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
-from se_gnn.plot.text import show
+from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
+from se_gnn.plot.projection import placed_by_features
+from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color, number_style, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,10 +32,10 @@ if TYPE_CHECKING:
 
 Arrangement = Literal["structure", "features"]
 
-MOST_NEIGHBORS = 3  # unless more are asked for
+MOST_CASES = 3  # unless more are asked for
 COLUMNS = 4
 PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
-MOST_CLASSES, MOST_KINDS = 12, 6  # of the legend
+MOST_CLASSES, MOST_TYPES = 12, 6  # of the legend
 MOST_NODES_WITH_NAMES = 8
 
 READING = (
@@ -38,7 +45,7 @@ READING = (
 
 BY_FEATURES = " Places: t-SNE of the attributes."
 
-NOTHING_MATCHED = "There are no edges to match: the nodes were compared by their own attributes alone."
+NOTHING_MATCHED = "Without edges to match, the nodes were compared by their own attributes alone."
 
 _THIN, _WIDE, _BOLD = 0.5, 2.0, 1.4  # points; bold comes on top
 _REACH = 1.2  # how far an axis reaches from the center; the layout fills the unit disc
@@ -48,61 +55,63 @@ def draw_local_graphs(
     figure: FigureBase,
     explanation: Explanation,
     *,
-    num_neighbors: int = MOST_NEIGHBORS,
+    num_cases: int = MOST_CASES,
     most_edges: int = MOST_EDGES,
     crucial_edges: int = CRUCIAL_EDGES,
     arrangement: Arrangement = "structure",
+    graph: Graph | None = None,
 ) -> None:
-    """Fill ``figure`` with one panel per local graph: the explained node's own, then those of its nearest neighbors.
+    """Fill ``figure`` with one panel per local graph: the explained node's own, then those of the nearest cases.
 
     Nodes stand on the ring of their hops (``structure``), or where t-SNE puts their attributes (``features``): then the
     same node stands in the same place of every panel.
     """
-    graph, neighbors = explanation.graph, explanation.neighbors[:num_neighbors]
-    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
-    points = placed_by_features(views, graph) if arrangement == "features" else laid_out(views)
+    votes = explanation.full[:num_cases]
+    views = local_views(explanation, num_cases=num_cases, most_edges=most_edges, crucial_edges=crucial_edges)
+    points = laid_out(views) if graph is None or arrangement == "structure" else placed_by_features(views, graph)
     captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
-    titles = [f"to explain: {captions[0]}\nlabel {_class_name(explanation.label, graph)}"] + [
-        f"{caption}\n{_class_name(neighbor.label, graph)}, weight {percent(neighbor.weight)}"
-        for neighbor, caption in zip(neighbors, captions[1:])
+    word = "known value" if isinstance(explanation.answer, NumberAnswer) else "label"
+    titles = [f"to explain: {captions[0]}\n{word} {known_answer(explanation.query, explanation)}"] + [
+        f"{caption}\n{known_answer(explanation.nodes[vote.node], explanation)}, weight {percent(vote.weight)}"
+        for vote, caption in zip(votes, captions[1:])
     ]
-    height, rows = graphs_height(len(neighbors)), -(-len(views) // COLUMNS)
+    height, rows = graphs_height(len(votes)), -(-len(views) // COLUMNS)
     grid = figure.add_gridspec(
         rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height, wspace=0.04,
         hspace=BETWEEN_INCHES / PANEL_INCHES,
     )  # fmt: skip
     for i, (view, positions, title) in enumerate(zip(views, points, titles)):
         axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
-        draw_local_graph(axes, view, positions, graph)
+        draw_local_graph(axes, view, positions, explanation)
         axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
-    _legend(figure, views, graph, arrangement, height)
+    _legend(figure, views, explanation, arrangement, height)
 
 
-def graphs_height(num_neighbors: int) -> float:
+def graphs_height(num_cases: int) -> float:
     """Inches that :func:`draw_local_graphs` needs."""
-    rows = -(-(1 + num_neighbors) // COLUMNS)
+    rows = -(-(1 + num_cases) // COLUMNS)
     return ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
 
 
-def draw_local_graph(axes: Axes, view: LocalView, points: Points, graph: Graph) -> None:
+def draw_local_graph(axes: Axes, view: LocalView, points: Points, explanation: Mentioned) -> None:
     """One local graph; ``points`` [P, 2] are the positions of ``view.nodes``."""
     axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
     axes.set_axis_off()
     paths = edge_paths(view, points)
-    _draw_edges(axes, view, paths, graph)
-    _draw_nodes(axes, view, points, graph)
-    _draw_numbers(axes, view, number_places(view, points, paths, _names(view, graph)))
+    _draw_edges(axes, view, paths, explanation)
+    _draw_nodes(axes, view, points, explanation)
+    _draw_numbers(axes, view, number_places(view, points, paths, _names(view, explanation)))
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
-def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: Graph) -> None:
+def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], explanation: Mentioned) -> None:
     collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
     segments, widths, colors, dashes = [], [], [], []
     heads, head_colors = [], []
     every_width = _THIN + (_WIDE - _THIN) * edge_strengths(view.similarity)
     lines = zip(view.edge_ids.tolist(), view.ends, paths, view.numbers, every_width)
     for edge, ends, path, numbers, width in lines:
-        style = edge_style(graph, edge)
+        style = edge_style(explanation, edge)
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         segments += pieces(path, parts)
         widths += [width + _BOLD if numbers else width] * parts
@@ -120,36 +129,34 @@ def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], graph: Graph) 
         axes.add_collection(collections.PolyCollection(heads, facecolors=head_colors, zorder=1.5, gid="arrows"))
 
 
-def _draw_nodes(axes: Axes, view: LocalView, points: Points, graph: Graph) -> None:
-    labels = graph.labels[view.nodes]
-    labeled = np.isin(view.nodes, graph.train)
+def _draw_nodes(axes: Axes, view: LocalView, points: Points, explanation: Mentioned) -> None:
+    nodes = [explanation.nodes[node] for node in view.nodes.tolist()]
     size = _node_size(len(view.nodes))
-    short = max(len(name) for name in graph.class_names) <= 2
+    short = any(node.label != UNKNOWN for node in nodes) and max(map(len, explanation.class_names)) <= 2
     axes.scatter(
         points[0, 0], points[0, 1], s=size * 3.6, marker="o", facecolors="white", edgecolors=INK, linewidths=1.6,
         zorder=2, gid="center",
     )  # fmt: skip
-    for i, label in enumerate(labels):
-        style = class_style(int(label))
+    for i, (node, style) in enumerate(zip(nodes, node_styles(explanation, view.nodes))):
         axes.scatter(
             points[i, 0], points[i, 1], s=size * (1.5 if i == 0 else 1), marker=style.marker, color=style.color,
-            edgecolors=INK if labeled[i] else "white", linewidths=1.2 if labeled[i] else 0.6, zorder=3, gid="node",
+            edgecolors=INK if node.case else "white", linewidths=1.2 if node.case else 0.6, zorder=3, gid="node",
         )  # fmt: skip
-        if short and label != UNKNOWN:
+        if short and node.label != UNKNOWN:
             axes.annotate(
-                show(graph.class_names[label]), points[i], ha="center", va="center_baseline",
+                show(explanation.class_names[node.label]), points[i], ha="center", va="center_baseline",
                 fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=style.ink, zorder=4,
             )  # fmt: skip
-    for name, point in zip(_names(view, graph), points[1:]):
+    for name, point in zip(_names(view, explanation), points[1:]):
         x, y = name_place(point, name)
         axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
 
 
-def _names(view: LocalView, graph: Graph) -> list[str]:
+def _names(view: LocalView, explanation: Mentioned) -> list[str]:
     """What is written at the nodes but the center; nothing where there are many."""
     if len(view.nodes) > MOST_NODES_WITH_NAMES:
         return []
-    return [show(graph.caption(node), 14) for node in view.nodes[1:].tolist()]
+    return [show(explanation.nodes[node].caption, 14) for node in view.nodes[1:].tolist()]
 
 
 def _draw_numbers(axes: Axes, view: LocalView, spots: list[Points]) -> None:
@@ -175,34 +182,46 @@ def _caption(view: LocalView) -> str:
     return f"{shown} of {shown + view.hidden:,} edges drawn" if view.hidden else f"{shown} {noun}"
 
 
-def _class_name(label: int, graph: Graph) -> str:
-    return f"‘{show(graph.class_names[label], 20)}’" if label != UNKNOWN else "not known"
+def known_answer(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:
+    """The known class or number of a node, in words."""
+    if isinstance(explanation.answer, NumberAnswer):
+        return "not known" if node.number is None else show(explanation.answer.text(node.number), limit)
+    return f"‘{show(explanation.class_names[node.label], limit)}’" if node.label != UNKNOWN else "not known"
 
 
-def _legend(figure: FigureBase, views: list[LocalView], graph: Graph, arrangement: Arrangement, height: float) -> None:
+def _legend(
+    figure: FigureBase, views: list[LocalView], explanation: Explanation, arrangement: Arrangement, height: float
+) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
 
     def mark(color: str, marker: str, rim: str) -> Any:
         return lines.Line2D([], [], linestyle="", marker=marker, color=color, markersize=7, markeredgecolor=rim)
 
-    present, counts = np.unique(graph.labels[np.concatenate([view.nodes for view in views])], return_counts=True)
+    shown = [explanation.nodes[node] for view in views for node in view.nodes.tolist()]
+    present, counts = np.unique([node.label for node in shown], return_counts=True)
     often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()
-    styles = {label: class_style(label) for label in often}
-    handles = [mark(style.color, style.marker, "white") for style in styles.values()]
     longest = 24 if len(often) <= 5 else 16
-    names = [show(graph.class_names[label], longest) if label != UNKNOWN else "class not known" for label in often]
+    looks = [
+        (class_style(label), show(explanation.class_names[label], longest) if label != UNKNOWN else "gray: unknown")
+        for label in often
+    ]
+    if isinstance(explanation.answer, NumberAnswer):
+        unknown = [look for look in looks if any(node.number is None for node in shown)]
+        looks = [(number_style(0), "light: low"), (number_style(1), "dark: high"), *unknown]
+    handles = [mark(style.color, style.marker, "white") for style, _ in looks]
+    names = [name for _, name in looks]
     if len(present) > MOST_CLASSES:
         handles.append(mark("none", "", "none"))
         names.append(f"and {len(present) - MOST_CLASSES} more classes")
     handles.append(mark(UNKNOWN_COLOR, "o", INK))
     names.append("dark rim: labeled, can vote")
-    for kind, name in list(shown_kinds(graph, *(view.edge_ids for view in views)).items())[:MOST_KINDS]:
-        color, dash = kind_look(kind)
+    for number, name in list(shown_types(explanation, *(view.edge_ids for view in views)).items())[:MOST_TYPES]:
+        color, dash = type_look(number)
         handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))
         names.append(show(name, 20))
     matched = any(numbers for view in views for numbers in view.numbers)
     reading = (READING if matched else NOTHING_MATCHED) + (BY_FEATURES if arrangement == "features" else "")
-    if graph.edge_values is not None and graph.edge_values.direction is not None:
+    if any(explanation.edges[edge].directed for view in views for edge in view.edge_ids.tolist()):
         reading += LEADS
     figure.text(0.5, 0.56 / height, reading, ha="center", fontsize=SMALL, color=INK)
     figure.legend(

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from se_gnn.explain import CRUCIAL_EDGES, EdgeMatches, Explanation, Neighbor
-from se_gnn.graph import Graph
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.graph.arrays import FloatArray, IntArray
 
 MOST_EDGES = 30  # of one local graph; the others are counted
@@ -50,21 +49,21 @@ class LocalView:
 def local_views(
     explanation: Explanation,
     *,
-    num_neighbors: int | Sequence[int],
+    num_cases: int | Sequence[int],
     most_edges: int = MOST_EDGES,
     crucial_edges: int = CRUCIAL_EDGES,
 ) -> list[LocalView]:
-    """The explained node's local graph, then those of its nearest labeled nodes, or of those of some ranks."""
+    """The explained node's local graph, then those of the nearest cases, or of those of some ranks."""
     target = target_view(explanation, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = chosen_neighbors(explanation, num_neighbors)
-    return [target, *(neighbor_view(one, explanation, target, most_edges=most_edges) for one in neighbors)]
+    cases = chosen_cases(explanation, num_cases)
+    return [target, *(case_view(one, explanation, target, most_edges=most_edges) for one in cases)]
 
 
-def chosen_neighbors(explanation: Explanation, chosen: int | Sequence[int]) -> tuple[Neighbor, ...]:
-    """So many of the nearest, or those of some ranks (0: the nearest)."""
+def chosen_cases(explanation: Explanation, chosen: int | Sequence[int]) -> tuple[CaseVote, ...]:
+    """That many of the nearest that are explained in full, or those of some ranks (0: the nearest)."""
     if isinstance(chosen, int):
-        return explanation.neighbors[:chosen]
-    return tuple(explanation.neighbors[rank] for rank in chosen)
+        return explanation.full[:chosen]
+    return tuple(explanation.votes[rank] for rank in chosen)
 
 
 def target_view(explanation: Explanation, *, most_edges: int, crucial_edges: int) -> LocalView:
@@ -77,14 +76,14 @@ def target_view(explanation: Explanation, *, most_edges: int, crucial_edges: int
     return _view(explanation, explanation.node, ranked, importance, numbers, most_edges)
 
 
-def neighbor_view(neighbor: Neighbor, explanation: Explanation, target: LocalView, *, most_edges: int) -> LocalView:
-    """A neighbor's edges: first those that numbered edges are matched with, then other matches, then the rest."""
-    similarity, numbers = _matched(neighbor.matches, target)
+def case_view(vote: CaseVote, explanation: Explanation, target: LocalView, *, most_edges: int) -> LocalView:
+    """The edges of a case: first those that numbered edges are matched with, then other matches, then the rest."""
+    similarity, numbers = _matched(vote, explanation, target)
     ranked = sorted(
-        neighbor.edge_ids.tolist(),
+        [] if vote.edge_ids is None else vote.edge_ids.tolist(),
         key=lambda edge: (min(numbers.get(edge, (np.inf,))), -similarity.get(edge, -np.inf)),
     )
-    return _view(explanation, neighbor.node, ranked, similarity, numbers, most_edges)
+    return _view(explanation, vote.node, ranked, similarity, numbers, most_edges)
 
 
 def plain_view(
@@ -96,21 +95,27 @@ def plain_view(
     most_edges: int,
 ) -> LocalView:
     """A local graph without similarities, whatever a method says of it: numbered edges first, then by distance."""
-    ranked = by_distance(explanation.graph, center, edge_ids)
+    ranked = by_distance(explanation, center, edge_ids)
     ranked.sort(key=lambda edge: min(numbers.get(edge, (np.inf,))))
     return _view(explanation, center, ranked, {}, dict(numbers), most_edges)
 
 
-def by_distance(graph: Graph, center: int, edge_ids: IntArray) -> list[int]:
+def by_distance(explanation: Explanation, center: int, edge_ids: IntArray) -> list[int]:
     """The edges of a local graph, those nearest to the center first; of equally near ones the lower id."""
-    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(edge_ids.tolist(), graph.edges.ends[edge_ids].tolist())}
+    ends: Ends = {edge: explanation.edges[edge].ends for edge in edge_ids.tolist()}
     toward = _edges_toward(center, ends)
     away = {node: len(path) for node, path in toward.items()}
     return sorted(ends, key=lambda edge: (sum(away.get(end, len(ends)) for end in ends[edge]), edge))
 
 
-def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
-    """Of each matched edge of a neighbor: its best similarity, and the numbers that meet on it."""
+def _matched(
+    vote: CaseVote, explanation: Explanation, target: LocalView
+) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
+    """Of each matched edge of a case: its best similarity, and the numbers that meet on it.
+
+    An edge that ends at the node in question is no evidence about it, and has no number.
+    """
+    matches = vote.matches
     similarity: dict[int, float] = {}
     numbers: dict[int, tuple[int, ...]] = {}
     if matches is None:
@@ -119,7 +124,8 @@ def _matched(matches: EdgeMatches | None, target: LocalView) -> tuple[dict[int, 
     columns = (matches.edge_ids, matches.matched_ids, matches.similarity)
     for edge, matched, value in zip(*(column[matches.matched].tolist() for column in columns)):
         similarity[matched] = max(value, similarity.get(matched, -np.inf))
-        numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(edge, ())}))
+        if not explanation.touches_query(matched):
+            numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(edge, ())}))
     return similarity, {edge: found for edge, found in numbers.items() if found}
 
 
@@ -132,8 +138,7 @@ def _view(
     most: int,
 ) -> LocalView:
     """The first of the ranked edges, each with a shortest path to the center, ``most`` edges in all."""
-    pairs = explanation.graph.edges.ends[np.array(ranked, dtype=np.int64)].tolist()
-    ends: Ends = {edge: (u, v) for edge, (u, v) in zip(ranked, pairs)}
+    ends: Ends = {edge: explanation.edges[edge].ends for edge in ranked}
     toward = _edges_toward(center, ends)
     shown: dict[int, None] = {}
     for edge in ranked:
@@ -142,7 +147,7 @@ def _view(
         if len(shown) + len(new) > most:
             break
         shown.update(dict.fromkeys(new))
-    outermost = max(explanation.settings.similarity.hops, *map(len, toward.values()))
+    outermost = max(explanation.settings.hops, *map(len, toward.values()))
     nodes = list(dict.fromkeys([center, *(node for edge in shown for node in ends[edge])]))
     return LocalView(
         nodes=np.array(nodes, dtype=np.int64),

@@ -11,10 +11,128 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
 
-from se_gnn.graph.arrays import FloatArray
-from se_gnn.plot.layout import Points, layout, turned_to
+from se_gnn.compiled_code import compiled
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.plot.local_view import LocalView
+
+Points = npt.NDArray[np.float64]
+
+_ROUNDS = 100  # of stress majorization
+_PASSES = 6  # of exchanging nodes on a ring
+_CLEARANCE = 0.12  # an edge that comes nearer to a node looks like one of its edges
+_CROWDED = 0.22  # least distance on a ring before nodes take turns between two radii
+
+
+def layout(rings: IntArray, edges: IntArray) -> Points:
+    """Positions [P, 2] in the unit disc, node 0 in the middle.
+
+    Args:
+        rings: the ring of each node, 0 for the center alone, [P].
+        edges: positions of nodes that are joined, [S, 2]; parts that are not joined keep their distance.
+    """
+    if len(rings) == 1:
+        return np.zeros((1, 2))
+    joined = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(rings), len(rings)))
+    hops = shortest_path(joined, directed=False, unweighted=True)  # [P, P]
+    hops[np.isinf(hops)] = 1 + hops[np.isfinite(hops)].max()
+    points = _on_rings(_least_stress(hops), rings)
+    return _exchanged(points, rings, edges)
+
+
+def turned_to(points: Points, ours: Points, theirs: Points) -> Points:
+    """``points`` rotated and mirrored so that ``ours`` [R, 2] come to lie as near to ``theirs`` [R, 2] as they can."""
+    if not len(ours):
+        return points
+    left, _, right = np.linalg.svd(ours.T @ theirs)
+    turned: Points = points @ (left @ right)
+    return turned
+
+
+def _least_stress(hops: npt.NDArray[np.float64]) -> Points:
+    """Positions whose distances follow the number of hops: Gansner, Koren and North, "Graph Drawing by Stress
+    Majorization" (2004), from a circle.
+    """  # noqa: D205
+    angle = 2 * np.pi * np.arange(len(hops)) / len(hops)
+    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    itself = np.eye(len(hops), dtype=bool)
+    wanted = np.where(itself, 1, hops)
+    weights = np.where(itself, 0, wanted**-2.0)  # [P, P]
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    for _ in range(_ROUNDS):
+        drawn = np.linalg.norm(points[:, None] - points[None], axis=2)
+        pull = weights * wanted / np.maximum(drawn, 1e-6)
+        points = inverse @ (np.diag(pull.sum(axis=1)) - pull) @ points
+    return points
+
+
+def _on_rings(points: Points, rings: IntArray) -> Points:
+    """Nodes moved to evenly spaced places on the ring of their distance, in the order of their direction."""
+    away = points - points[0]
+    direction = np.arctan2(away[:, 1], away[:, 0])
+    placed = np.zeros_like(points)
+    outermost = rings.max()
+    for ring in range(1, outermost + 1):
+        members = np.flatnonzero(rings == ring)
+        members = members[np.argsort(direction[members], kind="stable")]
+        count = len(members)
+        if not count:  # all of this ring are hidden
+            continue
+        even = 2 * np.pi * np.arange(count) / count
+        angle = even + np.angle(np.exp(1j * (direction[members] - even)).sum())  # the turn that moves nodes least
+        radius = np.full(count, ring / outermost)
+        if 2 * np.pi * ring / outermost / count < _CROWDED:
+            radius[1::2] -= 0.17 / outermost
+        placed[members] = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return placed
+
+
+@compiled
+def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
+    """Nodes of a ring exchange places as long as that makes the picture clearer."""
+    points, cost = points.copy(), _clutter(points, edges)
+    for _ in range(_PASSES):
+        before = cost
+        for a in range(1, len(points)):
+            for b in range(a + 1, len(points)):
+                if rings[a] != rings[b]:
+                    continue
+                _exchange(points, a, b)
+                after = _clutter(points, edges)
+                if after < cost - 1e-9:
+                    cost = after
+                else:
+                    _exchange(points, a, b)
+        if cost == before:
+            break
+    return points
+
+
+@compiled
+def _exchange(points: Points, a: int, b: int) -> None:
+    for axis in range(2):
+        points[a, axis], points[b, axis] = points[b, axis], points[a, axis]
+
+
+@compiled
+def _clutter(points: Points, edges: IntArray) -> float:
+    """Length of all edges, and one more for each node that an edge runs through."""
+    total = 0.0
+    for s in range(len(edges)):
+        x, y = points[edges[s, 0]]
+        dx, dy = points[edges[s, 1], 0] - x, points[edges[s, 1], 1] - y
+        squared = dx * dx + dy * dy
+        total += np.sqrt(squared)
+        for p in range(len(points)):
+            share = ((points[p, 0] - x) * dx + (points[p, 1] - y) * dy) / squared
+            if 0 < share < 1:
+                across, up = points[p, 0] - x - share * dx, points[p, 1] - y - share * dy
+                total += across * across + up * up < _CLEARANCE * _CLEARANCE
+    return total
+
 
 BADGE = 0.15  # width that a number takes
 NODE_RADIUS, CENTER_RADIUS = 0.09, 0.17
@@ -111,9 +229,14 @@ def _fanned(ends: Points, sorted_ends: Points, place: int, count: int) -> Points
     along = sorted_ends[1] - sorted_ends[0]
     across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
     control = ends.mean(axis=0) + (place - (count - 1) / 2) * min(_FAN, 1.2 / count) * across
+    return _curve(ends, control)
+
+
+def _curve(ends: Points, control: Points) -> Points:
+    """Points of a curve between two ends, pulled toward a third point."""
     t = np.linspace(0, 1, _BEND_POINTS)[:, None]
-    curve: Points = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * control + t**2 * ends[1]
-    return curve
+    found: Points = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * control + t**2 * ends[1]
+    return found
 
 
 def _path(ends: Points, others: Points, radius: Points) -> Points:
@@ -123,12 +246,10 @@ def _path(ends: Points, others: Points, radius: Points) -> Points:
     best, most = ends, _clearance(ends, others, radius)
     if most >= 0:
         return best
-    t = np.linspace(0, 1, _BEND_POINTS)[:, None]
     outward = 1 if across @ ends.sum(axis=0) >= 0 else -1
     for bend in _BENDS:
         for side in (outward, -outward):
-            control = ends.mean(axis=0) + side * bend * across
-            curve: Points = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * control + t**2 * ends[1]
+            curve = _curve(ends, ends.mean(axis=0) + side * bend * across)
             clear = _clearance(curve, others, radius)
             if clear >= 0:
                 return curve

@@ -1,14 +1,20 @@
-"""Vectors as points of the plane, the same on every run: t-SNE or principal components. Shapes: P vectors of size D."""
+"""Vectors as points of the plane, the same on every run: t-SNE or principal components, also of local graphs.
+
+Shapes: P vectors of size D.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.plot.layout import Points
+from se_gnn.graph import Graph
+from se_gnn.plot.local_view import LocalView
+from se_gnn.plot.placement import Points
 
 Method = Literal["tsne", "pca"]
 
@@ -84,3 +90,15 @@ def _in_disc(points: Points) -> Points:
     reach = np.linalg.norm(centered, axis=1).max(initial=0)
     inside: Points = centered / reach if reach > 0 else centered
     return inside
+
+
+_APART = 0.13  # between two nodes
+
+
+def placed_by_features(views: Sequence[LocalView], graph: Graph) -> list[Points]:
+    """Positions [P, 2] of the nodes of each view, -1 to 1; a node that several show stands in the same place in all."""
+    nodes = np.unique(np.concatenate([view.nodes for view in views]))
+    rows: Any = graph.features[nodes]
+    points = evenly(project(rows if isinstance(rows, np.ndarray) else rows.toarray(), "tsne"))
+    points = apart(points, min(_APART, 1.4 / np.sqrt(len(nodes))))
+    return [points[np.searchsorted(nodes, view.nodes)] for view in views]

@@ -1,4 +1,4 @@
-"""Local graphs as SVG for pages: the explained node's beside those of its nearest labeled nodes.
+"""Local graphs as SVG for pages: the explained node's beside those of the nearest cases.
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
 edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
@@ -15,16 +15,25 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.explain import CRUCIAL_EDGES, Explanation, Neighbor
-from se_gnn.explain.edge_text import edge_text
-from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation, NodeInfo
+from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.explain.text import edge_in_words
+from se_gnn.graph import UNKNOWN
 from se_gnn.number_format import decimal
-from se_gnn.plot.edge_style import arrow_head, edge_style, head_number
-from se_gnn.plot.layout import Points
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_neighbors, local_views
-from se_gnn.plot.palette import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, match_color
-from se_gnn.plot.placement import edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
-from se_gnn.plot.text import isolated, readable, shorten
+from se_gnn.plot.edge_style import arrow_head, edge_style, head_number, node_styles
+from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_cases, local_views
+from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
+from se_gnn.plot.style import (
+    EDGE_COLOR,
+    FAINT,
+    INK,
+    MATCH_COLORS,
+    class_style,
+    isolated,
+    match_color,
+    readable,
+    shorten,
+)
 
 MOST_NODES_WITH_NAMES = 8
 
@@ -50,33 +59,35 @@ class LocalGraphPicture:
 def local_graph_pictures(
     explanation: Explanation,
     *,
-    num_neighbors: int | Sequence[int],
+    num_cases: int | Sequence[int],
     most_edges: int = MOST_EDGES,
     crucial_edges: int = CRUCIAL_EDGES,
     href: Href | None = None,
 ) -> list[LocalGraphPicture]:
-    """The explained node's local graph, then those of its nearest labeled nodes; edges matched alike lie alike.
+    """The explained node's local graph, then those of the nearest cases; edges matched alike lie alike.
 
     Args:
         explanation: whose local graphs are drawn.
-        num_neighbors: how many of the nearest, or the ranks of some (0: the nearest).
+        num_cases: how many of the nearest, or the ranks of some (0: the nearest).
         most_edges: shown of one local graph.
         crucial_edges: that are numbered.
         href: address that a node leads to, or None; None: no node is a link.
     """
-    views = local_views(explanation, num_neighbors=num_neighbors, most_edges=most_edges, crucial_edges=crucial_edges)
-    neighbors = chosen_neighbors(explanation, num_neighbors)
-    linked = [_own_links(views[0]), *(_neighbor_links(one, views[0]) for one in neighbors)]
-    centers = [explanation.node, *(one.node for one in neighbors)]
+    views = local_views(explanation, num_cases=num_cases, most_edges=most_edges, crucial_edges=crucial_edges)
+    cases = chosen_cases(explanation, num_cases)
+    linked = [_own_links(views[0]), *(_case_links(one, explanation, views[0]) for one in cases)]
+    centers = [explanation.node, *(one.node for one in cases)]
     return [
         LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0], href=href))
         for view, points, links, center in zip(views, laid_out(views), linked, centers)
     ]
 
 
-def plain_picture(view: LocalView, points: Points, explanation: Explanation) -> LocalGraphPicture:
-    """A local graph of the explanation's graph, nodes at given places, without similarities and names."""
-    svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=None)
+def plain_picture(
+    view: LocalView, points: Points, explanation: Explanation, href: Href | None = None
+) -> LocalGraphPicture:
+    """A local graph, nodes at given places, without similarities; with names if nodes are links."""
+    svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=href)
     return LocalGraphPicture(view, svg)
 
 
@@ -93,14 +104,14 @@ def _own_links(target: LocalView) -> Links:
     return {edge: [(edge, value)] for edge, value in zip(target.edge_ids.tolist(), target.similarity.tolist())}
 
 
-def _neighbor_links(neighbor: Neighbor, target: LocalView) -> Links:
-    """Of each edge of a neighbor, the shown edges of the explained node that are matched with it."""
+def _case_links(vote: CaseVote, explanation: Explanation, target: LocalView) -> Links:
+    """Of each edge of a case, the shown edges of the explained node that are matched with it."""
     links: Links = {}
-    if neighbor.matches is not None:
+    if vote.matches is not None:
         shown = set(target.edge_ids.tolist())
-        columns = (neighbor.matches.edge_ids, neighbor.matches.matched_ids, neighbor.matches.similarity)
+        columns = (vote.matches.edge_ids, vote.matches.matched_ids, vote.matches.similarity)
         for edge, matched, value in zip(*(column.tolist() for column in columns)):
-            if edge in shown and matched >= 0:
+            if edge in shown and matched >= 0 and not explanation.touches_query(matched):
                 links.setdefault(matched, []).append((edge, value))
     return links
 
@@ -126,7 +137,7 @@ def _draw(
     )
     paths = edge_paths(view, points)
     _draw_edges(root, view, paths, links, explanation, own=own)
-    names = _names(view, explanation) if own is not None else []
+    names = _names(view, explanation) if own is not None or href is not None else []
     _draw_nodes(root, view, points, explanation, href, names)
     _draw_numbers(root, view, number_places(view, points, paths, names), links)
     return ElementTree.tostring(root, encoding="unicode")
@@ -151,14 +162,14 @@ def _draw_edges(
     ids = zip(view.edge_ids.tolist(), view.edges.tolist())
     lines = zip(ids, view.ends, paths, view.numbers, strengths, view.similarity.tolist())
     for (edge, _), ends, path, numbers, strength, value in lines:
-        style = edge_style(explanation.graph, edge)
+        style = edge_style(explanation, edge)
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
         look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
         group = ElementTree.SubElement(edges, "g", look)
         title = ElementTree.SubElement(group, "title")
         meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
-        text = edge_text(explanation.graph, edge)
-        title.text = text.joined(_name(explanation, text.start), _name(explanation, text.end)) + meaning
+        info = explanation.edges[edge]
+        title.text = edge_in_words(info, _name(explanation, info.start), _name(explanation, info.end)) + meaning
         if style.dash:
             group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in style.dash))
             group.set("stroke-linecap", "butt")
@@ -188,28 +199,26 @@ def _draw_edges(
 def _draw_nodes(
     root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None, names: list[str]
 ) -> None:
-    graph, places = explanation.graph, points * _DOWN
+    places, infos = points * _DOWN, [explanation.nodes[node] for node in view.nodes.tolist()]
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
-    short = max(len(name) for name in graph.class_names) <= 2
-    voters = set(graph.train.tolist())
+    short = any(info.label != UNKNOWN for info in infos) and max(map(len, explanation.class_names)) <= 2
     x, y = places[0]
     ring = {"cx": _at(x), "cy": _at(y), "r": _at(radius * 1.9), "fill": "white", "stroke": INK, "stroke-width": "2"}
     ElementTree.SubElement(root, "circle", {"class": "center", **ring})
     nodes = ElementTree.SubElement(root, "g", {"class": "nodes", "stroke": "white", "stroke-width": "0.8"})
-    for i, (node, (x, y)) in enumerate(zip(view.nodes.tolist(), places)):
-        label, labeled = int(graph.labels[node]), node in voters
-        style, size = class_style(label), radius * (1.25 if i == 0 else 1)
+    for i, (info, style, (x, y)) in enumerate(zip(infos, node_styles(explanation, view.nodes), places)):
+        node, size = info.id, radius * (1.25 if i == 0 else 1)
         attributes = {"fill": style.color}
-        if labeled:
+        if info.case:
             attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
         target = href(node) if href is not None else None
         # one stop of the tab key per picture: the table below has the same links
         holder = nodes if target is None else ElementTree.SubElement(nodes, "a", {"href": target, "tabindex": "-1"})
         shape = _shape(holder, style.marker, float(x), float(y), size, attributes)
         title = ElementTree.SubElement(shape, "title")
-        title.text = f"{_name(explanation, node)}: {_class(graph, label)}{', labeled' if labeled else ''}"
-        if short and label != UNKNOWN:
-            letter = readable(graph.class_names[label])
+        title.text = f"{_name(explanation, node)}: {_known(explanation, info)}{', labeled' if info.case else ''}"
+        if short and info.label != UNKNOWN:
+            letter = readable(explanation.class_names[info.label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
     for name, point in zip(names, points[1:]):
         x, y = name_place(point, name) * _DOWN
@@ -280,8 +289,10 @@ def _name(explanation: Explanation, node: int) -> str:
     return isolated(explanation.caption(node))
 
 
-def _class(graph: Graph, label: int) -> str:
-    return isolated(graph.class_names[label]) if label != UNKNOWN else "class not known"
+def _known(explanation: Explanation, info: NodeInfo) -> str:
+    if isinstance(explanation.answer, NumberAnswer):
+        return "number not known" if info.number is None else explanation.answer.text(info.number)
+    return isolated(explanation.class_names[info.label]) if info.label != UNKNOWN else "class not known"
 
 
 def _at(value: float) -> str:

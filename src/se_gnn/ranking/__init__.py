@@ -2,6 +2,7 @@
 
 from se_gnn.ranking.ranking import (
     NO_CASE,
+    SPARE,
     Cases,
     NearestPerClass,
     Ranker,
@@ -12,6 +13,7 @@ from se_gnn.ranking.ranking import (
 )
 from se_gnn.ranking.removals import (
     NEVER,
+    ONLY_CLASSES,
     UNDECIDED,
     SmallestSet,
     SmallestSets,
@@ -20,15 +22,19 @@ from se_gnn.ranking.removals import (
     without_each,
 )
 from se_gnn.ranking.shapley import ShapleyValues, knn_shapley, shapley_values
-from se_gnn.ranking.vote import ClassAnswers, tally, vote
+from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, contributions, tally, vote
 
 __all__ = [
     "NEVER",
     "NO_CASE",
+    "ONLY_CLASSES",
+    "SPARE",
     "UNDECIDED",
+    "Answers",
     "Cases",
     "ClassAnswers",
     "NearestPerClass",
+    "NumberAnswers",
     "Ranker",
     "Ranking",
     "ShapleyValues",
@@ -36,6 +42,7 @@ __all__ = [
     "SmallestSets",
     "WhatIf",
     "check_num_nearest",
+    "contributions",
     "knn_shapley",
     "nearest_per_class",
     "shapley_values",

@@ -6,6 +6,7 @@ the last one, with a similarity of -inf. Shapes: T queries, L cases, d ranks, K 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.device import items_within, memory_budget
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.progress import tiles
-from se_gnn.ranking.vote import ClassAnswers, tally, vote
+from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, contributions, tally, vote
 from se_gnn.settings import Resolved, VoteSettings
-from se_gnn.similarity import Items, Matches, Nearest, Similarities, Similarity, items_of
-from se_gnn.similarity.memory import items_within, memory_budget
+from se_gnn.similarity import Items, Matches, Nearest, Similarities, Similarity, items_of, who_votes
 
 SPARE = 8  # ranks that are kept behind the K that vote: enough to see what a few removals change
 FEW = 256  # if there are no more cases, all ranks are kept
@@ -38,14 +39,18 @@ class Cases:
     """
 
     items: Items  # the nodes and their local graphs, [L]
-    answers: ClassAnswers
-    _moved: dict[torch.device, ClassAnswers] = field(default_factory=dict, repr=False)  # moved to a device once
+    answers: Answers
+    _moved: dict[torch.device, Answers] = field(default_factory=dict, repr=False)  # moved to a device once
 
     @classmethod
     def of(cls, graph: Graph, settings: Resolved) -> Cases:
         """The labeled nodes of a graph."""
         check_num_nearest(graph, settings.vote)
-        answers = ClassAnswers(torch.from_numpy(graph.labels[graph.train]), graph.num_classes)
+        answers: Answers
+        if graph.predicts_numbers:
+            answers = NumberAnswers(torch.from_numpy(graph.values[graph.train]))
+        else:
+            answers = ClassAnswers(torch.from_numpy(graph.labels[graph.train]), graph.num_classes)
         return cls(items_of(graph, graph.train, settings.similarity), answers)
 
     def __len__(self) -> int:
@@ -56,10 +61,10 @@ class Cases:
         """Ids, ascending, [L]."""
         return self.items.nodes
 
-    def answers_on(self, device: torch.device) -> ClassAnswers:
+    def answers_on(self, device: torch.device) -> Answers:
         """What the cases vote for, on a device."""
         if device not in self._moved:
-            self._moved[device] = ClassAnswers(self.answers.classes.to(device), self.answers.num_classes)
+            self._moved[device] = self.answers.to(device)
         return self._moved[device]
 
 
@@ -107,7 +112,7 @@ class Ranking:
 
     @property
     def positions(self) -> Tensor:
-        """Of the cases, [T, d]."""
+        """Positions of the ranked cases in ``cases``, [T, d]."""
         return self.nearest.positions
 
     @property
@@ -131,9 +136,25 @@ class Ranking:
         return min(self.settings.num_nearest, self.num_cases)
 
     @property
-    def answers(self) -> ClassAnswers:
+    def answers(self) -> Answers:
         """What the cases vote for."""
         return self.cases.answers_on(self.overall.device)
+
+    @property
+    def class_answers(self) -> ClassAnswers:
+        """The classes that the cases vote for; refused if they vote for numbers."""
+        answers = self.answers
+        if isinstance(answers, NumberAnswers):
+            raise InputError("this needs classes, but these cases vote for numbers")
+        return answers
+
+    @property
+    def number_answers(self) -> NumberAnswers:
+        """The numbers that the cases vote for; refused if they vote for classes."""
+        answers = self.answers
+        if isinstance(answers, ClassAnswers):
+            raise InputError("this needs numbers, but these cases vote for classes")
+        return answers
 
     @cached_property
     def nodes(self) -> IntArray:
@@ -144,7 +165,7 @@ class Ranking:
     @cached_property
     def classes(self) -> Tensor:
         """Classes of the cases, [T, d]."""
-        return self.answers.classes[self.positions]
+        return self.class_answers.classes[self.positions]
 
     @cached_property
     def voting(self) -> Tensor:
@@ -153,13 +174,31 @@ class Ranking:
 
     @cached_property
     def weights(self) -> Tensor:
-        """Weights of the nearest K, Eq. (8), [T, K]."""
-        return vote(self.overall[:, : self.num_nearest], self.settings.temperature)
+        """Weights of the nearest K, Eq. (8), [T, K]; each row adds up to 1 less the reserve."""
+        return vote(self.overall[:, : self.num_nearest], self.settings.temperature, self.settings.reserve)
 
     @cached_property
     def probabilities(self) -> Tensor:
         """Class probabilities, Eq. (9), [T, C]."""
-        return tally(self.weights, self.positions[:, : self.num_nearest], self.answers)
+        return tally(self.weights, self.positions[:, : self.num_nearest], self.class_answers, self.settings.reserve)
+
+    @cached_property
+    def contributions(self) -> Tensor:
+        """What each of the nearest K adds to the predicted number, [T, K]."""
+        return contributions(self.weights, self.positions[:, : self.num_nearest], self.number_answers)
+
+    @property
+    def numbers(self) -> Tensor:
+        """The predicted number, the sum of the contributions, [T]."""
+        return self.contributions.sum(dim=1)
+
+    @property
+    def spread(self) -> Tensor:
+        """How far the numbers of the nearest K lie from the predicted one: their weighted standard deviation, [T]."""
+        values = self.number_answers.values[self.positions[:, : self.num_nearest]]
+        away = (values - self.numbers[:, None]).square()
+        exact = self.weights.to(torch.float64)
+        return ((exact * away).sum(dim=1) / exact.sum(dim=1)).sqrt()
 
     @property
     def predicted(self) -> Tensor:
@@ -214,10 +253,18 @@ class Ranker:
         found = self.similarity.nearest(queries, self.cases.items, count)
         return Ranking(queries.nodes, found, self.cases, self.settings, len(self.cases))
 
-    def rank_with_matches(self, queries: Items) -> tuple[Ranking, Matches]:
-        """The K nearest cases of some queries, with the matched edges of those that vote."""
-        found, matches = self.similarity.nearest_with_matches(queries, self.cases.items, self.settings.num_nearest)
-        return Ranking(queries.nodes, found, self.cases, self.settings, len(self.cases)), matches
+    def rank_with_matches(self, queries: Items, *, depth: int) -> tuple[Ranking, Matches]:
+        """The ``depth`` nearest cases of some queries, or more, with the matched edges of the K that vote."""
+        count = min(self.settings.num_nearest, len(self.cases))
+        kept = self.kept(queries.nodes)
+        if kept is not None:
+            ranking = kept
+            matches = self.similarity.match(queries, self.cases.items, who_votes(kept.nearest.first(count)))
+        else:
+            depth = min(depth, len(self.cases))
+            found, matches = self.similarity.nearest_with_matches(queries, self.cases.items, count, depth=depth)
+            ranking = Ranking(queries.nodes, found, self.cases, self.settings, len(self.cases))
+        return ranking, matches
 
     def blocks(self, queries: IntArray | None = None, *, depth: int | None = None) -> Iterator[Ranking]:
         """The ``depth`` nearest cases (None: all) of some nodes, or of all, as many at a time as fit the memory.
@@ -241,15 +288,62 @@ class Ranker:
             return self._held
         return self._held.rows(queries)
 
+    def with_cases(self, cases: Cases) -> Ranker:
+        """The same for other cases of the same graph: what is kept of all nodes stays, as far as it is still true.
+
+        Cases that no longer vote leave, new ones are compared, and only nodes that lost a case are ranked again.
+        """
+        other = Ranker(self.similarity, cases, self.settings)
+        if self._held is not None and self.similarity.device.type == "cpu":  # elsewhere bits may depend on the block
+            other._held = other._updated(self._held)
+        return other
+
+    def _updated(self, known: Ranking) -> Ranking | None:
+        """What to keep of all nodes, from what was kept under other cases; None: it must be ranked from scratch."""
+        before, now, depth = known.cases.nodes, self.cases.nodes, self._depth_to_hold()
+        complete = known.complete and depth == len(now)
+        if not complete and (known.complete or depth != known.depth):
+            return None
+        stays = torch.from_numpy(np.isin(before, now))[known.positions]  # [N, d]
+        found = known.nearest
+        lost = np.empty(0, np.int64)
+        if complete:  # every row has lost the same cases
+            left = int(np.isin(before, now).sum())
+            found = found.columns((~stays).int().argsort(dim=1, stable=True)[:, :left])
+        else:
+            lost = np.flatnonzero(~stays.all(dim=1).numpy())
+        places = torch.from_numpy(np.searchsorted(now, before))
+        found = dataclasses.replace(found, positions=places[found.positions])
+        added = np.flatnonzero(~np.isin(now, before))
+        if len(added):
+            nearest = [
+                self.similarity.nearest(items, self.cases.items.select(added), len(added))
+                for items in self._items(known.queries)
+            ]
+            fresh = Nearest.joined(nearest, dim=0)
+            fresh = dataclasses.replace(fresh, positions=torch.from_numpy(added)[fresh.positions])
+            both = Nearest.joined([found, fresh], dim=1)
+            found = both.columns(both.positions.argsort(dim=1, stable=True)).cut(depth)
+        if len(lost):
+            again = Ranking.joined(list(self._compared(lost, depth))).nearest
+            found = found.with_rows(torch.from_numpy(lost), again)
+        return Ranking(known.queries, found, self.cases, self.settings, len(now))
+
     def _compared(self, nodes: IntArray, count: int) -> Iterator[Ranking]:
         step = self.similarity.queries_at_a_time(len(nodes))
         if count == len(self.cases):
             step = min(step, items_within(self._budget // 2, BYTES_PER_PAIR * max(1, count), max(1, len(nodes))))
+        for items in self._items(nodes, step):
+            yield self.rank(items, depth=count)
+
+    def _items(self, nodes: IntArray, step: int | None = None) -> Iterator[Items]:
+        """Some nodes with their local graphs, as many at a time as can be compared."""
+        step = self.similarity.queries_at_a_time(len(nodes)) if step is None else step
         if step >= len(nodes):
-            yield self.rank(self.similarity.items(nodes), depth=count)
+            yield self.similarity.items(nodes)
             return
         for part in tiles(len(nodes), step, unit="node"):
-            yield self.rank(self.similarity.items(nodes[part]), depth=count)
+            yield self.similarity.items(nodes[part])
 
     def _depth_to_hold(self) -> int:
         """How many ranks of all nodes are kept; 0: they do not fit."""
@@ -286,10 +380,10 @@ def nearest_per_class(rankings: Iterable[Ranking]) -> NearestPerClass:
     """The most similar case of each class, from complete rankings; of equals the first, as in the vote."""
     nodes, similarity = [], []
     for ranking in rankings:
-        found = torch.full((len(ranking), ranking.answers.num_classes), NO_CASE, device=ranking.overall.device)
+        found = torch.full((len(ranking), ranking.class_answers.num_classes), NO_CASE, device=ranking.overall.device)
         best = torch.full_like(found, -torch.inf, dtype=ranking.overall.dtype)
         ids = ranking.cases.items.nodes_on(found.device)
-        for label in range(ranking.answers.num_classes):
+        for label in range(ranking.class_answers.num_classes):
             of_class = (ranking.classes == label) & ranking.voting
             first = of_class.int().argmax(dim=1, keepdim=True)
             exists = of_class.gather(1, first)[:, 0]

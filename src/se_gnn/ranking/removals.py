@@ -2,7 +2,8 @@ r"""What a prediction would be without some cases, and the fewest whose removal 
 
 With :math:`w_i = \exp(s_i / \tau)` the score :math:`S_c` of a class is the sum of w over its cases among the K nearest,
 Eq. (8)-(9); p is the predicted class. A class c *beats* p if its score is higher, or equal and c < p. The prediction
-changes if and only if some class beats p. All this is about cases that vote for one class each.
+changes if and only if some class beats p. All this is about cases that vote for one class each. A reserve multiplies
+all scores by the same number and adds the same to each: no class is ahead that was not before.
 
 **Removal.** Let R be a smallest set that changes the prediction, m its size. None of it lies beyond the K nearest of
 the rest (removing that case changes no vote), so the cases that vote are those among the K + m nearest that are not in
@@ -32,12 +33,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.errors import InputError
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.ranking.ranking import Ranking
-from se_gnn.ranking.vote import tally, vote
+from se_gnn.ranking.vote import ClassAnswers, NumberAnswers, tally, vote
 
 NEVER = -1  # size if no set changes the prediction
+AT_ONCE = 1 << 24  # pairs of cases that are looked at together
 UNDECIDED = -2  # size if the ranking is cut too early to know
+
+ONLY_CLASSES = (
+    "smallest removals and relabelings are for classes: a number changes a little with every case; an explanation says "
+    "by how much without each"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,22 +118,32 @@ class SmallestSets:
 def without_each(ranking: Ranking) -> Tensor:
     """Class probabilities without each of the K nearest, one at a time, [T, K, C]; 0 if nobody is left.
 
+    If the cases vote for numbers, the number without each, [T, K, 1]; NaN if nobody is left.
+
     The next nearest joins the vote, so the ranking needs a rank more than K.
     """
     k = ranking.num_nearest
+    step = max(1, AT_ONCE // k**2)
+    if len(ranking) > step:
+        parts = [without_each(ranking.rows(slice(low, low + step))) for low in range(0, len(ranking), step)]
+        return torch.cat(parts)
     others = torch.arange(min(k, ranking.num_cases - 1), device=ranking.overall.device)
     kept = others + (others >= torch.arange(k, device=others.device)[:, None])  # [K, K], ranks
-    shape = (len(ranking), k, ranking.answers.num_classes)
+    shape = (len(ranking), k, ranking.answers.width)
+    numbers = isinstance(ranking.answers, NumberAnswers)
     if not len(others):
-        return torch.zeros(shape, dtype=ranking.overall.dtype, device=others.device)
-    weights = vote(ranking.overall[:, kept].flatten(0, 1), ranking.settings.temperature)
-    counted = tally(weights, ranking.positions[:, kept].flatten(0, 1), ranking.answers)
-    return counted.view(shape).nan_to_num()
+        nobody = torch.nan if numbers else 0.0
+        return torch.full(shape, nobody, dtype=ranking.overall.dtype, device=others.device)
+    settings = ranking.settings
+    weights = vote(ranking.overall[:, kept].flatten(0, 1), settings.temperature, settings.reserve)
+    counted = tally(weights, ranking.positions[:, kept].flatten(0, 1), ranking.answers, settings.reserve)
+    return counted.view(shape) if numbers else counted.view(shape).nan_to_num()
 
 
 @torch.no_grad()
 def smallest_removals(ranking: Ranking) -> SmallestSets:
     """The fewest cases of each query whose removal changes its prediction."""
+    _check_classes(ranking)
     predicted = ranking.predicted  # [T]
     of_predicted = (ranking.classes == predicted[:, None]) & ranking.voting
     count = of_predicted.sum(dim=1)
@@ -152,11 +170,12 @@ def smallest_relabelings(ranking: Ranking) -> SmallestSets:
 
     Of several classes that take equally few the one with the most votes, of equals the first.
     """
+    _check_classes(ranking)
     k, weights, now, predicted = ranking.num_nearest, ranking.weights, ranking.probabilities, ranking.predicted
     labels, voting = ranking.classes[:, :k], ranking.voting[:, :k]
     of_predicted = labels == predicted[:, None]
     sizes, becomes, chosen = torch.full_like(predicted, k + 1), predicted.clone(), torch.zeros_like(voting)
-    for label in range(ranking.answers.num_classes):
+    for label in range(ranking.class_answers.num_classes):
         usable = voting & (labels != label)
         gains = torch.where(of_predicted, 2 * weights, weights).masked_fill(~usable, -1.0)
         ranks = torch.sort(gains, dim=1, descending=True, stable=True).indices.argsort(dim=1)  # 0: the largest gain
@@ -175,9 +194,15 @@ def smallest_relabelings(ranking: Ranking) -> SmallestSets:
     return SmallestSets.of(ranking, chosen, sizes, becomes, probabilities)
 
 
+def _check_classes(ranking: Ranking) -> None:
+    if isinstance(ranking.answers, NumberAnswers):
+        raise InputError(ONLY_CLASSES)
+
+
 def _counted(ranking: Ranking, weights: Tensor, classes: Tensor) -> Tensor:
     """Class probabilities [T, C] if the cases that vote had these classes, [T, K]."""
-    return tally(weights, classes, ranking.answers.themselves(ranking.answers.num_classes, classes.device))
+    themselves = ClassAnswers.themselves(ranking.class_answers.num_classes, classes.device)
+    return tally(weights, classes, themselves, ranking.settings.reserve)
 
 
 def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> Tensor:
@@ -195,8 +220,8 @@ def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> T
     widths = (ranking.num_cases - count).clamp(max=k)
     for width in set(widths.tolist()):  # the vote is over as many columns as it would be without these cases
         rows = widths == width
-        weights[rows, :width] = vote(overall[rows, :width], ranking.settings.temperature)
-    return tally(weights, positions, ranking.answers)
+        weights[rows, :width] = vote(overall[rows, :width], ranking.settings.temperature, ranking.settings.reserve)
+    return tally(weights, positions, ranking.answers, ranking.settings.reserve)
 
 
 def _beats(probabilities: Tensor, label: int, predicted: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from se_gnn.compiled_code import compiled
 from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
 from se_gnn.ranking.ranking import Cases, Ranking
 
@@ -54,7 +55,8 @@ def shapley_values(
         right = ranking.classes.cpu().numpy() == truth[ranking.queries][:, None]
         np.add.at(unweighted, positions, knn_shapley(right, ranking.settings.num_nearest))
         weights = np.exp((overall - overall[:, :1]) / ranking.settings.temperature)
-        gains += _gains_in_orders(positions, weights, right, orders, ranking.settings.num_nearest)
+        gained = _gains_in_orders(positions, weights, right, orders, ranking.settings.num_nearest)
+        gains += (1 - ranking.settings.reserve) * gained  # what is in reserve is nobody's
         count += len(ranking)
     if not count:
         missing = np.full(len(cases), np.nan)
@@ -78,7 +80,7 @@ def knn_shapley(right: BoolArray, num_nearest: int) -> Float64Array:
     return values
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _gains_in_orders(
     positions: IntArray, weights: Float64Array, right: BoolArray, orders: IntArray, num_nearest: int
 ) -> Float64Array:

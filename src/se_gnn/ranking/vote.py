@@ -1,11 +1,15 @@
 """The vote of the nearest cases, Eq. (8)-(9): the one place where similarities become weights, and weights answers.
 
+A *reserve* r is a share of the vote that no case has: it is spread evenly over the classes, so that nothing is claimed
+to be more certain than the validation nodes can show: p = (1 - r) vote + r / C. Every class gets the same, so that
+which class is ahead, and by how many cases, does not depend on r (docs/adr/033-reserve.md).
 Shapes: T queries, K cases that vote on each, L cases, C classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,14 +22,42 @@ class ClassAnswers:
     classes: Tensor
     num_classes: int
 
+    @property
+    def width(self) -> int:
+        """Numbers in an answer: a probability per class."""
+        return self.num_classes
+
+    def to(self, device: torch.device) -> ClassAnswers:
+        """The same on a device."""
+        return ClassAnswers(self.classes.to(device), self.num_classes)
+
     @classmethod
     def themselves(cls, num_classes: int, device: torch.device | str = "cpu") -> ClassAnswers:
         """Every class as a case of its own: positions are classes then."""
         return cls(torch.arange(num_classes, device=device), num_classes)
 
 
-def vote(overall: Tensor, temperature: float) -> Tensor:
-    """Weight of each of the nearest cases, a softmax of similarity / tau, Eq. (8), [T, K].
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberAnswers:
+    """The number that each case votes for, in the unit of its column, [L], float64."""
+
+    values: Tensor
+
+    @property
+    def width(self) -> int:
+        """Numbers in an answer: one."""
+        return 1
+
+    def to(self, device: torch.device) -> NumberAnswers:
+        """The same on a device."""
+        return NumberAnswers(self.values.to(device))
+
+
+Answers: TypeAlias = ClassAnswers | NumberAnswers
+
+
+def vote(overall: Tensor, temperature: float, reserve: float = 0.0) -> Tensor:
+    """Weight of each of the nearest cases, a softmax of similarity / tau, Eq. (8), times 1 - ``reserve``, [T, K].
 
     A case that cannot vote has the similarity -inf, and no weight. Columns count, also such columns: a softmax over
     another number of them may round in another way.
@@ -33,15 +65,35 @@ def vote(overall: Tensor, temperature: float) -> Tensor:
     >>> vote(torch.tensor([[0.3, 0.3, -torch.inf]]), 0.1).tolist()
     [[0.5, 0.5, 0.0]]
     """
-    return torch.softmax(overall / temperature, dim=1)
+    weights = torch.softmax(overall / temperature, dim=1)
+    return weights * (1 - reserve) if reserve else weights
 
 
-def tally(weights: Tensor, positions: Tensor, answers: ClassAnswers) -> Tensor:
-    """Class probabilities, [T, C]: the weights of the cases at some positions, [T, K], added up by class, Eq. (9).
+def tally(weights: Tensor, positions: Tensor, answers: Answers, reserve: float = 0.0) -> Tensor:
+    """What the cases at some positions answer together, by their weights, [T, K] each.
+
+    Class probabilities, [T, C]: the weights added up by class, Eq. (9). Or a number, [T, 1]: the sum of
+    :func:`contributions`.
+
+    Each class has its part of the ``reserve`` as well.
 
     >>> answers = ClassAnswers(torch.tensor([0, 1, 1]), num_classes=2)
     >>> tally(torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([[2, 0, 1]]), answers).tolist()
     [[0.25, 0.75]]
+    >>> tally(torch.tensor([[0.5, 0.5]]), torch.tensor([[2, 0]]), NumberAnswers(torch.tensor([10.0, 0, 40]))).tolist()
+    [[25.0]]
     """
+    if isinstance(answers, NumberAnswers):
+        return contributions(weights, positions, answers).sum(dim=1, keepdim=True)
     probabilities = torch.zeros(len(weights), answers.num_classes, dtype=weights.dtype, device=weights.device)
-    return probabilities.scatter_add_(1, answers.classes[positions], weights)
+    probabilities = probabilities.scatter_add_(1, answers.classes[positions], weights)
+    return probabilities + reserve / answers.num_classes if reserve else probabilities
+
+
+def contributions(weights: Tensor, positions: Tensor, answers: NumberAnswers) -> Tensor:
+    """What each case adds to a number: its weight times its own number, in float64, [T, K].
+
+    Weights are divided by their sum once more, because in float32 they add up to 1 but for their last bits.
+    """
+    exact = weights.to(torch.float64)
+    return exact / exact.sum(dim=1, keepdim=True) * answers.values[positions]

@@ -1,19 +1,28 @@
-"""How the processes that `torchrun` starts find each other, and how a restart is kept apart from the start before.
+"""How the processes that `torchrun` starts find each other, gather tensors, and share the cores of a machine.
 
-The store of `torchrun` outlives a restart with all that was told in it, and each machine counts restarts on its own.
+The store of `torchrun` outlives a restart with all that was written to it, and each machine counts restarts on its own.
 So the first rank makes up a name for this start, and every other asks for it under a name of its own: an answer reaches
 only who has just asked.
+
+Tensors are gathered by gloo, in a group without global state. An operation of gloo that has begun cannot be canceled:
+it ends when all ranks have come, when a connection breaks, or at its limit. So it runs in gloo's own thread, and
+:class:`~se_gnn.ranks.Ranks` looks at it in short steps and watches the other ranks meanwhile.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import time
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from se_gnn.errors import InputError, shortened
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 CONNECTING = 300.0  # seconds that ranks may take to find each other
 STEP = 0.05  # seconds between two looks at the store
@@ -95,3 +104,72 @@ def _wait(store: Any, key: str, end: float, who: str, limit: float) -> None:
 def _check_time(end: float, who: str, limit: float) -> None:
     if time.monotonic() > end:
         raise InputError(f"{who} did not answer within {limit:g} s: it has not started, or is out of reach")
+
+
+class Gathering:
+    """A connection of each rank with each other one, for tensors.
+
+    Args:
+        store: key-value store of `torch.distributed`, through which the ranks find each other's addresses.
+        rank: number of this process.
+        size: how many there are.
+        limit: seconds after which an operation that nobody watches any more ends.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, *, limit: float) -> None:
+        from torch.distributed import ProcessGroupGloo
+        from torch.distributed.distributed_c10d import PrefixStore
+
+        self.size, self.limit = size, timedelta(seconds=limit)
+        own = PrefixStore("gathering", store)
+        self.group: Any = ProcessGroupGloo(own, rank, size, timedelta(seconds=CONNECTING))
+
+    def begin(self, tensor: Tensor) -> Gathered:
+        """Hand in this rank's tensor, of the same shape and type on every rank, and be told when all are there."""
+        import torch
+        from torch.distributed.distributed_c10d import AllgatherOptions  # type: ignore[attr-defined]
+
+        options = AllgatherOptions()
+        options.timeout = self.limit
+        own = tensor.detach().cpu().contiguous()
+        parts = [torch.empty_like(own) for _ in range(self.size)]
+        return Gathered(parts, self.group.allgather([parts], [own], options))
+
+    def abandon(self) -> None:
+        """Leave an operation that has not ended: the group is never freed, for that would wait for the operation."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.group))
+
+
+class Gathered:
+    """The tensors of all ranks, in the order of the ranks; whole when they have :meth:`arrived`."""
+
+    def __init__(self, parts: list[Tensor], work: Any) -> None:
+        self.parts, self._work = parts, work
+
+    def arrived(self, seconds: float) -> bool:
+        """Wait so long at most, and tell whether all tensors are there; RuntimeError where a connection is lost."""
+        try:
+            self._work.wait(timedelta(seconds=seconds))
+        except RuntimeError:  # the time is over, or the connection lost
+            if not self._work.is_completed():
+                return False
+            self._work.wait()
+        return True
+
+
+def divided_threads(local_size: int) -> int:
+    """Give this process its share of the cores, and tell how many threads that is; alone it keeps what it has.
+
+    `torchrun` sets one thread of OpenMP for every rank, however many cores there are, and numba takes all of them in
+    every rank.
+    """
+    import numba
+    import torch
+
+    if local_size == 1:
+        return int(numba.get_num_threads())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = max(1, cores // local_size)
+    torch.set_num_threads(threads)
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
+    return threads

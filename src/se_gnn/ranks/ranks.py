@@ -1,7 +1,7 @@
 """The ranks of a run: what they say to each other goes through the key-value store that `torchrun` starts.
 
 No wait is without end. A wait is over when what is waited for is there; when another rank has said that it stopped;
-when an awaited rank has given no sign of life for `SILENCE` seconds; or when no awaited rank has got on with its work
+when an awaited rank has given no sign of life for `SILENCE` seconds; or when no awaited rank has made progress
 for `patience` seconds. In the last three cases it is an error that says which rank, on every rank.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import threading
 import time
@@ -16,8 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from se_gnn.errors import InputError, shortened
-from se_gnn.ranks.gathering import Gathering
-from se_gnn.ranks.joining import connect, restarts_counted, started_by_torchrun
+from se_gnn.ranks.joining import Gathering, connect, restarts_counted, started_by_torchrun
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +45,7 @@ class Ranks:
         local_size: how many there are on this machine.
         restarted: whether a supervisor has started the ranks again after one of them had ended.
         store: key-value store of `torch.distributed`; None where there is one process.
-        patience: longest wait for a rank that is alive but does not get on, in seconds.
+        patience: how long to wait for a stalled rank, in seconds.
         silence: longest wait for a sign of life, in seconds.
     """
 
@@ -274,7 +274,9 @@ class Ranks:
 
     def _check_progress(self, awaited: list[int], now: float, moved: Mapping[str, float]) -> None:
         if now - max(moved[f"{_DONE}/{rank}"] for rank in awaited) > self.patience:
-            raise InputError(f"{_named(awaited)} has not got on for {self.patience:g} s: --wait allows more")
+            raise InputError(
+                f"{_named(awaited)} has made no progress for {self.patience:g} s: set SE_GNN_WAIT to more seconds"
+            )
 
 
 def _named(ranks: list[int]) -> str:
@@ -298,13 +300,16 @@ def alone() -> Ranks:
 
 
 @contextlib.contextmanager
-def joined(*, patience: float = PATIENCE, silence: float = SILENCE) -> Iterator[Ranks]:
+def joined(*, patience: float | None = None, silence: float = SILENCE) -> Iterator[Ranks]:
     """The ranks that `torchrun` started, or one process; within it an error of one rank stops all.
 
     Args:
-        patience: longest wait for a rank that is alive but does not get on, in seconds.
+        patience: longest wait for a rank that is alive but makes no progress, in seconds; None: an hour, or the number
+            in the environment variable ``SE_GNN_WAIT``.
         silence: longest wait for a sign of life, in seconds.
     """
+    if patience is None:
+        patience = float(os.environ.get("SE_GNN_WAIT", PATIENCE))
     if not started_by_torchrun():
         yield Ranks(restarted=restarts_counted() > 0)  # of one rank, too, torchrun gives the same command again
         return

@@ -1,5 +1,5 @@
 """One self-contained page about a model and some of its predictions; jinja2 is imported at use."""
 
-from se_gnn.report.page import report_html
+from se_gnn.report.page import pairs_html, report_html
 
-__all__ = ["report_html"]
+__all__ = ["pairs_html", "report_html"]

@@ -1,20 +1,28 @@
-"""The model card: data, settings in words, how good the model is, and what it rests on."""
+"""The model card: data, settings in words, how good the model is, and what it rests on. Shapes: T nodes, C classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction, RunFacts, TrainedModel
-from se_gnn.model.evaluate import ClassFigures, by_class
-from se_gnn.model.metrics import Calibration, calibrate, confusion_matrix
-from se_gnn.report.measures import Scores, part_of, score
+from se_gnn.model import Model, Prediction, RunFacts
+from se_gnn.model.metrics import (
+    Calibration,
+    ClassFigures,
+    by_class,
+    calibrate,
+    classification_metrics,
+    evaluate_nodes,
+)
+from se_gnn.model.numbers import NumberPrediction
+from se_gnn.number_format import decimal, tenths
+from se_gnn.report.charts import known_and_predicted
 from se_gnn.report.predictions import SHOWN_PARTS
-from se_gnn.settings import EncoderSettings, Resolved, VoteObjective
+from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
 
 MOST_CONFUSED = 8
@@ -29,20 +37,6 @@ class Fact(NamedTuple):
     symbol: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PartFigures:
-    """Accuracy on one part of the split; None where the part is empty."""
-
-    name: str
-    nodes: int
-    right: int
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share of the nodes that are predicted right."""
-        return self.right / self.nodes if self.nodes else None
-
-
 class Confused(NamedTuple):
     """Nodes of one class that were predicted as another."""
 
@@ -52,49 +46,106 @@ class Confused(NamedTuple):
     of: int  # nodes of the class
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassCard:
+    """How well classes are distinguished on the measured nodes."""
+
+    figures: tuple[ClassFigures, ...]
+    confusion: IntArray
+    confused: tuple[Confused, ...]  # most nodes first
+    calibration: Calibration
+    positive: int | None  # of two classes the rarer one, which is to be found
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Card:
     """What a reader has to know of a model before its answers."""
 
+    tiles: tuple[Fact, ...]
     data: tuple[Fact, ...]
     settings: tuple[Fact, ...]
     training: tuple[Fact, ...]
-    parts: tuple[PartFigures, ...]
-    measured: str  # the part that the figures below are of; empty where no node has a known class
-    measured_nodes: int
-    classes: tuple[ClassFigures, ...]
-    confusion: IntArray
-    confused: tuple[Confused, ...]  # most nodes first
-    scores: Scores | None
-    calibration: Calibration
     rests_on: tuple[Fact, ...]
+    measured: str  # the part of the split that figures are of
+    measured_nodes: int
+    classes: ClassCard | None  # None: numbers are predicted
+    scatter: str  # known and predicted numbers; empty: classes are predicted, or no number is known
 
 
-def model_card(trained: TrainedModel, prediction: Prediction) -> Card:
+def model_card(trained: Model, prediction: Prediction | NumberPrediction) -> Card:
     """Describe a model by the predictions of all nodes of its graph.
 
-    Classes, confusion and calibration are those of the test nodes; of the validation nodes where there are none, and of
-    the labeled nodes where there are none of these either.
+    Figures are those of the test nodes; of the validation nodes where there are none, and of the labeled nodes where
+    there are none of these either.
     """
     graph = trained.graph
     measured = next((part for part in ("test", "validation", "train") if len(getattr(graph, part))), "train")
     nodes: IntArray = getattr(graph, measured)
-    truth, predicted = graph.labels[nodes], prediction.classes[nodes]
-    confusion = confusion_matrix(truth, predicted, graph.num_classes)
+    classes, scatter = None, ""
+    if isinstance(prediction, Prediction):
+        shares, truth = prediction.probabilities[nodes], graph.labels[nodes]
+        figures = classification_metrics(shares, truth)
+        tiles = [*_accuracies(graph, prediction), *_class_tiles(figures, f"{SHOWN_PARTS[measured]} nodes")]
+        confusion = np.array(figures["confusion"])
+        told = by_class(graph, confusion), confusion, most_confused(confusion), calibrate(shares, truth)
+        classes = ClassCard(*told, figures["positive"])
+    else:
+        tiles = [tile for part in ("validation", "test") for tile in _number_tiles(trained, part)]
+        if len(nodes):
+            scatter = known_and_predicted(graph.values[nodes], prediction.values[nodes], graph.numbers.name)
     return Card(
+        tiles=tuple(tiles),
         data=tuple(_data(graph)),
         settings=tuple(_settings(trained.settings, len(graph.train))),
         training=tuple(_training(trained.settings, trained.facts)),
-        parts=tuple(_part(graph, prediction, part) for part in SHOWN_PARTS),
+        rests_on=tuple(_rests_on(prediction, nodes, graph, trained.settings)),
         measured=SHOWN_PARTS[measured],
         measured_nodes=len(nodes),
-        classes=by_class(graph, confusion),
-        confusion=confusion,
-        confused=most_confused(confusion),
-        scores=score(prediction.probabilities[nodes], truth),
-        calibration=calibrate(prediction.probabilities[nodes], truth),
-        rests_on=tuple(_rests_on(part_of(prediction, nodes), graph, trained.settings)),
+        classes=classes,
+        scatter=scatter,
     )
+
+
+def _accuracies(graph: Graph, prediction: Prediction) -> list[Fact]:
+    tiles = []
+    for part, name in SHOWN_PARTS.items():
+        nodes: IntArray = getattr(graph, part)
+        right = int((prediction.classes[nodes] == graph.labels[nodes]).sum())
+        share = tenths(right / len(nodes)) if len(nodes) else "none"
+        counts = f"{right:,} right, n = {len(nodes):,}" if len(nodes) else f"the split has no {name} nodes"
+        others = "; each predicted from the others" if part == "train" and len(nodes) else ""
+        tiles.append(Fact(f"accuracy, {name} nodes", share, counts + others))
+    return tiles
+
+
+def _class_tiles(figures: dict[str, Any], measured: str) -> list[Fact]:
+    if not figures["nodes"]:
+        return []
+    tiles = [Fact("macro-F1", tenths(figures["macro_f1"]), f"{measured}; every class counts the same")]
+    if figures["roc_auc"] is not None:
+        tiles.append(Fact("ROC-AUC", tenths(figures["roc_auc"]), f"{measured}; 50% is chance"))
+        tiles.append(Fact("average precision", tenths(figures["average_precision"]), measured))
+    tiles.append(Fact("log loss", decimal(figures["loss"]), f"{measured}; 0 is best"))
+    tiles.append(Fact("calibration error", tenths(figures["calibration_error"]), f"{measured}; 0% is best"))
+    return tiles
+
+
+def _number_tiles(trained: Model, part: str) -> list[Fact]:
+    graph, nodes = trained.graph, getattr(trained.graph, part)
+    if not len(nodes):
+        return [Fact(f"R2, {part} nodes", "none", f"the split has no {part} nodes")]
+    figures, text = evaluate_nodes(trained, nodes), graph.numbers.text
+    r2 = "–" if figures["r2"] is None else f"{figures['r2']:.3f}"
+    tiles = [
+        Fact(f"R2, {part} nodes", r2, f"n = {len(nodes):,}; 1 is best, 0 is the mean of all"),
+        Fact(f"mean absolute error, {part}", text(figures["mae"]), f"root mean squared: {text(figures['rmse'])}"),
+    ]
+    if figures["interval_coverage"] is not None:
+        wide = "unlimited" if figures["interval_width"] is None else text(figures["interval_width"])
+        tiles.append(
+            Fact(f"in their 90% interval, {part}", tenths(figures["interval_coverage"]), f"mean width: {wide}")
+        )
+    return tiles
 
 
 def most_confused(confusion: IntArray) -> tuple[Confused, ...]:
@@ -113,30 +164,33 @@ def most_confused(confusion: IntArray) -> tuple[Confused, ...]:
     )
 
 
-def _part(graph: Graph, prediction: Prediction, part: str) -> PartFigures:
-    nodes: IntArray = getattr(graph, part)
-    return PartFigures(SHOWN_PARTS[part], len(nodes), int((prediction.classes[nodes] == graph.labels[nodes]).sum()))
-
-
 def _data(graph: Graph) -> list[Fact]:
-    kind = "numbers, most of them 0" if not isinstance(graph.features, np.ndarray) else "numbers"
+    kind = "numbers, most of them 0" if graph.nodes.features.sparse else "numbers"
     alone = int((graph.degrees == 0).sum())
-    unknown = int((graph.labels < 0).sum())
+    known, word = graph.target.known, "number" if graph.predicts_numbers else "class"
     facts = [
-        Fact("nodes", f"{graph.num_nodes:,}", "what is classified"),
+        Fact("nodes", f"{graph.num_nodes:,}", "what is predicted"),
         Fact("edges", f"{graph.num_edges:,}", "without direction, each counted once"),
         Fact("features", f"{graph.num_features:,}", f"attributes per node: {kind}"),
-        Fact("classes", f"{graph.num_classes:,}", "possible answers"),
+        Fact("number", graph.numbers.name, graph.numbers.unit)
+        if graph.predicts_numbers
+        else Fact("classes", f"{graph.num_classes:,}", "possible answers"),
         Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
         Fact("validation", f"{len(graph.validation):,}", "nodes that chose the best epoch"),
-        Fact("test", f"{len(graph.test):,}", "nodes that the training never saw the class of"),
+        Fact("test", f"{len(graph.test):,}", f"nodes whose {word} the training never saw"),
     ]
     if len(graph.calibration):
-        facts.append(Fact("calibration", f"{len(graph.calibration):,}", "nodes held out for sets with a guarantee"))
+        facts.append(
+            Fact(
+                "calibration",
+                f"{len(graph.calibration):,}",
+                f"nodes held out for {'intervals' if graph.predicts_numbers else 'sets'} with a guarantee",
+            )
+        )
     if alone:
         facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
-    if unknown:
-        facts.append(Fact("class unknown", f"{unknown:,}", "nodes that no figure here counts"))
+    if not known.all():
+        facts.append(Fact(f"{word} unknown", f"{int((~known).sum()):,}", "nodes that no figure here counts"))
     return facts
 
 
@@ -163,6 +217,13 @@ def _settings(settings: Resolved, labeled: int) -> list[Fact]:
 
 def _training(settings: Resolved, run: RunFacts) -> list[Fact]:
     encoder, objective, training = settings.encoder, settings.objective, settings.training
+    if isinstance(objective, AgreementObjective):
+        shown, power = f"{objective.probability_share:.0%}", f"raised to the power {objective.sharpness:g}"
+        return [
+            Fact("explained model", "trained elsewhere", "its embeddings and class probabilities were read once"),
+            Fact("share of the probabilities", shown, f"of the similarity; {power}"),
+            *(Fact("decided", decision.what, decision.reason) for decision in settings.decisions),
+        ]
     facts = [
         Fact("preset", settings.preset, "where the settings come from"),
         Fact("encoder", f"{encoder.num_layers} layers of {encoder.hidden_size}", f"MLP, then {_layer(encoder)}", "D"),
@@ -174,9 +235,11 @@ def _training(settings: Resolved, run: RunFacts) -> list[Fact]:
         facts.append(Fact("share of the attributes", shown, "of the similarity: attributes as they are, not learned"))
     if isinstance(objective, VoteObjective):
         facts += [
-            Fact("loss", "the vote of all others", "for every labeled node; nothing is sampled"),
+            Fact("loss", "the vote of all others", "for every labeled node (a sample of 2,048 where there are more)"),
             Fact("consistency", f"{objective.consistency_weight:g}", "of two views of the unlabeled nodes"),
         ]
+    elif isinstance(objective, NumberObjective):
+        facts.append(Fact("loss", "the vote of all others", "for every labeled node, by squared error"))
     else:
         facts += [
             Fact("weight of node contrast", f"{objective.node_loss_weight:g}", "self-supervision of nodes", "α"),
@@ -198,32 +261,37 @@ def _layer(encoder: EncoderSettings) -> str:
         "mean": "the mean of the neighbors",
         "pagerank": f"{encoder.steps} steps of personalized PageRank",
         "steps": f"{encoder.steps} propagation steps with learned weights",
+        "layers": f"{encoder.steps} layers that read the mean of the neighbors",
         "own": "nothing: edges count in the structure alone",
     }[encoder.aggregation]
 
 
-def _rests_on(prediction: Prediction, graph: Graph, settings: Resolved) -> list[Fact]:
+def _rests_on(
+    prediction: Prediction | NumberPrediction, nodes: IntArray, graph: Graph, settings: Resolved
+) -> list[Fact]:
     """How the votes on the measured nodes are spread."""
-    if not len(prediction.nodes):
+    if not len(nodes):
         return []
-    weights = prediction.weights.astype(np.float64)  # [T, K], nearest first
-    voted = np.unique(prediction.neighbors[weights > 0])
+    weights = prediction.weights[nodes].astype(np.float64)  # [T, K], nearest first
+    cases = prediction.cases[nodes]
     half = 1 + (np.cumsum(weights, axis=1) < 0.5).sum(axis=1)
-    agree = (graph.labels[prediction.neighbors] == prediction.classes[:, None]) | (weights == 0)
-    compared = np.isfinite(prediction.structure)
-    node = settings.similarity.node_weight * prediction.node[compared].astype(np.float64)
-    structure = (1 - settings.similarity.node_weight) * prediction.structure[compared].astype(np.float64)
     facts = [
-        Fact("labeled nodes that vote", f"{len(voted):,} of {len(graph.train):,}", "at least once"),
+        Fact("cases that vote", f"{len(np.unique(cases[weights > 0])):,} of {len(graph.train):,}", "at least once"),
         Fact("vote of the nearest", f"{weights[:, 0].mean():.0%}", "its mean weight"),
-        Fact("neighbors for half the weight", f"{np.median(half):g}", "median number"),
-        Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all labeled neighbors are of the predicted class"),
+        Fact("cases for half the weight", f"{np.median(half):g}", "median number"),
     ]
-    if compared.any() and np.abs(node).sum() + np.abs(structure).sum() > 0:
+    if not isinstance(prediction, Prediction):
+        spread = graph.numbers.text(float(np.median(prediction.spread[nodes])))
+        return [*facts, Fact("spread of the voting values", spread, "median of their weighted standard deviation")]
+    agree = (graph.labels[cases] == prediction.classes[nodes][:, None]) | (weights == 0)
+    facts.append(Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all cases are of the predicted class"))
+    compared = np.isfinite(prediction.structure[nodes])
+    node = settings.similarity.node_weight * prediction.node[nodes][compared].astype(np.float64)
+    structure = (1 - settings.similarity.node_weight) * prediction.structure[nodes][compared].astype(np.float64)
+    if np.abs(node).sum() + np.abs(structure).sum() > 0:
         share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
-        facts.append(
-            Fact("node : local graph", f"{share:.0%} : {1 - share:.0%}", "size of the two terms of similarity")
-        )
+        meaning = "size of the two terms of similarity"
+        facts.append(Fact("node : local graph", f"{share:.0%} : {1 - share:.0%}", meaning))
     if not compared.all():
         facts.append(Fact("compared by attributes alone", f"{1 - compared.mean():.1%}", "of all comparisons: no edges"))
     return facts

@@ -1,41 +1,143 @@
-"""All that the page says of one node: its explanation, laid out."""
+"""All that the page says of one node: its explanation, laid out; the vote as bars; nodes that are pictures as PNG."""
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
-from se_gnn.explain import CRUCIAL_EDGES, Explainer, Explanation, Neighbor
-from se_gnn.explain.edge_text import EdgeText, agreeing_facts, edge_text
-from se_gnn.explain.side_by_side import SideBySide, side_by_side
-from se_gnn.graph.arrays import IntArray
-from se_gnn.model import TrainedModel
-from se_gnn.plot.edge_style import shown_kinds
-from se_gnn.plot.local_view import LocalView, chosen_neighbors
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, explain
+from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.explain.text import SideBySide, agreeing_facts, side_by_side
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.labels.novelty import Novelty
+from se_gnn.model import Model
+from se_gnn.plot.edge_style import shown_types
+from se_gnn.plot.figure import vote_bars
+from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
-from se_gnn.report.vote import Vote, vote_of
+from se_gnn.report.charts import distribution
+
+MOST_VOTES = 15  # single cases; the others are summed up by class
+
+
+class Piece(NamedTuple):
+    """A part of a bar."""
+
+    start: float
+    width: float
+
+
+class VoteRow(NamedTuple):
+    """One case, or those of a class that are not shown one by one: then ``vote`` and bars are None."""
+
+    vote: CaseVote | None
+    label: int
+    weight: float
+    cases: int
+    bar: Piece | None = None  # a sum of many beside single ones would look like the nearest
+    node_term: Piece | None = None
+    structure_term: Piece | None = None
+
+
+def vote_rows(explanation: Explanation) -> list[VoteRow]:
+    """The vote laid out as bars."""
+    bars = [bar for bar in vote_bars(explanation, MOST_VOTES) if bar.cases]
+    shown = [bar.vote for bar in bars if bar.vote is not None]
+    ends = [0.0] + [end for one in shown for end in (one.node_term, one.structure_term, one.similarity)]
+    low, high = min(ends), max(ends)
+    scale = 100 / (high - low or 1)
+    heaviest = max(one.weight for one in shown) or 1
+
+    def piece(start: float, end: float) -> Piece:
+        return Piece((min(start, end) - low) * scale, abs(end - start) * scale)
+
+    rows = []
+    for bar in bars:
+        one, structure = bar.vote, None
+        if one is None:
+            rows.append(VoteRow(None, bar.label, bar.weight, bar.cases))
+            continue
+        if one.structure_similarity is not None:
+            start = one.node_term if one.node_term * one.structure_term > 0 else 0.0
+            structure = piece(start, start + one.structure_term)
+        width = Piece(0, 100 * bar.weight / heaviest)
+        rows.append(VoteRow(one, bar.label, bar.weight, 1, width, piece(0, one.node_term), structure))
+    return rows
+
+
+def slices(explanation: Explanation) -> list[tuple[int, float, float]]:
+    """Class, start and share of the probabilities side by side, highest first; a class without votes has no slice."""
+    found, start = [], 0.0
+    if isinstance(explanation.answer, NumberAnswer):
+        return []
+    for label in sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c]):
+        share = explanation.probabilities[label]
+        if share > 0:
+            found.append((label, start, share))
+            start += share
+    return found
+
+
+class NodeImages:
+    """The pictures of a graph's nodes, all on one scale; None where nodes are no pictures."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.low, self.high = graph, 0.0, 0.0
+        for _, rows in graph.nodes.features.blocks() if graph.image_shape is not None else ():
+            stored = rows if isinstance(rows, np.ndarray) else rows.data
+            self.low = min(self.low, float(stored.min(initial=0)))
+            self.high = max(self.high, float(stored.max(initial=0)))
+
+    def uri(self, node: int) -> str | None:
+        """The node's pixels as a `data:` address, dark where the values are high."""
+        shape = self.graph.image_shape
+        if shape is None:
+            return None
+        row = self.graph.features[[node]]
+        dense: FloatArray = row if isinstance(row, np.ndarray) else row.toarray()
+        share = (dense.reshape(shape) - self.low) / (self.high - self.low or 1)
+        content = _png(np.round(255 * (1 - share)).astype(np.uint8))
+        return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _png(grey: npt.NDArray[np.uint8]) -> bytes:
+    """A grey picture, 8 bits a pixel, in the format of the PNG specification."""
+    height, width = grey.shape
+    lines = np.hstack([np.zeros((height, 1), np.uint8), grey]).tobytes()  # each line unfiltered
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    packed = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
 class Match(NamedTuple):
-    """An edge of a neighbor that one of the node's is matched with."""
+    """An edge of a case that one of the node's is matched with."""
 
-    edge: EdgeText | None  # None: the neighbor has none that may match
+    edge: EdgeInfo | None  # None: the case has none that may match
     alike: tuple[str, ...]  # what both edges carry alike
-    similarity: float  # of the two edges, not the best that the neighbor's edge has
-    well: bool
+    similarity: float  # of the two edges, not the best that the edge of the case has
+    good: bool
     same: bool  # it is the node's own edge: both local graphs hold it
+    own: bool  # it ends at the node itself, so it is no evidence about it
 
 
 class EdgeRow(NamedTuple):
-    """An edge of the node beside its match in each of the shown neighbors."""
+    """An edge of the node beside its match in each of the shown cases."""
 
     edge_id: int  # what pictures and table are linked by
     number: int | None
-    edge: EdgeText
+    edge: EdgeInfo
     importance: float
     matches: tuple[Match | None, ...]
 
@@ -45,19 +147,25 @@ class NodePart:
     """One explained node."""
 
     explanation: Explanation
-    vote: Vote
-    shown: tuple[Neighbor, ...]
+    vote: list[VoteRow]
+    slices: list[tuple[int, float, float]]
+    distribution: str  # of the voting numbers; empty: classes are predicted
+    shown: tuple[CaseVote, ...]
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
-    kinds: dict[int, str]  # types of the edges in the pictures
+    types: dict[int, str]  # types of the edges in the pictures
     values: SideBySide
 
 
-def node_parts(trained: TrainedModel, nodes: IntArray, k: int, *, progress: bool) -> Iterator[NodePart]:
-    """Explain nodes one by one; ``k`` neighbors of each come with their pictures and matched edges."""
-    explainer = Explainer(trained)
+def node_parts(
+    trained: Model, nodes: IntArray, k: int, novelty: Novelty | None = None, *, progress: bool = False
+) -> Iterator[NodePart]:
+    """Explain nodes one by one; ``k`` cases of each come with their pictures and matched edges."""
     for node in tqdm(nodes.tolist(), desc="explaining", unit="node", disable=not progress):
-        yield node_part(explainer.explain(node, k), k)
+        explanation = explain(trained, node, k=k, attributes=True)[0]
+        if novelty is not None:
+            explanation = explanation.abstaining(novelty.abstention(node))
+        yield node_part(explanation, k)
 
 
 def node_part(
@@ -67,39 +175,41 @@ def node_part(
     crucial_edges: int = CRUCIAL_EDGES,
     href: Href | None = None,
 ) -> NodePart:
-    """Lay out one explanation with its ``k`` nearest labeled nodes, or those of some ranks; they are explained in full.
+    """Lay out one explanation with its ``k`` nearest cases, or those of some ranks; they are explained in full.
 
     ``href`` says where a node in a picture leads.
     """
-    shown = chosen_neighbors(explanation, k)
-    pictures = local_graph_pictures(explanation, num_neighbors=k, crucial_edges=crucial_edges, href=href)
+    shown = chosen_cases(explanation, k)
+    pictures = local_graph_pictures(explanation, num_cases=k, crucial_edges=crucial_edges, href=href)
     return NodePart(
         explanation=explanation,
-        vote=vote_of(explanation),
+        vote=vote_rows(explanation),
+        slices=slices(explanation),
+        distribution=distribution(explanation) if isinstance(explanation.answer, NumberAnswer) else "",
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
-        kinds=shown_kinds(explanation.graph, *(picture.view.edge_ids for picture in pictures)),
-        values=side_by_side(explanation.graph, explanation.node, [one.node for one in shown]),
+        types=shown_types(explanation, *(picture.view.edge_ids for picture in pictures)),
+        values=side_by_side(explanation.query, [explanation.nodes[one.node] for one in shown]),
     )
 
 
-def _edge_rows(explanation: Explanation, shown: Sequence[Neighbor], view: LocalView) -> list[EdgeRow]:
+def _edge_rows(explanation: Explanation, shown: Sequence[CaseVote], view: LocalView) -> list[EdgeRow]:
     """The edges in the node's picture, the most important first."""
     rows = []
     for edge, importance, numbers in zip(view.edge_ids.tolist(), view.similarity.tolist(), view.numbers):
         matches = tuple(_match(one, edge, explanation) for one in shown)
-        text = edge_text(explanation.graph, edge)
-        rows.append(EdgeRow(edge, numbers[0] if numbers else None, text, importance, matches))
+        rows.append(EdgeRow(edge, numbers[0] if numbers else None, explanation.edges[edge], importance, matches))
     return sorted(rows, key=lambda row: -np.nan_to_num(row.importance, nan=-np.inf))
 
 
-def _match(neighbor: Neighbor, edge: int, explanation: Explanation) -> Match | None:
-    matches = neighbor.matches
+def _match(vote: CaseVote, edge: int, explanation: Explanation) -> Match | None:
+    matches = vote.matches
     if matches is None or not len(matches):
         return None
     row = int(np.searchsorted(matches.edge_ids, edge))  # ascending, as the local graph is
-    matched, graph = int(matches.matched_ids[row]), explanation.graph
-    text = edge_text(graph, matched) if matched >= 0 else None
-    alike = agreeing_facts(graph, edge, matched) if matched >= 0 else ()
-    return Match(text, alike, float(matches.similarity[row]), bool(matches.above_average[row]), matched == edge)
+    found = explanation.edges.get(int(matches.matched_ids[row]))
+    alike = () if found is None else agreeing_facts(explanation.edges[edge], found)
+    same = found is not None and found.id == edge
+    own = found is not None and not same and explanation.touches_query(found.id)
+    return Match(found, alike, float(matches.similarity[row]), bool(matches.above_average[row]), same, own)

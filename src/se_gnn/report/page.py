@@ -1,4 +1,4 @@
-"""The page: what is said of model, graph and nodes, poured into the templates beside this file.
+"""The page: facts about the model, the graph and the nodes, rendered with the templates beside this file.
 
 Everything that comes from data is escaped by the templates or by the writer of the SVG. The page asks the browser to
 refuse whatever is not in it: no address but `data:` pictures, no style or script but the two that it names by digest.
@@ -9,38 +9,62 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
-from se_gnn.explain.edge_text import edge_rule
+from se_gnn.explain import compare_settings
+from se_gnn.explain.text import edge_rule
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction, TrainedModel
-from se_gnn.report.bundle import script, stylesheet
+from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.model import Model, Prediction
+from se_gnn.model.numbers import NumberPrediction, predict_numbers
 from se_gnn.report.card import model_card
 from se_gnn.report.charts import reliability_diagram
-from se_gnn.report.choice import choose_nodes
-from se_gnn.report.labeled_memory import labeled_memory
-from se_gnn.report.misleading import MOST_MISLEADING, find_misleading
-from se_gnn.report.node import node_parts
-from se_gnn.report.node_image import NodeImages
-from se_gnn.report.predictions import prediction_table
-from se_gnn.report.set_table import set_table
-from se_gnn.report.templating import page_environment
+from se_gnn.report.labeled_memory import MOST_MISLEADING, find_misleading, labeled_memory, set_table
+from se_gnn.report.node import NodeImages, node_parts
+from se_gnn.report.pair import pair_part
+from se_gnn.report.predictions import certainty, prediction_table, unlabeled
+from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
 
+if TYPE_CHECKING:
+    from se_gnn.links import PairExplanation
+
+CERTAIN, UNCERTAIN, MISTAKES = 2, 2, 4
 NEIGHBORS = 4  # that come with a picture
 
 
+def choose_nodes(prediction: Prediction | NumberPrediction, graph: Graph) -> IntArray:
+    """The most certain of the correct predictions, the least certain ones, and the surest mistakes.
+
+    If numbers are predicted: those that are closest to the known number, and furthest off. Test nodes where there are
+    any, validation nodes otherwise, or else all nodes that do not vote.
+    """
+    pool = graph.test if len(graph.test) else graph.validation if len(graph.validation) else unlabeled(graph)
+    if isinstance(prediction, NumberPrediction):
+        errors = np.abs(prediction.values[pool] - graph.values[pool])
+        order = pool[np.argsort(np.nan_to_num(errors, nan=-1), kind="stable")]
+        chosen = [*order[:CERTAIN], *order[::-1][:MISTAKES]]
+    else:
+        pool = pool[np.argsort(-certainty(prediction)[pool], kind="stable")]
+        known = graph.labels[pool] >= 0
+        right = prediction.classes[pool] == graph.labels[pool]
+        chosen = [*pool[right | ~known][:CERTAIN], *pool[::-1][:UNCERTAIN], *pool[known & ~right][:MISTAKES]]
+    return np.array(list(dict.fromkeys(int(node) for node in chosen)), dtype=np.int64)
+
+
 def report_html(
-    trained: TrainedModel,
+    trained: Model,
     nodes: Sequence[int] | IntArray | None = None,
     *,
     k: int = NEIGHBORS,
     title: str | None = None,
     progress: bool = False,
-    prediction: Prediction | None = None,
+    prediction: Prediction | NumberPrediction | None = None,
 ) -> str:
     """A report as one page that needs nothing else: no network, no other file.
 
@@ -52,44 +76,68 @@ def report_html(
         progress: show a progress bar.
         prediction: of all nodes, where it is known already.
     """
-    graph = trained.graph
+    graph, settings = trained.graph, trained.settings
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
     if prediction is None:
-        prediction = trained.predict()
+        prediction = predict_numbers(trained) if graph.predicts_numbers else trained.predict()
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
-    card = model_card(trained, prediction)
-    misleading = find_misleading(prediction, graph)
-    style, code = stylesheet(graph.num_classes), script()
-    included = frozenset(wanted.tolist())
-    environment = page_environment()
-    environment.globals.update(
-        shown_name=graph.caption, node_href=lambda node: f"#node-{node}" if node in included else None
-    )
-    page: str = environment.get_template("page.html").render(
-        title=graph.name if title is None else title,
-        version=__version__,
+    novelty = novelty_of_all(trained)
+    return _page(
+        "report.html",
+        graph.name if title is None else title,
+        0 if graph.predicts_numbers else graph.num_classes,
         graph=graph,
-        settings=trained.settings,
-        measure=measure_named(trained.settings.similarity.measure),
-        edge_rule=edge_rule(graph, trained.settings.similarity),
-        card=card,
-        reliability=reliability_diagram(card.calibration),
-        predictions=prediction_table(prediction, graph, explained=wanted),
-        memory=labeled_memory(trained, prediction),
-        sets=set_table(trained),
-        misleading=misleading[:MOST_MISLEADING],
-        num_misleading=len(misleading),
+        settings=settings,
+        measure=measure_named(settings.similarity.measure),
+        edge_rule=edge_rule(
+            compare_settings(settings), () if graph.edge_values is None else graph.edge_values.edge_data
+        ),
         numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
-        parts=list(node_parts(trained, wanted, k, progress=progress)),
         images=NodeImages(graph),
-        style=style,
-        script=code,
-        policy=_policy(style, code),
+        shown_name=graph.caption,
+        node_href=lambda node: f"#node-{node}" if node in wanted else None,
+        parts=list(node_parts(trained, wanted, k, novelty, progress=progress)),
+        **card_values(trained, prediction),
+        **(_about_classes(trained, prediction, wanted, novelty) if isinstance(prediction, Prediction) else {}),
     )
-    return page
+
+
+def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> dict[str, Any]:
+    """What the template `model.html` shows."""
+    card = model_card(trained, prediction)
+    if card.classes is None:
+        return {"card": card, "reliability": "", "sets": None}
+    return {"card": card, "reliability": reliability_diagram(card.classes.calibration), "sets": set_table(trained)}
+
+
+def _about_classes(
+    trained: Model, prediction: Prediction, explained: IntArray, novelty: Novelty | None
+) -> dict[str, Any]:
+    """Facts about the labeled nodes and about all predictions."""
+    misleading = find_misleading(prediction, trained.graph)
+    return {
+        "predictions": prediction_table(prediction, trained.graph, explained=explained),
+        "memory": labeled_memory(trained, prediction, novelty),
+        "misleading": misleading[:MOST_MISLEADING],
+        "num_misleading": len(misleading),
+    }
+
+
+def pairs_html(explanations: Sequence[PairExplanation], *, title: str) -> str:
+    """A page about pairs of nodes: how likely each is linked, and the neighbors that vote."""
+    return _page("pairs.html", title, 0, parts=[pair_part(one) for one in explanations])
+
+
+def _page(template: str, title: str, num_classes: int, **values: Any) -> str:
+    style, code = stylesheet(num_classes), script()
+    policy, environment = content_policy(style, code), page_environment()
+    text: str = environment.get_template(template).render(
+        title=title, version=__version__, style=style, script=code, policy=policy, **values
+    )
+    return text
 
 
 def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
@@ -100,7 +148,7 @@ def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
     return ids
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str) -> str:
     """What the page may load: pictures inside it, this style, this script."""
     return (
         f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "

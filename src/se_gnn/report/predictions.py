@@ -6,23 +6,21 @@ The script sorts, searches and filters columns of numbers, and makes only the ro
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Prediction
-from se_gnn.plot.text import readable
+from se_gnn.plot.style import readable
 
 SHOWN_PARTS = {"train": "labeled", "validation": "validation", "test": "test"}  # whose accuracy people see
 UNITS = 10_000  # of a share; whole numbers are short
 FIRST_ROWS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The prediction of one node, and the labeled node that counted most in it."""
 
     node: int
@@ -35,8 +33,7 @@ class Row:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionTable:
+class PredictionTable(NamedTuple):
     """All predictions: the columns as JSON, and the rows that a page without script shows, least certain first."""
 
     json: str
@@ -87,7 +84,7 @@ def _columns(prediction: Prediction, graph: Graph) -> dict[str, Any]:
         "probability": shares_in_units(certainty(prediction)),
         "label": graph.labels.tolist(),
         "part": parts_of(graph).tolist(),
-        "closest": prediction.neighbors[:, 0].tolist(),
+        "closest": prediction.cases[:, 0].tolist(),
         "weight": shares_in_units(prediction.weights[:, 0]),
     }
 
@@ -101,7 +98,7 @@ def parts_of(graph: Graph) -> IntArray:
 
 
 def _row(node: int, prediction: Prediction, graph: Graph) -> Row:
-    predicted, closest = int(prediction.classes[node]), int(prediction.neighbors[node, 0])
+    predicted, closest = int(prediction.classes[node]), int(prediction.cases[node, 0])
     return Row(
         node=node,
         predicted=predicted,

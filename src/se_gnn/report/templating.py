@@ -1,22 +1,58 @@
-"""Templates of pages: those of the report, and of packages whose pages look like it."""
+"""Templates, style and script of pages: those of the report, and of packages whose pages look like it.
+
+The scripts are ES modules. A page that is one file cannot import, so :func:`script` writes the modules one after the
+other as the single module they then are.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
+from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, joint
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
-from se_gnn.plot.edge_style import kind_mark
+from se_gnn.plot.edge_style import type_mark
+from se_gnn.plot.style import class_style, isolated, readable
 from se_gnn.plot.svg import match_class
-from se_gnn.plot.text import isolated, readable
+
+STYLES = (
+    "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
+    "print.css",
+)  # fmt: skip
+SCRIPTS = ("numbers.js", "sections.js", "folding.js", "matching.js", "predictions.js", "report.js")
+
+_IMPORT = re.compile(r"^import .*;\n", flags=re.MULTILINE)
+_EXPORT = re.compile(r"^export ", flags=re.MULTILINE)
+
+
+def asset(name: str) -> str:
+    """The text of one file."""
+    return resources.files("se_gnn.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def stylesheet(num_classes: int) -> str:
+    """All of the style, then the colors of the classes."""
+    return "\n".join(asset(name) for name in STYLES) + class_colors(num_classes)
+
+
+def script(names: tuple[str, ...] = SCRIPTS) -> str:
+    """Modules as one: what they import from one another is there already."""
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))) for name in names)
+
+
+def class_colors(num_classes: int) -> str:
+    """The colors of the classes as rules that follow those of the page."""
+    return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
 
 
 def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
     """A `jinja2.Environment` over the folders `templates` of some packages: the first that has a template gives it.
 
     Everything is escaped, and a name that is not there is an error. Where macros lead to a node is for the page to say:
-    `node_href(node)` is an address, or None. `vote_actions(node)` is what a page offers to do with a labeled neighbor,
+    `node_href(node)` is an address, or None. `vote_actions(node)` is what a page offers to do with a case,
     and `link_edges` makes links of the ends of edges, too.
     """
     jinja2: Any = require("jinja2", extra="report", feature="reports")
@@ -31,6 +67,13 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
     )
     environment.globals.update(
-        kind_mark=kind_mark, match_class=match_class, vote_actions=lambda node: "", link_edges=False
+        type_mark=type_mark,
+        match_class=match_class,
+        joint=joint,
+        contrast_words=contrast_words,
+        contrast_values=contrast_values,
+        contrast_edges=contrast_edges,
+        vote_actions=lambda node: "",
+        link_edges=False,
     )
     return environment

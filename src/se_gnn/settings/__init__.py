@@ -1,7 +1,9 @@
 """What can be set, what the user set, and what presets, recipes and validation nodes fill in."""
 
 from se_gnn.settings.sections import (
+    AgreementObjective,
     EncoderSettings,
+    NumberObjective,
     PaperObjective,
     SelectionSettings,
     SimilaritySettings,
@@ -12,9 +14,11 @@ from se_gnn.settings.sections import (
 from se_gnn.settings.settings import Decision, Given, Resolved, Settings
 
 __all__ = [
+    "AgreementObjective",
     "Decision",
     "EncoderSettings",
     "Given",
+    "NumberObjective",
     "PaperObjective",
     "Resolved",
     "SelectionSettings",

@@ -3,7 +3,7 @@
 - `paper`: the equations as printed; what the paper leaves open was chosen on validation nodes.
 - `authors`: what the published scripts do where they differ.
 - `best`: the default, the same for every graph. It trains each recipe, and validation nodes choose between them. What
-  each recipe is for, and the validation figures by which it was chosen: docs/best.md.
+  each recipe is for, and the validation figures by which it was chosen: docs/how-to/settings.md.
 """
 
 from __future__ import annotations
@@ -59,6 +59,21 @@ STEPS: Values = {
     "learning_rate": 0.01,
 }
 
+# a node's role decides, not what its neighbors are: its own state stays beside theirs, layer after layer
+LAYERS: Values = {
+    "hidden_size": 64,
+    "aggregation": "layers",
+    "steps": 5,
+    "attribute_scaling": "raw",
+    "attribute_dropout": 0.0,
+    "hidden_dropout": 0.2,
+    "temperature": 0.1,
+    "learning_rate": 0.01,
+    "weight_decay": 5e-4,
+    "memory_dropout": 0.5,
+    "consistency_weight": 0.0,
+}
+
 # attributes are columns of numbers and edges are uninformative: thresholds in a node's own columns
 COLUMNS: Values = {
     "aggregation": "own",
@@ -67,8 +82,31 @@ COLUMNS: Values = {
     "temperature": 0.3,
 }
 
-RECIPES: Mapping[str, Values] = {"smooth": SMOOTH, "near": NEAR, "sparing": SPARING, "steps": STEPS}
-FOR_COLUMNS: Mapping[str, Values] = {"columns": COLUMNS}  # offered as well if nodes have columns of numbers
+RECIPES: Mapping[str, Values] = {  # offered to every graph
+    "smooth": SMOOTH,
+    "near": NEAR,
+    "sparing": SPARING,
+    "steps": STEPS,
+    "layers": LAYERS,
+}
+
+# nothing but its role is known of a node: similar nodes must tell it
+ROLES: Values = {**LAYERS, "steps": 2, "role_weight": 5.0}
+
+SOMETIMES: Mapping[str, Values] = {"columns": COLUMNS, "roles": ROLES}  # offered to some graphs as well
+# a number is predicted from columns: a node reads its own, the means of its neighbors', and its neighbors' known values
+COLUMN_VALUES: Values = {"aggregation": "own", "read_neighbors": True, "read_values": True, "value_scale": "raw"}
+
+# a number is predicted from sparse or very many attributes: those of the neighborhood, by personalized PageRank
+SMOOTH_VALUES: Values = {"aggregation": "pagerank", "steps": 8, "teleport": 0.2, "value_scale": "raw"}
+
+FOR_NUMBERS: Mapping[str, Values] = {
+    "values": COLUMN_VALUES,
+    "values-log": {**COLUMN_VALUES, "value_scale": "log"},
+    "smooth-values": SMOOTH_VALUES,
+    "smooth-values-log": {**SMOOTH_VALUES, "value_scale": "log"},
+}
+ALL_RECIPES: Mapping[str, Values] = {**RECIPES, **SOMETIMES, **FOR_NUMBERS}
 
 _BEST: Values = {
     **SMOOTH,
@@ -90,6 +128,25 @@ _BEST: Values = {
     "compare": "node",
     "choose_vote": True,
     "portfolio": True,
+}
+
+_BEST_FOR_NUMBERS: Values = {
+    "objective": "number",
+    "hidden_size": 64,
+    "output_size": 16,
+    "aggregation": "own",
+    "attribute_scaling": "raw",
+    "attribute_share": 0.0,
+    "measure": "distance",
+    "attribute_dropout": 0.0,
+    "hidden_dropout": 0.3,
+    "hidden_values": 0.3,
+    "temperature": 0.3,
+    "learning_rate": 0.01,
+    "weight_decay": 1e-3,
+    "epochs": 200,
+    "patience": 30,
+    "best_by": "r2",
 }
 
 _PAPER: Values = {
@@ -148,6 +205,7 @@ class Preset:
 
     values: Values
     by_dataset: Mapping[str, Values] = field(default_factory=dict)
+    for_numbers: Values | None = None  # besides, if a number is predicted; None: it predicts classes alone
 
     def dataset_with_settings(self, dataset: str | None) -> str | None:
         """The data set whose own settings apply to a data set of the registry; None: none apply.
@@ -161,8 +219,20 @@ class Preset:
         return known if known in self.by_dataset else None
 
 
+# for the cases of someone else's model, which is not trained
+_CASES: Values = {
+    "objective": "agreement",
+    "num_nearest": 20,
+    "max_edges": 64,
+    "match_direction": True,
+    "match_types": "own",
+    "weighted_mean": True,
+}
+
 PRESETS: Mapping[str, Preset] = {
     "paper": Preset(_PAPER, {"cora": {"num_nearest": 40}}),
     "authors": Preset(_AUTHORS, _AUTHORS_BY_DATASET),
-    "best": Preset(_BEST),  # never any settings by data set
+    "best": Preset(_BEST, for_numbers=_BEST_FOR_NUMBERS),  # never any settings by data set
 }
+CASES = "cases"  # the preset of a CaseExplainer; nothing can be trained with it
+NOT_TRAINED: Mapping[str, Preset] = {CASES: Preset(_CASES)}

@@ -1,7 +1,7 @@
 """Every setting, in words with the paper's symbol beside it, grouped by what reads it.
 
-Names are unique across sections: people set `num_nearest`, never `vote.num_nearest`. Of the two objectives a model has
-one, and each owns its settings.
+Names are unique across sections: people set `num_nearest`, never `vote.num_nearest`. Of the four objectives a model
+has one, and each owns its settings; what two objectives share has one name, one meaning and one default.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from se_gnn.errors import InputError
 from se_gnn.settings.checks import above_zero, at_least, between, check_types, share_below_one
 
 MOST_STEPS = 1000  # of a propagation: nothing in a model's file bounds the time that it takes
@@ -17,11 +18,11 @@ SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for
 
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
-Aggregation = Literal["gcn", "mean", "pagerank", "steps", "own"]
+Aggregation = Literal["gcn", "mean", "pagerank", "steps", "layers", "own"]
 Scaling = Literal["raw", "unit", "pieces"]
 MatchTypes = Literal["any", "own", "learned"]
-BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss"]
-ObjectiveName = Literal["paper", "vote"]
+BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss", "r2"]
+ObjectiveName = Literal["paper", "vote", "number", "agreement"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,8 @@ class EncoderSettings:
     hidden_size: int = 64  # width of the hidden layers
     output_size: int | None = None  # D, width of the embedding; None: as wide as the hidden layers
     num_layers: int = 2  # layers of the MLP
-    aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Encoder
-    steps: int = 8  # propagation steps of `pagerank` and `steps`
+    aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Network
+    steps: int = 8  # propagation steps of `pagerank` and `steps`, residual layers of `layers`
     teleport: float = 0.2  # of `pagerank`, and the initial weights of `steps`
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # initial vector of `mean`: 0.01, or uniform in [0.01, 1)
@@ -41,6 +42,9 @@ class EncoderSettings:
     attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
     read_edges: bool = False  # a node also reads the data of its own edges, if they have any: see encoder.own_edges
     weighted_steps: bool = False  # neighbors are aggregated by edge weights, if the edges have any
+    read_neighbors: bool = False  # a node also reads the means of its neighbors' attributes: see encoder.neighborhood
+    read_values: bool = False  # a node also reads the known values of its neighbors, if a number is predicted
+    value_scale: Literal["raw", "log"] = "raw"  # how values are read, and how errors are measured in training
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -48,6 +52,10 @@ class EncoderSettings:
         between(self, 1, MOST_STEPS, "steps")
         between(self, 0, 1, "teleport")
         share_below_one(self, "attribute_share")
+        if self.aggregation == "layers" and self.num_layers < 2:
+            raise InputError(
+                "num_layers must be at least 2 if aggregation is layers, which work on hidden units, got 1"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +85,14 @@ class VoteSettings:
 
     num_nearest: int = 20  # K
     temperature: float = 1.0  # tau
+    reserve: float = 0.0  # share of the vote that no case has, spread evenly over the classes
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "num_nearest")
         above_zero(self, "temperature")
         at_least(self, SMALLEST_TEMPERATURE, "temperature")
+        share_below_one(self, "reserve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +131,8 @@ class VoteObjective:
     hidden_dropout: float = 0.0  # share of the hidden units
     node_dropout: float = 0.0  # share of the nodes that lose all their attributes
     memory_dropout: float = 0.0  # share of the labeled nodes that do not vote in a training step
+    label_batch: int = 2048  # most labeled nodes that are predicted in a training step
+    memory_batch: int = 2048  # most labeled nodes that vote in a training step
     label_smoothing: float = 0.0  # share of each label that is spread over all classes
     balance_classes: bool = False  # every class has the same share of the loss, whatever its number of labeled nodes
     consistency_weight: float = 0.0  # weight of the agreement of two views on unlabeled nodes
@@ -133,24 +145,53 @@ class VoteObjective:
         share_below_one(self, "attribute_dropout", "hidden_dropout", "node_dropout", "memory_dropout")
         between(self, 0, 1, "label_smoothing")
         at_least(self, 0, "consistency_weight", "consistency_ramp")
-        at_least(self, 1, "consistency_power", "consistency_batch")
+        at_least(self, 1, "consistency_power", "consistency_batch", "label_batch", "memory_batch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberObjective:
+    """The vote of numbers is learned: each labeled node is predicted from all others, by squared error."""
+
+    attribute_dropout: float = 0.0  # share of the attributes that a training step leaves out
+    hidden_dropout: float = 0.0  # share of the hidden units
+    node_dropout: float = 0.0  # share of the nodes that lose all their attributes
+    hidden_values: float = 0.3  # share of the labeled nodes that a step predicts, and whose values nothing reads then
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        share_below_one(self, "attribute_dropout", "hidden_dropout", "node_dropout", "hidden_values")
+        above_zero(self, "hidden_values")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementObjective:
+    """Cases for someone else's model: nothing is trained, and the vote should agree with that model."""
+
+    probability_share: float = 0.5  # share of the similarity that the model's class probabilities have
+    sharpness: float = 1.0  # power that the probabilities are raised to before they are compared
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        between(self, 0, 1, "probability_share")
+        between(self, 0.1, 100, "sharpness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:
     """Optimization, Algorithm 1."""
 
-    objective: ObjectiveName = "paper"  # what is minimized: the paper's loss, or the loss of the vote itself
+    objective: ObjectiveName = "paper"  # loss of the paper, of the vote, of a vote of numbers; agreement with a model
     epochs: int = 200
     patience: int | None = 50  # epochs after the best one before training stops; None: never
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
+    role_weight: float = 0.0  # weight of structural identity: similar nodes must tell a node's role
 
     def __post_init__(self) -> None:
         check_types(self)
         at_least(self, 1, "epochs", "patience")
         above_zero(self, "learning_rate")
-        at_least(self, 0, "weight_decay")
+        at_least(self, 0, "weight_decay", "role_weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +206,7 @@ class SelectionSettings:
         check_types(self)
 
 
-Objective = PaperObjective | VoteObjective
+Objective = PaperObjective | VoteObjective | NumberObjective | AgreementObjective
 Section = EncoderSettings | SimilaritySettings | VoteSettings | Objective | TrainingSettings | SelectionSettings
 
 SECTIONS: dict[str, type[Section]] = {
@@ -175,24 +216,32 @@ SECTIONS: dict[str, type[Section]] = {
     "training": TrainingSettings,
     "selection": SelectionSettings,
 }
-OBJECTIVES: dict[str, type[Objective]] = {"paper": PaperObjective, "vote": VoteObjective}
+OBJECTIVES: dict[str, type[Objective]] = {
+    "paper": PaperObjective,
+    "vote": VoteObjective,
+    "number": NumberObjective,
+    "agreement": AgreementObjective,
+}
 
 
 def _defaults(section: type[Section]) -> dict[str, Any]:
     return {field.name: field.default for field in dataclasses.fields(section)}
 
 
-OWNER: dict[str, type[Section]] = {
-    name: section for section in (*SECTIONS.values(), *OBJECTIVES.values()) for name in _defaults(section)
-}  # the section of each setting
-DEFAULTS: dict[str, Any] = {name: _defaults(section)[name] for name, section in OWNER.items()}
+OWNERS: dict[str, tuple[type[Section], ...]] = {}  # the section of each setting, or the objectives that share it
+DEFAULTS: dict[str, Any] = {}
+for _section in (*SECTIONS.values(), *OBJECTIVES.values()):
+    for _name, _default in _defaults(_section).items():
+        OWNERS[_name] = (*OWNERS.get(_name, ()), _section)
+        DEFAULTS[_name] = _default
 
 
 def names_read(objective: str) -> list[str]:
     """Names of all settings that a model with this objective has, in the order of the sections."""
-    return [name for name, section in OWNER.items() if section in (*SECTIONS.values(), OBJECTIVES[objective])]
+    read = {*SECTIONS.values(), OBJECTIVES[objective]}
+    return [name for name, sections in OWNERS.items() if not read.isdisjoint(sections)]
 
 
 def check_value(name: str, value: Any) -> None:
     """Check one value by the rules of its section."""
-    OWNER[name](**{name: value})
+    OWNERS[name][0](**{name: value})

@@ -11,14 +11,14 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from se_gnn.errors import InputError, did_you_mean, shortened
-from se_gnn.settings.presets import DEFAULT_PRESET, FOR_COLUMNS, PRESETS, RECIPES
+from se_gnn.settings.presets import ALL_RECIPES, DEFAULT_PRESET, NOT_TRAINED, PRESETS
 from se_gnn.settings.sections import (
     DEFAULTS,
     OBJECTIVES,
-    OWNER,
+    OWNERS,
     SECTIONS,
     EncoderSettings,
     Objective,
@@ -29,7 +29,10 @@ from se_gnn.settings.sections import (
     check_value,
     names_read,
 )
-from se_gnn.settings.unread import GraphFacts, check_all_read
+from se_gnn.settings.unread import check_all_read
+
+if TYPE_CHECKING:
+    from se_gnn.graph import Graph
 
 Value = int | float | bool | str | None
 Source = Literal["python", "toml", "command line"]
@@ -74,7 +77,7 @@ class Settings:
     given: Mapping[str, Given] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.preset, str) or self.preset not in PRESETS:
+        if not isinstance(self.preset, str) or self.preset not in {**PRESETS, **NOT_TRAINED}:
             hint = did_you_mean(str(self.preset), PRESETS)
             raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {shortened(self.preset)}{hint}")
         for name, one in self.given.items():
@@ -94,20 +97,21 @@ class Settings:
         """The same with more values, which replace earlier ones of the same name."""
         return Settings(self.preset, {**self.given, **{k: Given(_plain(k, v), source) for k, v in values.items()}})
 
-    def resolve(self, graph: GraphFacts | None = None, *, dataset: str | None = None) -> Resolved:
+    def resolve(self, graph: Graph | None = None, *, dataset: str | None = None) -> Resolved:
         """Fill in everything that the user left open, and refuse what nothing would read.
 
         Args:
             graph: the graph to train on. None: rules that depend on the graph are not applied.
             dataset: instead of a graph, the name of a data set of the registry.
         """
-        preset, dataset = PRESETS[self.preset], graph.dataset if graph is not None else dataset
+        preset, dataset = {**PRESETS, **NOT_TRAINED}[self.preset], graph.dataset if graph is not None else dataset
         own = preset.by_dataset.get(preset.dataset_with_settings(dataset) or "", {})
         given = {name: one.value for name, one in self.given.items()}
         layers: list[tuple[Origin, Mapping[str, Value]]] = [
             ("default", DEFAULTS),
             ("preset", preset.values),
             ("data set", own),
+            ("graph", _for_numbers(self) if graph is not None and graph.predicts_numbers else {}),
             ("given", given),
         ]
         names = names_read(next(values["objective"] for _, values in reversed(layers) if "objective" in values))  # type: ignore[arg-type]
@@ -151,7 +155,7 @@ class Resolved:
     ) -> Resolved:
         kinds: dict[str, Any] = {**SECTIONS, "objective": OBJECTIVES[values["objective"]]}
         sections = {
-            section: kind(**{name: value for name, value in values.items() if OWNER[name] is kind})
+            section: kind(**{name: value for name, value in values.items() if kind in OWNERS[name]})
             for section, kind in kinds.items()
         }
         return cls(asked=asked, origin=dict(origin), decisions=decisions, **sections)
@@ -178,7 +182,7 @@ class Resolved:
 
     def with_recipe(self, name: str) -> Resolved:
         """The same with the settings of a recipe."""
-        return self.decided("recipe", {**RECIPES, **FOR_COLUMNS}[name])
+        return self.decided("recipe", ALL_RECIPES[name])
 
     def changed(self, **values: Any) -> Resolved:
         """The same as if the user had given these values as well; they must be of the same objective."""
@@ -227,11 +231,19 @@ class Resolved:
         return cls._from_values(asked, values, origin, decisions)
 
 
+def _for_numbers(asked: Settings) -> Mapping[str, Value]:
+    """What a preset fills in if a number is predicted."""
+    found = PRESETS[asked.preset].for_numbers
+    if found is None:
+        raise InputError(f"preset {asked.preset!r} predicts classes, as the paper does: use 'best' to predict numbers")
+    return found
+
+
 def _check_name(name: str) -> None:
     if name == "preset":
         raise InputError("preset is not a setting: choose it with preset=..., or --preset on the command line")
-    if name not in OWNER:
-        raise InputError(f"unknown setting {shortened(name)}{did_you_mean(str(name), OWNER)}")
+    if name not in OWNERS:
+        raise InputError(f"unknown setting {shortened(name)}{did_you_mean(str(name), OWNERS)}")
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -244,7 +256,7 @@ def _plain(name: str, value: Any) -> Any:
     return None if isinstance(value, str) and value == "none" else value
 
 
-def _with_fitting_vote(resolved: Resolved, graph: GraphFacts) -> Resolved:
+def _with_fitting_vote(resolved: Resolved, graph: Graph) -> Resolved:
     """If K is chosen later, it starts at no more than the number of cases; for a ranking it starts with all of them.
 
     A figure like ROC-AUC depends on the order of all nodes, and nodes without any case of the class in question among

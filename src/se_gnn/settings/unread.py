@@ -2,81 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from se_gnn.errors import InputError
-from se_gnn.settings.presets import RECIPES
-from se_gnn.settings.sections import PaperObjective, VoteObjective, names_read
+from se_gnn.settings.presets import FOR_NUMBERS, NOT_TRAINED, RECIPES
+from se_gnn.settings.sections import (
+    OBJECTIVES,
+    OWNERS,
+    SECTIONS,
+    AgreementObjective,
+    NumberObjective,
+    PaperObjective,
+    VoteObjective,
+    names_read,
+)
 
 if TYPE_CHECKING:
+    from se_gnn.graph import Graph
     from se_gnn.settings.settings import Resolved
 
 CONTRAST = ("mask_rate", "edge_noise", "negative_views", "node_batch", "node_negatives", "edge_batch", "edge_negatives")
-_WORDS = {"paper": "the paper's objective", "vote": "the vote's objective"}
+_WORDS = {
+    "paper": "the paper's objective",
+    "vote": "the vote's objective",
+    "number": "the objective for numbers",
+    "agreement": "a CaseExplainer, which trains nothing",
+}
+_REMEDIES = {
+    "paper": "use the preset 'paper' or 'authors'",
+    "vote": "set objective to 'vote'",
+    "number": "predict a number",
+    "agreement": "give it to a CaseExplainer",
+}  # what to do to have a setting of this objective read
 
 
-class EdgeFacts(Protocol):
-    """Which data the edges of a graph have; None: none of it."""
-
-    @property
-    def direction(self) -> object | None:
-        """Which end an edge leads to."""
-
-    @property
-    def weight(self) -> object | None:
-        """Weights."""
-
-    @property
-    def type(self) -> object | None:
-        """Types."""
-
-    @property
-    def attributes(self) -> object | None:
-        """Attributes."""
-
-
-class GraphFacts(Protocol):
-    """A graph, as far as settings depend on it."""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-
-    @property
-    def dataset(self) -> str | None:
-        """Its name in the registry of data sets; None: it is not from there."""
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes."""
-
-    @property
-    def train(self) -> Sized:
-        """Labeled nodes."""
-
-    @property
-    def validation(self) -> Sized:
-        """Validation nodes."""
-
-    @property
-    def edge_values(self) -> EdgeFacts | None:
-        """Edge data; None: there is none."""
-
-
-def check_all_read(resolved: Resolved, graph: GraphFacts | None) -> None:
+def check_all_read(resolved: Resolved, graph: Graph | None) -> None:
     """Refuse given settings that the others make useless, and settings that contradict each other."""
+    _check_target(resolved, graph)
     _check_objective(resolved)
     variants = [resolved]
     if resolved.selection.portfolio:
-        variants = [resolved.with_recipe(name) for name in RECIPES]
+        offered = FOR_NUMBERS if isinstance(resolved.objective, NumberObjective) else RECIPES
+        variants = [resolved.with_recipe(name) for name in offered]
     reasons = [unread(one, graph) for one in variants]
     for name in resolved.asked.given:
         if all(name in found for found in reasons):
             raise InputError(f"{name} = {_shown(resolved, name)} would have no effect: {reasons[0][name]}")
 
 
-def unread(resolved: Resolved, graph: GraphFacts | None = None) -> dict[str, str]:
+def unread(resolved: Resolved, graph: Graph | None = None) -> dict[str, str]:
     """The settings that nothing reads beside these others, each with the reason and a remedy."""
     found: dict[str, str] = {}
 
@@ -84,12 +58,19 @@ def unread(resolved: Resolved, graph: GraphFacts | None = None) -> dict[str, str
         found.update(dict.fromkeys(names, reason))
 
     encoder, objective = resolved.encoder, resolved.objective
-    propagated = encoder.aggregation in ("pagerank", "steps") or (
-        encoder.attribute_share > 0 and encoder.aggregation != "own"  # the attributes themselves are propagated
-    )
-    if not propagated:
-        remedy = "leave it out, or set aggregation to pagerank or steps"
+    if isinstance(objective, AgreementObjective):
+        trains = tuple(SECTIONS[name] for name in ("encoder", "training", "selection"))
+        add("a CaseExplainer trains nothing; leave it out", *(n for n, own in OWNERS.items() if own[0] in trains))
+        if resolved.similarity.match_attributes:
+            add("a CaseExplainer learns nothing about edge attributes; leave it out", "match_attributes")
+        return found if graph is None else {**found, **_unread_on(resolved, graph)}
+    # the attributes themselves are propagated as well, if they have a share
+    spread = encoder.attribute_share > 0 and encoder.aggregation != "own"
+    remedy = "leave it out, or set aggregation to pagerank or steps"
+    if not (spread or encoder.aggregation in ("pagerank", "steps", "layers")):
         add(f"aggregation = {encoder.aggregation} does not propagate in steps; {remedy}", "steps", "teleport")
+    elif not spread and encoder.aggregation == "layers":
+        add(f"aggregation = layers does not teleport; {remedy}", "teleport")
     if encoder.aggregation != "mean":
         add(f"only aggregation = mean has a scale, not {encoder.aggregation}; leave it out", "scale_init")
     if encoder.num_layers == 1:
@@ -100,74 +81,90 @@ def unread(resolved: Resolved, graph: GraphFacts | None = None) -> dict[str, str
         if objective.references != "support":
             add(f"references = {objective.references} draws no support set; leave it out", "support_size")
         off = "leave it out, or give this loss a weight"
+        told = resolved.training.role_weight > 0  # also by a batch of nodes in the second view
         if objective.node_loss_weight == 0:
-            add(f"node_loss_weight is 0; {off}", "node_batch", "node_negatives")
+            add(f"node_loss_weight is 0; {off}", "node_negatives", *([] if told else ["node_batch"]))
         if objective.edge_loss_weight == 0:
             add(f"edge_loss_weight is 0; {off}", "edge_batch", "edge_negatives")
         if objective.node_loss_weight == objective.edge_loss_weight == 0:
-            add(f"node_loss_weight and edge_loss_weight are 0; {off}", *CONTRAST)
-    elif objective.consistency_weight == 0:
+            read = ("mask_rate", "edge_noise", "node_batch") if told else ()
+            add(f"node_loss_weight and edge_loss_weight are 0; {off}", *(one for one in CONTRAST if one not in read))
+    elif isinstance(objective, NumberObjective) and not encoder.read_values:
+        add("read_values is off, so no value has to be hidden; leave it out, or set read_values", "hidden_values")
+    elif isinstance(objective, VoteObjective) and objective.consistency_weight == 0:
         names = ("consistency_power", "consistency_ramp", "consistency_batch")
         add("consistency_weight is 0; leave it out, or set consistency_weight", *names)
-    chosen = ["num_nearest", "node_weight", "temperature", *(["attribute_share"] if encoder.attribute_share else [])]
+    chosen = ["num_nearest", "node_weight", "temperature", "reserve"]
+    chosen += ["attribute_share"] if encoder.attribute_share else []
     if resolved.selection.choose_vote and all(resolved.is_given(name) for name in chosen):
         add(f"{', '.join(chosen)} are all given, so nothing is left to choose", "choose_vote")
     return found if graph is None else {**found, **_unread_on(resolved, graph)}
 
 
-def _unread_on(resolved: Resolved, graph: GraphFacts) -> dict[str, str]:
+def _unread_on(resolved: Resolved, graph: Graph) -> dict[str, str]:
     """What has no effect on this graph. Settings that are off ask for nothing, and are not listed."""
-    encoder, similarity, values = resolved.encoder, resolved.similarity, graph.edge_values
-    weighted = values is not None and values.weight is not None
-    edges = f"the edges of {graph.name}"
-    asks: dict[str, tuple[bool, bool, str]] = {  # whether it is on, whether it can be read, why not
-        "read_edges": (encoder.read_edges, values is not None, f"{edges} have no data"),
-        "weighted_steps": (encoder.weighted_steps, weighted, f"{edges} have no weights"),
-        "weighted_mean": (similarity.weighted_mean, weighted, f"{edges} have no weights"),
-        "match_direction": (
-            similarity.match_direction,
-            values is not None and values.direction is not None,
-            f"{edges} are not directed",
-        ),
-        "match_types": (
-            similarity.match_types != "any",
-            values is not None and values.type is not None,
-            f"{edges} have no types",
-        ),
-        "match_attributes": (
-            similarity.match_attributes,
-            values is not None and values.attributes is not None,
-            f"{edges} have no attributes",
-        ),
-    }
-    if weighted and encoder.aggregation == "own":
-        asks["weighted_steps"] = (encoder.weighted_steps, False, "aggregation = own does not propagate")
+    encoder, similarity, selection = resolved.encoder, resolved.similarity, resolved.selection
+    found: dict[str, str] = {}
+
+    def need(name: str, on: bool, readable: bool, why: str) -> None:
+        if on and not readable:
+            found[name] = f"{why}; leave it out"
+
+    values, edges = graph.edge_values, f"the edges of {graph.name}"
+    has = () if values is None else values.edge_data
+    need("read_edges", encoder.read_edges, values is not None, f"{edges} have no data")
+    need("weighted_steps", encoder.weighted_steps, encoder.aggregation != "own", "aggregation = own does not propagate")
+    need("weighted_steps", encoder.weighted_steps, "weight" in has, f"{edges} have no weights")
+    need("weighted_mean", similarity.weighted_mean, "weight" in has, f"{edges} have no weights")
+    need("match_direction", similarity.match_direction, "direction" in has, f"{edges} are not directed")
+    need("match_types", similarity.match_types != "any", "type" in has, f"{edges} have no types")
+    need("match_attributes", similarity.match_attributes, "attributes" in has, f"{edges} have no attributes")
     if isinstance(resolved.objective, VoteObjective):
         unlabeled = graph.num_nodes > len(graph.train)
-        on = resolved.objective.consistency_weight > 0
-        asks["consistency_weight"] = (on, unlabeled, f"all nodes of {graph.name} are labeled")
-    selection, validated = resolved.selection, len(graph.validation) > 0
-    none = f"{graph.name} has no validation nodes to choose by"
-    asks["best_by"] = (True, validated, none)
-    asks["patience"] = (resolved.training.patience is not None, validated, none)
-    asks["choose_vote"] = (selection.choose_vote, validated, none)
-    asks["portfolio"] = (selection.portfolio, validated, none)
-    return {name: f"{why}; leave it out" for name, (on, readable, why) in asks.items() if on and not readable}
+        weight = resolved.objective.consistency_weight
+        need("consistency_weight", weight > 0, unlabeled, f"all nodes of {graph.name} are labeled")
+    validated, none = len(graph.validation) > 0, f"{graph.name} has no validation nodes to choose by"
+    need("best_by", True, validated, none)
+    need("patience", resolved.training.patience is not None, validated, none)
+    need("choose_vote", selection.choose_vote, validated, none)
+    need("portfolio", selection.portfolio, validated, none)
+    return found
+
+
+def _check_target(resolved: Resolved, graph: Graph | None) -> None:
+    """Classes and numbers have objectives, figures and things to read of their own."""
+    numbers, chosen = isinstance(resolved.objective, NumberObjective), resolved.training.objective
+    if graph is not None and graph.predicts_numbers != numbers:
+        has = "a number" if graph.predicts_numbers else "classes"
+        raise InputError(f"objective = {chosen} does not fit {graph.name}, which has {has} to predict: leave it out")
+    best_by = resolved.selection.best_by
+    if numbers and best_by not in ("r2", "loss"):
+        raise InputError(f"best_by must be r2 or loss if a number is predicted, got {best_by}")
+    if not numbers and best_by == "r2":
+        raise InputError("best_by = r2 is for numbers; classes are predicted here: use accuracy, say")
+    for name in ("reserve", "role_weight"):
+        if numbers and resolved.is_given(name):
+            raise InputError(f"{name} is for classes; a number is predicted here: leave it out")
+    for name in ("read_values", "value_scale"):
+        if not numbers and resolved.is_given(name):
+            raise InputError(f"{name} is for numbers; classes are predicted here: leave it out")
 
 
 def _check_objective(resolved: Resolved) -> None:
     """Each objective owns its settings; a portfolio holds recipes for the vote's objective alone."""
-    name, other = ("paper", "vote") if isinstance(resolved.objective, PaperObjective) else ("vote", "paper")
+    objective = resolved.training.objective
+    if resolved.preset in NOT_TRAINED and objective != "agreement":
+        raise InputError(f"objective = {objective!r} is not for a CaseExplainer, which trains nothing: leave it out")
     for given in resolved.asked.given:
-        if given not in names_read(name):
+        if given not in names_read(objective):
             origin = "" if resolved.is_given("objective") else f" (preset {resolved.preset!r})"
-            remedy = {"paper": "use the preset 'paper' or 'authors'", "vote": "set objective to 'vote'"}[other]
-            raise InputError(f"{given} is not read by {_WORDS[name]}{origin}: leave it out, or {remedy}")
-    if resolved.selection.portfolio and name == "paper":
+            remedy = next(_REMEDIES[name] for name, section in OBJECTIVES.items() if section in OWNERS[given])
+            raise InputError(f"{given} is not read by {_WORDS[objective]}{origin}: leave it out, or {remedy}")
+    if resolved.selection.portfolio and objective not in ("vote", "number"):
         origin = "" if resolved.is_given("portfolio") else f" (preset {resolved.preset!r})"
         raise InputError(
-            f"portfolio = True{origin} cannot be combined with objective = 'paper': every recipe of the portfolio "
-            "minimizes the loss of the vote; set portfolio to false, or objective to 'vote'"
+            f"portfolio = True{origin} cannot be combined with objective = {objective!r}: every recipe of the "
+            "portfolio minimizes the loss of the vote; set portfolio to false, or objective to 'vote'"
         )
 
 

@@ -9,19 +9,33 @@ wherever this ends, they see one result or none, and the manifest is that of a w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from se_gnn.errors import InputError
-from se_gnn.files import json_bytes, parse_json, read_file, remove_tree, replace_file, sha256, visible_names
+from se_gnn.files import (
+    json_bytes,
+    locked,
+    parse_json,
+    read_file,
+    remove_tree,
+    replace_file,
+    sha256,
+    visible_names,
+    writing_to,
+)
 from se_gnn.files.writing import sync_folder
+from se_gnn.progress import bar
+from se_gnn.ranks import Ranks
 from se_gnn.shards.manifest import (
     MANIFEST,
     Manifest,
     Shard,
+    ShardRun,
     hidden,
     is_read,
     parts_name,
@@ -29,13 +43,12 @@ from se_gnn.shards.manifest import (
     shard_name,
     strangers,
 )
-from se_gnn.shards.run import ShardRun
 
 RUN = ".run.json"  # what the shards in a folder are the result of
 
 
 class ShardFolder:
-    """Where the shards of one run are written to."""
+    """The folder into which the shards of one run are written."""
 
     def __init__(self, path: Path, run: ShardRun) -> None:
         self.path, self.run = path, run
@@ -80,7 +93,7 @@ class ShardFolder:
 
     @property
     def place(self) -> Path:
-        """Where the shards are now."""
+        """The folder that holds the shards now."""
         return self.parts if self.parts.is_dir() else self.work
 
     def is_done(self, shard: int) -> bool:
@@ -108,7 +121,7 @@ class ShardFolder:
                     f"{path} is missing or was cut short while the other shards were written; run it again"
                 )
             shards.append(record)
-        manifest = Manifest(self.run.kind, self.run.digest, self.run.to_dict(), self.parts.name, tuple(shards))
+        manifest = Manifest(self.run, tuple(shards))
         for path in self._others():
             if is_read(path.name):
                 remove_tree(hidden(path))
@@ -170,7 +183,7 @@ class ShardFolder:
     def _read_known(self) -> bool:
         """Take over the digests of a manifest; whether it is one of this run."""
         manifest = read_manifest(self.path)
-        same = manifest.run == self.run.digest
+        same = manifest.run.digest == self.run.digest
         self.known = manifest.shards if same else ()
         return same
 
@@ -190,3 +203,51 @@ class ShardFolder:
 
 def _ours(name: str) -> bool:
     return name == MANIFEST or name.startswith(("parts-", ".parts-"))
+
+
+def write_shards(
+    ranks: Ranks,
+    folder: Path,
+    run: ShardRun,
+    make: Callable[[slice], bytes],
+    *,
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Manifest:
+    """Write what is missing of a run, together with the other ranks; the manifest comes last, from the first rank.
+
+    Args:
+        ranks: this process among the others, which call this with the same run.
+        folder: where to write; all ranks must see it.
+        run: what is written.
+        make: the content of a shard from its rows; the same on every rank, bit for bit.
+        overwrite: replace the result of another run.
+        progress: show a bar of the shards on stderr.
+    """
+    ranks.check_same(run.to_dict())
+    with writing_to(folder), locked(folder) if ranks.first else contextlib.nullcontext():
+        target = ShardFolder(folder, run)
+        whole = target.prepare(overwrite=overwrite) if ranks.first else False
+        if ranks.several and ranks.first:
+            ranks.broadcast("prepared", b"whole" if whole else b"begun")
+        elif ranks.several:
+            whole = ranks.receive("prepared", [0]) == b"whole"
+        if not whole:
+            if not ranks.first:
+                target.check_seen()
+            _make_missing(ranks, target, make, progress=progress)
+            ranks.barrier("written")
+            if ranks.first:
+                target.finish()
+            ranks.barrier("finished")
+        return read_manifest(folder)
+
+
+def _make_missing(ranks: Ranks, target: ShardFolder, make: Callable[[slice], bytes], *, progress: bool) -> None:
+    count = len(target.run)
+    with bar(total=count, name="shards", unit="shard", shown=progress and ranks.first) as shown:
+        while (shard := ranks.claim("shard")) < count:
+            if not target.is_done(shard):
+                target.write(shard, make(target.run.rows(shard)))
+            ranks.heartbeat()
+            shown.update(shard + 1 - shown.n)

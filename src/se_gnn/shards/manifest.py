@@ -1,15 +1,76 @@
-"""`_manifest.json`: which shards belong together, and how each is told from one that was cut short or changed."""
+"""What a folder of shards is the result of, which files belong to it, and reading them.
+
+`_manifest.json` lists the shards with their digests: every file is compared with it before it is believed.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from se_gnn.errors import InputError
-from se_gnn.files import check_format, json_bytes, parse_json, read_file
-from se_gnn.shards.run import ShardRun
+from se_gnn.files import check_format, json_bytes, parse_json, read_file, sha256
+from se_gnn.optional import require
+
+_SIZES = ("kind", "num_nodes", "shard_nodes")  # beside the values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardRun:
+    """One piece of work, whoever does it: shards do not depend on how many processes there are.
+
+    Args:
+        kind: what a row is: ``predictions``, ``explanations``.
+        num_nodes: rows of all shards together.
+        shard_nodes: rows of one shard; the last one may have fewer.
+        values: model, graph, versions and settings, by name.
+
+    >>> run = ShardRun(kind="predictions", num_nodes=5, shard_nodes=2, values={})
+    >>> len(run), run.rows(2)
+    (3, slice(4, 5, None))
+    """
+
+    kind: str
+    num_nodes: int
+    shard_nodes: int
+    values: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if self.shard_nodes < 1:
+            raise InputError(f"shard_nodes must be at least 1, got {self.shard_nodes}")
+
+    def __len__(self) -> int:
+        return -(-self.num_nodes // self.shard_nodes)
+
+    def rows(self, shard: int) -> slice:
+        """Which of the nodes are in a shard."""
+        first = shard * self.shard_nodes
+        return slice(first, min(first + self.shard_nodes, self.num_nodes))
+
+    def to_dict(self) -> dict[str, str]:
+        """All of it as texts: what ranks must agree on."""
+        sizes = dict(zip(_SIZES, (self.kind, str(self.num_nodes), str(self.shard_nodes)), strict=True))
+        return {**sizes, **self.values}
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> ShardRun:
+        """The run that :meth:`to_dict` tells of."""
+        sizes = {name: values[name] for name in _SIZES}
+        rest = {name: value for name, value in values.items() if name not in sizes}
+        return cls(
+            kind=sizes["kind"], num_nodes=int(sizes["num_nodes"]), shard_nodes=int(sizes["shard_nodes"]), values=rest
+        )
+
+    @property
+    def digest(self) -> str:
+        """The same for runs that write the same bytes."""
+        return sha256(json.dumps(self.to_dict(), sort_keys=True).encode())
+
 
 MANIFEST = "_manifest.json"
 FORMAT, VERSION = "se-gnn-shards", 1
@@ -29,26 +90,15 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All of a folder of shards.
+    """All of a folder of shards: what it is the result of, and the files in the order of the nodes."""
 
-    Args:
-        kind: what a row is: ``predictions``, ``explanations``.
-        run: digest of all that the bytes depend on.
-        values: model, graph, versions and settings, by name.
-        parts: folder with the files, beside the manifest.
-        shards: the files in the order of the nodes.
-    """
-
-    kind: str
-    run: str
-    values: dict[str, str]
-    parts: str
+    run: ShardRun
     shards: tuple[Shard, ...]
 
     @property
-    def num_nodes(self) -> int:
-        """Rows of all shards together."""
-        return sum(shard.nodes for shard in self.shards)
+    def parts(self) -> str:
+        """Folder with the files, beside the manifest."""
+        return parts_name(self.run.digest)
 
     def place(self, folder: Path) -> Path:
         """Where the files are; hidden, where the command that wrote them was ended before its last step."""
@@ -57,7 +107,9 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """As it is written."""
-        return json_bytes({"format": FORMAT, "version": VERSION, **asdict(self)})
+        run = {"kind": self.run.kind, "run": self.run.digest, "values": self.run.to_dict(), "parts": self.parts}
+        shards = [asdict(shard) for shard in self.shards]
+        return json_bytes({"format": FORMAT, "version": VERSION, **run, "shards": shards})
 
 
 def shard_name(shard: int) -> str:
@@ -124,4 +176,37 @@ def _checked(about: dict[str, Any]) -> Manifest:
         expected = (shard_name(number), rows.start, rows.stop - rows.start)
         if (shard.file, shard.first, shard.nodes) != expected or type(shard.bytes) is not int:
             raise ValueError(f"shard {number} must be {expected[0]} with the {expected[2]:,} nodes from {rows.start:,}")
-    return Manifest(kind, digest, values, parts, shards)
+    return Manifest(run, shards)
+
+
+def read_shards(folder: str | Path) -> Iterator[Any]:
+    """The shards of a finished folder as `pyarrow.Table`, in the order of the nodes; needs `se-gnn[tables]`.
+
+    Raises:
+        InputError: the folder is not finished, or a shard is missing, cut short or changed. The text names the file.
+    """
+    parquet: Any = require("pyarrow.parquet", extra="tables", feature="Parquet files")
+    manifest = read_manifest(folder)
+    return (parquet.read_table(io.BytesIO(_content(Path(folder), manifest, shard))) for shard in manifest.shards)
+
+
+def verify_shards(folder: str | Path) -> Manifest:
+    """Compare every shard with the manifest; raises as :func:`read_shards`, and where there is more than the shards."""
+    manifest, path = read_manifest(folder), Path(folder)
+    for shard in manifest.shards:
+        _content(path, manifest, shard)
+    beside = sorted(other for other in path.iterdir() if other.name != manifest.parts and is_read(other.name))
+    others = [*beside, *(strangers(manifest.place(path), len(manifest.shards)) if manifest.shards else ())]
+    if others:
+        raise InputError(
+            f"{others[0]} is none of the shards in {MANIFEST}, but readers of the folder take it for one: move it away"
+        )
+    return manifest
+
+
+def _content(folder: Path, manifest: Manifest, shard: Shard) -> bytes:
+    path = manifest.place(folder) / shard.file
+    content = read_file(path)
+    if len(content) != shard.bytes or sha256(content) != shard.sha256:
+        raise InputError(f"{path} is truncated or was changed: it does not have the digest in {MANIFEST}")
+    return content

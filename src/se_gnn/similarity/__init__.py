@@ -7,7 +7,7 @@ from se_gnn.similarity.backend import Nearest, can_record, top
 from se_gnn.similarity.comparison import EdgeMatching, combine
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
-from se_gnn.similarity.similarity import Matches, Similarities, Similarity
+from se_gnn.similarity.similarity import Matches, Similarities, Similarity, who_votes
 
 __all__ = [
     "EdgeMatching",
@@ -22,4 +22,5 @@ __all__ = [
     "items_of",
     "measure_named",
     "top",
+    "who_votes",
 ]

@@ -7,19 +7,27 @@ listed, in a block and in the search.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.device import has_triton
+from se_gnn.device import has_triton, items_within
 from se_gnn.graph.arrays import IntArray
+from se_gnn.similarity.edges import edge_vectors
+from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way
 
 if TYPE_CHECKING:
     from se_gnn.similarity.comparison import Comparison
-    from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way
     from se_gnn.similarity.measure import Measure
+
+BLOCK_BYTES = 1 << 28  # size of a block of similarities
+LISTED = 64  # nodes that ask at a time, where pairs are listed
+FEW = 64  # numbers that are found faster one by one than by sorting all
+SHARE = 16  # and so is one number in so many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +44,7 @@ class Points:
 
     @property
     def device(self) -> torch.device:
-        """Where the vectors are."""
+        """Device of the vectors."""
         return self.vectors.device
 
     def detached(self) -> Points:
@@ -76,6 +84,10 @@ class Nearest:
         """Some rows, or some entries of CSR rows."""
         return Nearest(*(getattr(self, name)[index] for name in Nearest.__slots__))
 
+    def with_rows(self, index: Tensor, others: Nearest) -> Nearest:
+        """The same with other rows in the place of some."""
+        return Nearest(*(getattr(self, name).index_copy(0, index, getattr(others, name)) for name in Nearest.__slots__))
+
     @staticmethod
     def joined(parts: list[Nearest], dim: int) -> Nearest:
         """Below each other, or side by side: cases with lower positions first, so that the tie rule holds."""
@@ -84,26 +96,73 @@ class Nearest:
         return Nearest(*(torch.cat([getattr(part, name) for part in parts], dim=dim) for name in Nearest.__slots__))
 
 
-class Backend(Protocol):
-    """Compares vectors somewhere."""
+class Backend:
+    """Compares vectors by PyTorch's own operations, on any device; subclasses replace what they do better."""
 
     @property
     def records(self) -> bool:
         """Whether a comparison may be part of a recorded CUDA graph: nothing in it waits for the host."""
+        return False
 
     def match(self, points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
         """Similarity and position of the best match of each query edge in each local graph, [Q, L]; else -inf, -1."""
+        h, index = points.vectors, keys.on(points.device)
+        asking, answering = edge_vectors(h, queries.ends_on(h.device)), edge_vectors(h, index.node_ends)
+        members = index.members.long()
+        best = torch.full((len(queries), keys.num_local), -torch.inf, dtype=h.dtype, device=h.device)
+        winners = torch.full(best.shape, -1, dtype=torch.int32, device=h.device)
+        step = max(1, BLOCK_BYTES // (4 * max(1, len(keys))))
+        for low in range(0, len(queries), step):
+            scores = points.measure.all_pairs(asking[low : low + step], answering)  # [B, K]
+            for t in np.flatnonzero(keys.sizes):
+                row = members[keys.ptr[t] : keys.ptr[t + 1]]
+                inside = scores[:, row]
+                highest = inside.amax(dim=1)
+                first = (inside == highest[:, None]).to(torch.uint8).argmax(dim=1)  # lowest id among equals
+                best[low : low + step, t] = highest
+                winners[low : low + step, t] = row[first].to(torch.int32)
+        return best, winners
 
     def pull_back(
         self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Gradient to the vectors, [N, D]: only the winning pair of each query edge and local graph receives one."""
+        h, index = points.vectors, keys.on(points.device)
+        leaf, total, ends = h.detach().requires_grad_(), torch.zeros_like(h), queries.ends_on(h.device)
+        step = max(1, BLOCK_BYTES // (16 * max(1, keys.num_local) * h.shape[1]))
+        for low in range(0, len(queries), step):
+            wanted = (winners[low : low + step] >= 0) & (grad[low : low + step] != 0)
+            rows, columns = torch.nonzero(wanted, as_tuple=True)
+            if not len(rows):
+                continue
+            with torch.enable_grad():
+                a = edge_vectors(leaf, ends[low + rows])
+                b = edge_vectors(leaf, index.node_ends[winners[low + rows, columns].long()])
+                (part,) = torch.autograd.grad(points.measure.aligned(a, b), leaf, grad[low + rows, columns])
+            total += part
+        return total
 
     def row_sums(self, values: Tensor, rows: Rows) -> Tensor:
         """The sum of some rows of ``values``, [Q, L], for each node, [T, L]."""
+        sums: Tensor = torch.nn.functional.embedding_bag(
+            rows.columns, values.contiguous(), rows.ptr, mode="sum", include_last_offset=True
+        )
+        return sums
 
     def means(self, points: Points, there: Way, back: Way | None, budget: int) -> tuple[Tensor, Tensor | None]:
         """P M there, [T, L], and back, [L, T], a part of M at a time so that it takes no more than ``budget`` bytes."""
+        returned = None if back is None else self._in_blocks(points, back, budget)
+        return self._in_blocks(points, there, budget), returned
+
+    def _in_blocks(self, points: Points, way: Way, budget: int) -> Tensor:
+        queries, keys = way
+        step = items_within(budget, 12 * max(1, len(queries)), max(1, keys.num_local))
+        keys.on(points.device)  # so that the blocks share it
+        rows, means = queries.rows(points.device), []
+        for low in range(0, keys.num_local, step):
+            best, _ = self.match(points, queries, keys.block(low, min(low + step, keys.num_local)))
+            means.append(self.row_sums(queries.weighted(best), rows) / rows.sizes)
+        return torch.cat(means, dim=1) if means else points.vectors.new_zeros(len(queries.ptr) - 1, 0)
 
     def listed_matches(
         self, points: Points, way: Way, asking: IntArray, ptr: IntArray, answers: IntArray
@@ -116,36 +175,64 @@ class Backend(Protocol):
             - **output**, similarity and position: edge after edge of each node that asks, for each edge as many
               numbers as local graphs are listed for the node
         """
+        best, winners = [points.vectors.new_zeros(0)], [torch.empty(0, dtype=torch.int32, device=points.device)]
+        for low, high, queries, keys, named in _blocks(way, asking, ptr, answers):
+            values, places = self.match(points, queries, keys)
+            again = torch.from_numpy(np.append(np.searchsorted(way.keys.ids, keys.ids), -1).astype(np.int32))
+            places = again.to(points.device)[places.long()]  # positions among all key edges
+            for a in range(low, high):
+                rows = queries.columns[queries.ptr[a - low] : queries.ptr[a - low + 1]]
+                chosen = torch.from_numpy(named[ptr[a] - ptr[low] : ptr[a + 1] - ptr[low]]).to(points.device)
+                own = torch.from_numpy(rows.astype(np.int64)).to(points.device)
+                best.append(values[own][:, chosen].reshape(-1))
+                winners.append(places[own][:, chosen].reshape(-1))
+        return torch.cat(best), torch.cat(winners)
 
     def listed_means(self, points: Points, way: Way, asking: IntArray, ptr: IntArray, answers: IntArray) -> Tensor:
         """P M of listed pairs, [n]; where one of the two nodes has no edges, the number means nothing."""
+        means = [points.vectors.new_zeros(0)]
+        for low, high, queries, keys, named in _blocks(way, asking, ptr, answers):
+            table, _ = self.means(points, Way(queries, keys), None, BLOCK_BYTES)
+            owners = np.repeat(np.arange(high - low), np.diff(ptr[low : high + 1]))
+            means.append(table[tuple(torch.from_numpy(index).to(points.device) for index in (owners, named))])
+        return torch.cat(means)
 
     def distances(self, a: Tensor, b: Tensor) -> Tensor:
-        """||a_t - b_l|| of every pair, [T, D] and [L, D] to [T, L]."""
+        """||a_t - b_l|| of every pair, [T, D] and [L, D] to [T, L], with gradients."""
+        return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
 
     def listed_distances(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
         """||a_t - b_l|| of a_t and each b in ``listed[ptr[t]:ptr[t + 1]]``, [n]."""
+        owners = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))).to(a.device)
+        found: Tensor = torch.linalg.vector_norm(a[owners] - b[torch.from_numpy(listed).to(a.device)], dim=1)
+        return found
 
     def top(self, overall: Tensor, count: int) -> Tensor:
         """Positions of the ``count`` largest of each row, largest first, [T, count]; of equals the first."""
+        if few_wanted(overall, count) and overall.dtype == torch.float32:
+            return largest_by_keys(overall, count)
+        order = torch.sort(overall, dim=1, descending=True, stable=True).indices
+        return order[:, :count]
 
     def search(self, comparison: Comparison, count: int, budget: int) -> Nearest | None:
         """The ``count`` nearest cases of each query without comparing all; None: comparing all is the better way."""
+        return None
+
+
+TORCH = Backend()
 
 
 def backend_for(vectors: Tensor) -> Backend:
     """Numba on the CPU, Triton on CUDA, plain PyTorch for the rest (other devices and other precisions)."""
     if vectors.dtype == torch.float32:
         if vectors.device.type == "cpu":
-            from se_gnn.similarity.cpu.backend import CPU  # here, because backends import what names this module
+            from se_gnn.similarity.cpu.backend import CPU  # here, because it imports this module
 
             return CPU
         if vectors.device.type == "cuda" and has_triton():
             from se_gnn.similarity.cuda.backend import CUDA  # only on machines with Triton
 
             return CUDA
-    from se_gnn.similarity.torch_backend import TORCH
-
     return TORCH
 
 
@@ -163,3 +250,31 @@ def top(overall: Tensor, count: int) -> Tensor:
     [[1, 2, 0]]
     """
     return backend_for(overall).top(overall, count)
+
+
+def few_wanted(overall: Tensor, count: int) -> bool:
+    """Whether so many of each row are found faster than by sorting it."""
+    return count <= max(FEW, overall.shape[1] // SHARE)
+
+
+def largest_by_keys(overall: Tensor, count: int) -> Tensor:
+    """Positions of each row's ``count`` largest, largest first, without sorting the row; of equals the first is first.
+
+    A key is one whole number, the similarity above the position: no two are equal, so that their order is one.
+    """
+    width = overall.shape[1]
+    bits = (overall + 0.0).view(torch.int32)  # -0.0 becomes 0.0
+    ascending = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
+    places = torch.arange(width - 1, -1, -1, device=overall.device)
+    keys = (ascending << 32) | places
+    return width - 1 - (keys.topk(min(count, width), dim=1).values & 0xFFFFFFFF)
+
+
+def _blocks(
+    way: Way, asking: IntArray, ptr: IntArray, answers: IntArray
+) -> Iterator[tuple[int, int, QueryEdges, KeyEdges, IntArray]]:
+    """Some nodes that ask, ``low`` to ``high``, their edges, the local graphs listed for any, and which those are."""
+    for low in range(0, len(asking), LISTED):
+        high = min(low + LISTED, len(asking))
+        columns, named = np.unique(answers[ptr[low] : ptr[high]], return_inverse=True)
+        yield low, high, way.queries.select(asking[low:high]), way.keys.select(columns), named

@@ -13,6 +13,7 @@ Shapes: T queries, L cases, Q query edges, D dimensions, n listed pairs.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,12 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic import rows
+from se_gnn.device import memory_budget
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Backend, Points, backend_for
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import Items, QueryEdges, Way
 from se_gnn.similarity.measure import Measure
-from se_gnn.similarity.memory import memory_budget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,24 +134,14 @@ class Comparison:
             there = self._learned(self.queries, self.there(), edge_weights)
             back = self._learned(self.cases, self.back(), edge_weights) if self.needs_way_back else None
         else:
-            there, back = self._means(memory_budget(max_memory, self.points.device))
+            there, back = self._means(max_memory)
         return self._joined_ways(there, back)
 
-    def structure_and_matches(
-        self, max_memory: int | str | None, *, keep_back: bool = False
-    ) -> tuple[Tensor, EdgeMatching, EdgeMatching | None]:
-        """The same with the best matches of the queries' edges, and with ``keep_back`` of the cases' edges, if needed.
-
-        There are no gradients.
-        """
-        there, matching = self._matched(self.queries, self.there())
-        back, matching_back = None, None
-        if self.needs_way_back and keep_back:
-            back, matching_back = self._matched(self.cases, self.back())
-        elif self.needs_way_back:
-            ways, budget = self.back(), memory_budget(max_memory, self.points.device)
-            back = self._joined_parts(self.cases, ways, self._means_of_parts(ways, budget))
-        return self._joined_ways(there, back), matching, matching_back
+    def structure_and_matches(self, max_memory: int | str | None) -> tuple[Tensor, EdgeMatching]:
+        """The same with the best matches of the queries' edges; no gradients."""
+        there, matching = self._matched()
+        back = self._means_one_way(self.cases, self.back(), max_memory) if self.needs_way_back else None
+        return self._joined_ways(there, back), matching
 
     def listed_structure(self, ptr: IntArray, positions: IntArray) -> Tensor:
         """s^e of each query and the cases listed for it, [n]; no gradients."""
@@ -216,78 +207,59 @@ class Comparison:
         known = (self.queries.sizes[owners] > 0) & (self.cases.sizes[positions] > 0)
         return structure.masked_fill(torch.from_numpy(~known).to(structure.device), -torch.inf)
 
-    def _means(self, budget: int) -> tuple[Tensor, Tensor | None]:
+    def _means(self, max_memory: int | str | None) -> tuple[Tensor, Tensor | None]:
         """The mean of Eq. (6) there, [T, L], and back, [L, T]; no gradients."""
-        points, there = self.points.detached(), self.there()
-        back = self.back() if self.needs_way_back else None
-        if not self.queries.part_names and not self.cases.part_names:
-            return self.backend.means(points, there[0], None if back is None else back[0], budget)
-        forth = self._joined_parts(self.queries, there, self._means_of_parts(there, budget))
-        if back is None:
-            return forth, None
-        return forth, self._joined_parts(self.cases, back, self._means_of_parts(back, budget))
+        there, back = self.there(), self.back() if self.needs_way_back else None
+        if not self.queries.part_names and not self.cases.part_names:  # both ways together: they share products
+            budget = memory_budget(max_memory, self.points.device)
+            return self.backend.means(self.points.detached(), there[0], None if back is None else back[0], budget)
+        returned = None if back is None else self._means_one_way(self.cases, back, max_memory)
+        return self._means_one_way(self.queries, there, max_memory), returned
 
-    def _means_of_parts(self, ways: tuple[Way, ...], budget: int) -> list[Tensor]:
-        return [self.backend.means(self.points.detached(), way, None, budget)[0] for way in ways]
+    def _means_one_way(self, asking: Items, ways: tuple[Way, ...], max_memory: int | str | None) -> Tensor:
+        points, budget = self.points.detached(), memory_budget(max_memory, self.points.device)
+        return self._joined_parts(asking, ways, [self.backend.means(points, way, None, budget)[0] for way in ways])
 
     def _learned(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor | None) -> Tensor:
-        """The mean of Eq. (6) in one direction, with gradients."""
-        if edge_weights is not None:
-            return self._weighted(asking, ways, edge_weights)
-        return self._joined_parts(asking, ways, [edge_mean(match_edges(self.points, way)[0], way) for way in ways])
+        """The mean of Eq. (6) in one direction, with gradients; edges count with their weights, [E], if given."""
+        weights = [None if edge_weights is None else _counts(way.queries, edge_weights) for way in ways]
+        means = [edge_mean(match_edges(self.points, way)[0], way, own) for way, own in zip(ways, weights)]
+        return self._joined_parts(asking, ways, means, weights)
 
-    def _matched(self, asking: Items, ways: tuple[Way, ...]) -> tuple[Tensor, EdgeMatching]:
-        """The mean of Eq. (6) in one direction, and all matches that it is made of; no gradients."""
-        points, answering = self.points.detached(), self.cases if asking is self.queries else self.queries
-        without_edges = ~answering.with_edges(points.device)  # [L]: there is nothing to match at all
+    def _matched(self) -> tuple[Tensor, EdgeMatching]:
+        """The mean of Eq. (6) there, and all matches that it is made of; no gradients."""
+        points, queries, ways = self.points.detached(), self.queries, self.there()
+        without_edges = ~self.cases.with_edges(points.device)  # [L]: there is nothing to match at all
         means, ids, values, matched = [], [], [], []
         for way in ways:
             best, winners = self.backend.match(points, *way)
             means.append(edge_mean(best, way))
-            if asking.part_names:
+            if queries.part_names:
                 best = torch.where((winners >= 0) | without_edges, best, opposites(points, way.queries)[:, None])
             names = self._named(np.append(way.keys.ids, -1))  # no winner, -1, is the last
             ids.append(self._named(way.queries.ids).astype(np.int64))
             values.append(best.cpu().numpy())
             matched.append(names[winners.cpu().numpy()])
         tables = _below(ids), _below(values), _below(matched)
-        matching = EdgeMatching(*tables, asking.local.ptr, asking.columns)
-        return self._joined_parts(asking, ways, means), matching
+        return self._joined_parts(queries, ways, means), EdgeMatching(*tables, queries.local.ptr, queries.columns)
 
-    def _joined_parts(self, asking: Items, ways: tuple[Way, ...], means: list[Tensor]) -> Tensor:
+    def _joined_parts(
+        self, asking: Items, ways: tuple[Way, ...], means: list[Tensor], weights: Sequence[Tensor | None] = ()
+    ) -> Tensor:
         """The mean over the edges of all parts from the mean of each part, [T, L]."""
         if not asking.part_names:
             return means[0]
-        device, answering = self.points.device, self.cases if asking is self.queries else self.queries
-        total = self.points.vectors.new_zeros(len(asking), len(answering))
-        for way, mean, share in zip(ways, means, asking.shares):
-            missing = way.keys.sizes == 0
-            if missing.any():
-                lowest = edge_mean(opposites(self.points, way.queries)[:, None], way)
-                mean = torch.where(torch.from_numpy(missing).to(device), lowest, mean)
-            total = total + torch.from_numpy(share).to(device)[:, None] * mean
-        return total
-
-    def _weighted(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor) -> Tensor:
-        """The mean of Eq. (6) in which an edge counts with its weight, times the one that it carries, [T, L]."""
-        if not asking.part_names:
-            return self._weighted_part(ways[0], edge_weights)
         vectors, answering = self.points.vectors, self.cases if asking is self.queries else self.queries
-        sums, total = vectors.new_zeros(len(asking), len(answering)), vectors.new_zeros(len(asking))
-        for way in ways:
-            counts = _counts(way.queries, edge_weights)
-            mean = self._weighted_part(way, edge_weights)
+        total, count = vectors.new_zeros(len(asking), len(answering)), vectors.new_zeros(len(asking))
+        for i, (way, mean) in enumerate(zip(ways, means)):
+            own = weights[i] if weights else None
+            share = torch.from_numpy(asking.shares[i]).to(vectors.device) if own is None else _sums(way.queries, own)
             missing = way.keys.sizes == 0
             if missing.any():
-                lowest = weighted_edge_mean(opposites(self.points, way.queries)[:, None], way.queries, counts)
+                lowest = edge_mean(opposites(self.points, way.queries)[:, None], way, own)
                 mean = torch.where(torch.from_numpy(missing).to(vectors.device), lowest, mean)
-            own = _edge_sums(way.queries, counts)  # [T]
-            sums, total = sums + own[:, None] * mean, total + own
-        return sums / torch.where(total > 0, total, 1)[:, None]
-
-    def _weighted_part(self, way: Way, edge_weights: Tensor) -> Tensor:
-        best, _ = match_edges(self.points, way)  # [Q, L]
-        return weighted_edge_mean(best, way.queries, _counts(way.queries, edge_weights))
+            total, count = total + share[:, None] * mean, count + share
+        return total if not weights or weights[0] is None else total / torch.where(count > 0, count, 1)[:, None]
 
     def _joined_ways(self, there: Tensor, back: Tensor | None) -> Tensor:
         """The mean of both directions where both count, [T, L]; -inf where there is no structure."""
@@ -349,8 +321,13 @@ class _MatchEdges(torch.autograd.Function):
         return backend_for(vectors).pull_back(ctx.points, queries, keys, best, winners, grad), None, None
 
 
-def edge_mean(best: Tensor, way: Way) -> Tensor:
-    """P M, [Q, L] to [T, L], with the weights of the edges and a gradient to ``best``; 0 for a node without edges."""
+def edge_mean(best: Tensor, way: Way, weights: Tensor | None = None) -> Tensor:
+    """P M, [Q, L] to [T, L], with the weights of the edges and a gradient to ``best``; 0 for a node without edges.
+
+    Each edge counts with the weight it carries, or with ``weights``, [Q], to which there is a gradient as well.
+    """
+    if weights is not None:
+        return _weighted_mean(best, way.queries, weights)
     mean: Tensor = _EdgeMean.apply(way.queries.weighted(best), way.queries)  # type: ignore[no-untyped-call]
     return mean
 
@@ -368,19 +345,17 @@ class _EdgeMean(torch.autograd.Function):
         return backend_for(grad).row_sums(grad / sizes, ctx.queries.flipped(grad.device)), None
 
 
-def weighted_edge_mean(best: Tensor, queries: QueryEdges, weights: Tensor) -> Tensor:
-    """As :func:`edge_mean`, where each edge counts with its weight, [Q], with gradients to both."""
+def _weighted_mean(best: Tensor, queries: QueryEdges, weights: Tensor) -> Tensor:
     best = best.masked_fill(torch.isneginf(best), 0)
     owners, columns = _memberships(queries, best.device)
-    member = weights[columns]
-    total = torch.zeros(len(queries.ptr) - 1, dtype=member.dtype, device=best.device).index_add(0, owners, member)
-    shares, places = member / total[owners], torch.stack([owners, columns])
+    total = _sums(queries, weights)
+    shares, places = weights[columns] / total[owners], torch.stack([owners, columns])
     matrix = torch.sparse_coo_tensor(places, shares, (len(total), len(best)), check_invariants=False)
     mean: Tensor = torch.sparse.mm(matrix, best)
     return mean
 
 
-def _edge_sums(queries: QueryEdges, weights: Tensor) -> Tensor:
+def _sums(queries: QueryEdges, weights: Tensor) -> Tensor:
     """What the edges of each node count together, by the weight of each query edge [Q], with gradients, [T]."""
     owners, columns = _memberships(queries, weights.device)
     sums = torch.zeros(len(queries.ptr) - 1, dtype=weights.dtype, device=weights.device)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from torch import Tensor
 
+from se_gnn.compiled_code import compiled
 from se_gnn.deterministic import rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
@@ -28,17 +28,23 @@ def edge_vectors(h: Tensor, ends: Tensor) -> Tensor:
     return (rows(h, ends[..., 0]) + rows(h, ends[..., 1])) / 2
 
 
-@numba.njit(inline="always")
+@compiled(inline="always")
 def edge_entry(h: FloatArray, ends: IntArray, edge: int, d: int) -> np.float32:
     """Dimension d of e_ij, Eq. (3), in compiled code; it is inlined, so that no bit depends on how it is compiled."""
     entry: np.float32 = (h[ends[edge, 0], d] + h[ends[edge, 1], d]) * np.float32(0.5)
     return entry
 
 
-def edge_features(values: EdgeValues | None, settings: SimilaritySettings) -> FloatArray | None:
-    """What terms are made of, [E, A]: attributes, and types as 0 and 1 if these have learned vectors; None: nothing."""
+def edge_features(
+    values: EdgeValues | None, settings: SimilaritySettings, ids: IntArray | None = None
+) -> FloatArray | None:
+    """What terms are made of, [E, A]: attributes, and types as 0 and 1 if these have learned vectors; None: nothing.
+
+    With ``ids`` that of some edges alone, in their order.
+    """
     if values is None:
         return None
+    values = values if ids is None else values.take(ids)
     found = [values.attributes] if settings.match_attributes and values.attributes is not None else []
     if settings.match_types == "learned" and values.type is not None:
         found.append(np.eye(values.num_types, dtype=np.float32)[values.type])
@@ -57,11 +63,11 @@ def edge_parts(graph: Graph, local: LocalGraphs, settings: SimilaritySettings) -
     if values is None:
         return None
     by_role = settings.match_direction and values.direction is not None
-    by_kind = settings.match_types == "own" and values.type is not None
-    if not (by_role or by_kind):
+    by_type = settings.match_types == "own" and values.type is not None
+    if not (by_role or by_type):
         return None
     parts = edge_roles(graph, local, settings.hops) if by_role else np.zeros(len(local.edge_ids), np.int32)
-    if by_kind:
+    if by_type:
         assert values.type is not None
         parts = parts + len(ROLE_WORDS) * values.type[local.edge_ids]
     return parts.astype(np.int32)

@@ -5,17 +5,17 @@ a side come in two forms: as query edges, each of which looks for its best match
 found. Both forms are made when they are first needed, and kept. What is moved to a device is kept there: a recorded
 CUDA step cannot wait for the host.
 
-Shapes: T nodes, E edges of the graph, Q query edges, K key edges, P distinct ends of the key edges, H hubs.
+Shapes: T nodes, E edges of the graph, Q query edges, K key edges, P distinct ends of the key edges.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
@@ -27,6 +27,15 @@ from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edges import edge_parts, edge_weights
 
 Kept = dict[tuple[str, torch.device], Any]  # what was moved to a device, by name
+Made = TypeVar("Made")
+
+
+def _held(kept: Kept, name: str, device: torch.device, make: Callable[[], Made]) -> Made:
+    """What was made for a device, the first time it is asked for."""
+    if (name, device) not in kept:
+        kept[name, device] = make()
+    found: Made = kept[name, device]
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,81 +114,22 @@ class QueryEdges:
 
     def ends_on(self, device: torch.device) -> Tensor:
         """The ends on a device, [Q, 2]."""
-        if ("ends", device) not in self._kept:
-            self._kept["ends", device] = torch.tensor(self.ends, device=device)
-        ends: Tensor = self._kept["ends", device]
-        return ends
+        return _held(self._kept, "ends", device, lambda: torch.tensor(self.ends, device=device))
 
     def rows(self, device: torch.device) -> Rows:
         """The edges of each node, on a device."""
-        if ("rows", device) not in self._kept:
-            self._kept["rows", device] = Rows.of(self.ptr, self.columns, device, self.weights)
-        rows: Rows = self._kept["rows", device]
-        return rows
+        return _held(self._kept, "rows", device, lambda: Rows.of(self.ptr, self.columns, device, self.weights))
 
     def flipped(self, device: torch.device) -> Rows:
         """The nodes of each edge, on a device: what gradients run along."""
-        if ("flipped", device) not in self._kept:
+
+        def make() -> Rows:
             owners = np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
             order = np.argsort(self.columns, kind="stable")
             ptr = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=len(self)))])
-            self._kept["flipped", device] = Rows.of(ptr, owners[order], device)
-        flipped: Rows = self._kept["flipped", device]
-        return flipped
+            return Rows.of(ptr, owners[order], device)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyCover:
-    r"""The keys of each local graph as a union: all keys at its *hubs*, nodes that local graphs share, and *others*.
-
-    Shapes:
-        - **at_hub_ptr:** :math:`(H + 1,)`, **at_hub:** keys, ascending in a row
-        - **hub_ptr:** :math:`(T + 1,)`, **hubs**
-        - **other_ptr:** :math:`(T + 1,)`, **others:** keys, ascending in a row
-    """
-
-    at_hub_ptr: IntArray
-    at_hub: Int32Array
-    hub_ptr: IntArray
-    hubs: Int32Array
-    other_ptr: IntArray
-    others: Int32Array
-
-    @classmethod
-    def one_by_one(cls, ptr: IntArray, members: Int32Array) -> KeyCover:
-        """Without hubs."""
-        nothing = np.empty(0, np.int32)
-        return cls(np.zeros(1, np.int64), nothing, np.zeros(len(ptr), np.int64), nothing, ptr, members)
-
-    @classmethod
-    def of(cls, edges: IntArray, key_ids: IntArray, local: LocalGraphs) -> KeyCover:
-        """By the cover that the local graphs come with, if that takes fewer steps than their members one by one."""
-        plain = cls.one_by_one(local.ptr, local.positions(key_ids))
-        cover = local.cover
-        if cover is None or len(cover.inner) + len(cover.rim) >= len(plain.others):
-            return plain
-        place = np.full(1 + max(cover.inner.max(initial=0), edges.max(initial=0)), -1, np.int32)
-        place[cover.inner] = 0
-        inner = np.flatnonzero(place == 0)
-        place[inner] = np.arange(len(inner), dtype=np.int32)
-        at_hub_ptr, at_hub = _keys_at(edges, key_ids, place, len(inner))
-        if len(at_hub) + len(cover.inner) + len(cover.rim) >= len(plain.others):
-            return plain
-        others = dataclasses.replace(local, ptr=cover.rim_ptr, edge_ids=cover.rim).positions(key_ids)
-        return cls(at_hub_ptr, at_hub, cover.inner_ptr, place[cover.inner], cover.rim_ptr, others)
-
-    def block(self, low: int, high: int) -> KeyCover:
-        """The local graphs ``low`` to ``high`` alone."""
-        rows = slice(low, high + 1)
-        return dataclasses.replace(self, hub_ptr=self.hub_ptr[rows], other_ptr=self.other_ptr[rows])
-
-    def select(self, positions: IntArray, place: Int32Array) -> KeyCover:
-        """Some local graphs with the keys and hubs that they have; ``place``: where each key stands then."""
-        hub_ptr, hubs = csr_rows(self.hub_ptr, self.hubs, positions)
-        used, hub_places = np.unique(hubs, return_inverse=True)
-        at_hub_ptr, at_hub = csr_rows(self.at_hub_ptr, self.at_hub, used)
-        other_ptr, others = csr_rows(self.other_ptr, self.others, positions)
-        return KeyCover(at_hub_ptr, place[at_hub], hub_ptr, hub_places.astype(np.int32), other_ptr, place[others])
+        return _held(self._kept, "flipped", device, make)
 
 
 class KeyIndex(NamedTuple):
@@ -205,7 +155,6 @@ class KeyEdges:
     nodes: IntArray
     ptr: IntArray
     members: Int32Array
-    cover: KeyCover
     _kept: Kept = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -213,8 +162,7 @@ class KeyEdges:
         """The edges of some local graphs; ``edges`` are those of the whole graph."""
         ids = local.union()
         nodes, ends = np.unique(edges[ids], return_inverse=True)
-        cover = KeyCover.of(edges, ids, local)
-        return cls(ids, ends.reshape(-1, 2).astype(np.int32), nodes, local.ptr, local.positions(ids), cover)
+        return cls(ids, ends.reshape(-1, 2).astype(np.int32), nodes, local.ptr, local.positions(ids))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -243,21 +191,17 @@ class KeyEdges:
             nodes=np.searchsorted(rows, self.ids),
             ptr=self.ptr,
             members=self.members,
-            cover=KeyCover.one_by_one(self.ptr, self.members),  # hubs are nodes, and these edges are not made of nodes
         )
 
     def on(self, device: torch.device) -> KeyIndex:
         """What a backend on another device reads."""
-        if ("index", device) not in self._kept:
-            arrays = (self.node_ends, self.ptr, self.members)
-            self._kept["index", device] = KeyIndex(*(torch.tensor(array, device=device) for array in arrays))
-        index: KeyIndex = self._kept["index", device]
-        return index
+        arrays = (self.node_ends, self.ptr, self.members)
+        return _held(self._kept, "index", device, lambda: KeyIndex(*(torch.tensor(a, device=device) for a in arrays)))
 
     def block(self, low: int, high: int) -> KeyEdges:
         """The local graphs ``low`` to ``high``, with all key edges; what is on a device stays there."""
         kept = {key: index._replace(ptr=index.ptr[low : high + 1]) for key, index in self._kept.items()}
-        return dataclasses.replace(self, ptr=self.ptr[low : high + 1], cover=self.cover.block(low, high), _kept=kept)
+        return dataclasses.replace(self, ptr=self.ptr[low : high + 1], _kept=kept)
 
     def select(self, positions: IntArray) -> KeyEdges:
         """The local graphs at some positions, with no other key edges than theirs, and nothing on a device."""
@@ -272,7 +216,6 @@ class KeyEdges:
             nodes=self.nodes[nodes],
             ptr=ptr,
             members=place[members],
-            cover=self.cover.select(positions, place),
         )
 
 
@@ -338,7 +281,7 @@ class Items:
 
     @cached_property
     def shares(self) -> tuple[FloatArray, ...]:
-        """Of what the edges of a node count together, the share of each part, [T] each."""
+        """Share of each part in the total weight of a node's edges, [T] each."""
         sums = [self.part(name).queries.sums() for name in self.part_names]
         total = np.zeros(len(self), np.float32)
         for own in sums:  # one after the other: np.sum adds in another order where there is one node alone
@@ -389,17 +332,11 @@ class Items:
 
     def nodes_on(self, device: torch.device) -> Tensor:
         """Ids of the nodes on a device, [T]."""
-        if ("nodes", device) not in self._kept:
-            self._kept["nodes", device] = torch.tensor(self.nodes, device=device)
-        nodes: Tensor = self._kept["nodes", device]
-        return nodes
+        return _held(self._kept, "nodes", device, lambda: torch.tensor(self.nodes, device=device))
 
     def with_edges(self, device: torch.device) -> Tensor:
         """Which nodes have edges, on a device, [T]."""
-        if ("with edges", device) not in self._kept:
-            self._kept["with edges", device] = torch.tensor(self.sizes > 0, device=device)
-        with_edges: Tensor = self._kept["with edges", device]
-        return with_edges
+        return _held(self._kept, "with edges", device, lambda: torch.tensor(self.sizes > 0, device=device))
 
 
 def items_of(graph: Graph, nodes: IntArray, settings: SimilaritySettings) -> Items:
@@ -409,7 +346,8 @@ def items_of(graph: Graph, nodes: IntArray, settings: SimilaritySettings) -> Ite
     local = local if parts is None else dataclasses.replace(local, parts=parts)
     pairs = graph.edges.pairs  # if they are mapped, `Similarity` reads those of a comparison
     edges: Any = pairs.whole() if pairs.in_memory else pairs
-    return Items(edges, local, edge_weights(graph, settings))
+    weights: Any = edge_weights(graph, settings)  # as the pairs
+    return Items(edges, local, weights)
 
 
 def _own_rows(rows: IntArray, ids: IntArray) -> IntArray:
@@ -421,22 +359,3 @@ def _weight_sums(ptr: IntArray, columns: IntArray | Int32Array, weights: FloatAr
     """The sum of the weights of each t, each in the order of its edges, [T]."""
     owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     return np.bincount(owners, weights[columns], minlength=len(ptr) - 1).astype(np.float32)
-
-
-@numba.njit(cache=True, nogil=True)
-def _keys_at(edges: IntArray, key_ids: IntArray, place: Int32Array, num_hubs: int) -> tuple[IntArray, Int32Array]:
-    """Keys that end at each hub, in order; ``place`` is the hub of a node, or -1."""
-    ptr = np.zeros(num_hubs + 1, np.int64)
-    for edge in key_ids:
-        for side in range(2):
-            ptr[place[edges[edge, side]] + 1] += place[edges[edge, side]] >= 0
-    ptr = np.cumsum(ptr)
-    slot = ptr[:-1].copy()
-    keys = np.empty(ptr[-1], np.int32)
-    for k in range(len(key_ids)):
-        for side in range(2):
-            hub = place[edges[key_ids[k], side]]
-            if hub >= 0:
-                keys[slot[hub]] = k
-                slot[hub] += 1
-    return ptr, keys

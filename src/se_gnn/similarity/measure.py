@@ -34,17 +34,28 @@ class Measure(ABC):
     def aligned(self, a: Tensor, b: Tensor) -> Tensor:
         """sim(a, b) along the last dimension: [..., D] and [..., D] to [...]."""
 
-    @abstractmethod
     def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L].
 
         From the differences, not from a matrix product: equal vectors have distance 0 exactly, and a pair has the same
         bits alone and among others (a product sums in an order that depends on how many rows it has).
         """
+        a, b = self.points(a), self.points(b)
+        distances = backend_for(a).distances(a, b)
+        if not self.unit:
+            return -distances
+        lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
+        return (lengths - distances.square()) / 2  # a.b
 
-    @abstractmethod
     def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
         """The same of some pairs, with the same bits: a_t and each b in ``listed[ptr[t]:ptr[t + 1]]``."""
+        a, b = self.points(a), self.points(b)
+        distances = backend_for(a).listed_distances(a, b, ptr, listed)
+        if not self.unit:
+            return -distances
+        owners = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))).to(a.device)
+        lengths = a.square().sum(dim=1)[owners] + b.square().sum(dim=1)[torch.from_numpy(listed).to(a.device)]
+        return (lengths - distances.square()) / 2
 
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As :meth:`all_pairs` but for rounding, with fast gradients: what training compares many pairs by."""
@@ -99,20 +110,6 @@ class Cosine(Measure):
         cosine: Tensor = torch.nn.functional.cosine_similarity(a, b, dim=-1, eps=EPS)
         return cosine
 
-    def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
-        """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
-        a, b = self.points(a), self.points(b)
-        lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]  # 2, or less where a vector is 0
-        return (lengths - backend_for(a).distances(a, b).square()) / 2  # a.b
-
-    def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
-        """As :meth:`all_pairs`, of some pairs."""
-        a, b = self.points(a), self.points(b)
-        owners = torch.from_numpy(np.repeat(np.arange(len(a)), np.diff(ptr))).to(a.device)
-        others = torch.from_numpy(listed).to(a.device)
-        lengths = a.square().sum(dim=1)[owners] + b.square().sum(dim=1)[others]
-        return (lengths - backend_for(a).listed_distances(a, b, ptr, listed).square()) / 2
-
     def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """As one matrix product of unit vectors, [T, L]."""
         return linear(self.points(a), self.points(b))
@@ -157,13 +154,12 @@ class Distance(Measure):
         distance: Tensor = torch.linalg.vector_norm(a - b, dim=-1)
         return -distance
 
-    def all_pairs(self, a: Tensor, b: Tensor) -> Tensor:
-        """sim(a_t, b_l) of every pair, Eq. (2): [T, D] and [L, D] to [T, L]."""
-        return -backend_for(a).distances(a, b)
-
-    def listed_pairs(self, a: Tensor, b: Tensor, ptr: IntArray, listed: IntArray) -> Tensor:
-        """As :meth:`all_pairs`, of some pairs."""
-        return -backend_for(a).listed_distances(a, b, ptr, listed)
+    def learned_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """From one matrix product, |a|^2 + |b|^2 - 2 a.b, of vectors taken from their mean; [T, L]."""
+        center = b.detach().mean(dim=0)
+        a, b = a - center, b - center
+        squares = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :] - 2 * linear(a, b)
+        return -squares.clamp_min(EPS).sqrt()
 
     def points(self, vectors: Tensor) -> Tensor:
         """The vectors themselves."""

@@ -16,17 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.compiled_code import compiled
+from se_gnn.device import items_within, memory_budget
 from se_gnn.files.npy import take_rows
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.graph.ranked_local import MAX_NODES
+from se_gnn.graph.local import MAX_NODES
+from se_gnn.graph.rows import take
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.backend import Nearest, Points
 from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
 from se_gnn.similarity.edges import Terms, edge_vectors
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
-from se_gnn.similarity.memory import items_within, memory_budget
 
 MOST_MAPPED = 4096  # queries whose embeddings are read from a mapped file at a time
 
@@ -61,7 +63,7 @@ class Similarity:
         settings: what is compared, and how.
         terms: what is added to the vectors of edges; None: nothing. It is asked for in each comparison.
         max_memory: memory that a comparison may take, such as ``"4GB"``; None: a quarter of what is free.
-        device: where rows of a mapped file are compared; a tensor is compared where it is.
+        device: where rows of a mapped file are compared; tensors are compared on their own device.
     """
 
     def __init__(
@@ -113,23 +115,20 @@ class Similarity:
     def compare_listed(self, queries: Items, cases: Items, ptr: IntArray, positions: IntArray) -> Similarities:
         """Each query with the cases at ``positions[ptr[t]:ptr[t + 1]]`` alone, [n]; no gradients.
 
-        On the CPU a pair has the same bits as in :meth:`compare`.
+        On the CPU a pair has the same bits as in :meth:`compare`. With lambda = 1 no edges are matched.
         """
-        comparison = self.comparison(queries, cases)
+        comparison, weight = self.comparison(queries, cases), self.settings.node_weight
         node = comparison.listed_nodes(np.arange(len(queries)), ptr, positions)
-        return Similarities(node, comparison.listed_structure(ptr, positions), self.settings.node_weight)
+        if weight == 1:
+            return Similarities(node, torch.full_like(node, -torch.inf), weight)
+        return Similarities(node, comparison.listed_structure(ptr, positions), weight)
 
     @torch.no_grad()
-    def compare_with_matches(
-        self, queries: Items, cases: Items, *, keep_back: bool = False
-    ) -> tuple[Similarities, EdgeMatching, EdgeMatching | None]:
-        """As :meth:`compare`, with the best matches of the queries' edges in all cases; no gradients.
-
-        With ``keep_back`` those of the cases' edges as well, if both directions count.
-        """
+    def compare_with_matches(self, queries: Items, cases: Items) -> tuple[Similarities, EdgeMatching]:
+        """As :meth:`compare`, with the best matches of the queries' edges in all cases; no gradients."""
         comparison = self.comparison(queries, cases)
-        structure, there, back = comparison.structure_and_matches(self.max_memory, keep_back=keep_back)
-        return Similarities(comparison.node(), structure, self.settings.node_weight), there, back
+        structure, matching = comparison.structure_and_matches(self.max_memory)
+        return Similarities(comparison.node(), structure, self.settings.node_weight), matching
 
     @torch.no_grad()
     def nearest(self, queries: Items, cases: Items, count: int) -> Nearest:
@@ -157,19 +156,26 @@ class Similarity:
         """
         if _table_is_smaller(queries, cases, positions.shape[1]):
             return Matches.of_table(self.compare_with_matches(queries, cases)[1], positions)
-        comparison = self.comparison(queries, cases)
-        return Matches.of_lists(queries, positions, *comparison.listed_matches(positions))
+        matched_in, places = cases, positions
+        if not isinstance(self.h, Tensor):  # only what is matched is read
+            used = np.unique(positions[positions >= 0])
+            matched_in, places = cases.select(used), np.where(positions < 0, -1, np.searchsorted(used, positions))
+        comparison = self.comparison(queries, matched_in)
+        return Matches.of_lists(queries, positions, *comparison.listed_matches(places))
 
     @torch.no_grad()
-    def nearest_with_matches(self, queries: Items, cases: Items, count: int) -> tuple[Nearest, Matches]:
-        """As :meth:`nearest`, with the matches of those that can vote; what was matched once is not matched again."""
+    def nearest_with_matches(self, queries: Items, cases: Items, count: int, *, depth: int) -> tuple[Nearest, Matches]:
+        """As :meth:`nearest` for ``depth`` cases, with the matches of the first ``count`` of them that can vote.
+
+        What was matched once is not matched again.
+        """
         if not _table_is_smaller(queries, cases, count):
-            found = self.nearest(queries, cases, count)
-            return found, self.match(queries, cases, _who_votes(found))
-        similarities, table, _ = self.compare_with_matches(queries, cases)
+            found = self.nearest(queries, cases, depth)
+            return found, self.match(queries, cases, who_votes(found.first(count)))
+        similarities, table = self.compare_with_matches(queries, cases)
         everyone = torch.arange(len(cases), device=self.device)
-        found = self._voting(queries, cases, everyone, similarities).cut(count)
-        return found, Matches.of_table(table, _who_votes(found))
+        found = self._voting(queries, cases, everyone, similarities).cut(depth)
+        return found, Matches.of_table(table, who_votes(found.first(count)))
 
     def queries_at_a_time(self, most: int) -> int:
         """How many queries to compare at a time; all that there are if embeddings are in memory.
@@ -197,11 +203,12 @@ class Similarity:
             h, names, queries, cases = self._read(h, queries, cases)
         vectors, rows = h, None
         if self.terms is not None:
-            used = np.zeros(len(self.graph.edges), dtype=bool)
+            used = np.zeros(len(queries.edges), dtype=bool)
             for side in (queries, cases):
                 used[side.local.edge_ids] = True
             rows = np.flatnonzero(used)
-            ends, ids = (torch.from_numpy(array).to(self.device) for array in (self.graph.edges.pairs.take(rows), rows))
+            arrays = queries.edges[rows], rows if names is None else names[rows]
+            ends, ids = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors = edge_vectors(self.measure.points(h), ends) + self.terms(ids)
         return Comparison(
             h=h,
@@ -220,7 +227,8 @@ class Similarity:
         edges = self.graph.edges.pairs.take(edge_ids)
         used = np.unique(np.concatenate([edges.ravel(), queries.nodes, cases.nodes]))
         ends = np.searchsorted(used, edges).reshape(-1, 2)
-        asking, answering = (Items(ends, _renumbered(side.local, used, edge_ids)) for side in (queries, cases))
+        weights = None if queries.weights is None else take(queries.weights, edge_ids)
+        asking, answering = (Items(ends, _renumbered(side.local, used, edge_ids), weights) for side in (queries, cases))
         return torch.from_numpy(take_rows(h, used)).to(self.device), edge_ids, asking, answering
 
     def _similarities(self, comparison: Comparison, edge_weights: Tensor | None = None) -> Similarities:
@@ -280,7 +288,7 @@ class Matches:
         rows = self.rows[self.ptr[i] : self.ptr[i + 1]]
         columns = np.arange(self.positions.shape[1]) if self.listed else self.positions[i]
         nobody = self.positions[i] < 0
-        values, matched = (table[np.ix_(rows, columns)] for table in (self.similarity, self.matched_ids))
+        values, matched = (table[rows[:, None], columns] for table in (self.similarity, self.matched_ids))
         values[:, nobody], matched[:, nobody] = -np.inf, -1
         return values, matched.astype(np.int64)
 
@@ -291,7 +299,7 @@ class Matches:
         return importance
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _importance(
     similarity: FloatArray,
     ptr: IntArray,
@@ -316,7 +324,7 @@ def _table_is_smaller(queries: Items, cases: Items, count: int) -> bool:
     return queries.num_queries * len(cases) <= len(queries.local.edge_ids) * count
 
 
-def _who_votes(nearest: Nearest) -> IntArray:
+def who_votes(nearest: Nearest) -> IntArray:
     """Positions of the cases that can vote, [T, K]; -1 where one cannot."""
     return torch.where(torch.isfinite(nearest.overall), nearest.positions, -1).cpu().numpy()
 
@@ -329,4 +337,5 @@ def _renumbered(local: LocalGraphs, used: IntArray, edge_ids: IntArray) -> Local
         np.searchsorted(edge_ids, local.edge_ids).astype(np.int32),
         len(edge_ids),
         left_out=local.left_out,
+        parts=local.parts,
     )

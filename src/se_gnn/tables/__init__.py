@@ -1,5 +1,39 @@
-"""Graphs of other libraries in and out: PyTorch Geometric, NetworkX, SciPy and `.npz` files.
+"""People's own tables, and graphs of other libraries, in and out.
 
-A graph that goes out and comes back is the same graph, also after nodes and edges were taken away or put into another
-order there: what belongs to a node or an edge travels with it, or is refused.
+A table of nodes and a table of edges become a graph that knows its columns (`read_tables`), whether they fit into
+memory or not. Graphs of PyTorch Geometric, NetworkX, SciPy and `.npz` files that go out and come back are the same
+graphs, also after nodes and edges were taken away or put into another order there: what belongs to a node or an edge
+travels with it, or is refused.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from se_gnn.tables.edges import EdgeTable
+    from se_gnn.tables.imported import Imported, load_import
+    from se_gnn.tables.importer import read_tables
+    from se_gnn.tables.settings import ImportSettings, Summary
+
+__all__ = ["EdgeTable", "ImportSettings", "Imported", "Summary", "load_import", "read_tables"]
+
+_HOME = {
+    "EdgeTable": "edges",
+    "ImportSettings": "settings",
+    "Imported": "imported",
+    "Summary": "settings",
+    "load_import": "imported",
+    "read_tables": "importer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs PyArrow when it is first used: the graphs of other libraries do without."""
+    if name not in __all__:
+        raise AttributeError(f"module 'se_gnn.tables' has no attribute {name!r}")
+    from se_gnn.optional import require
+
+    require("pyarrow", extra="tables", feature="tables")
+    return getattr(importlib.import_module(f"se_gnn.tables.{_HOME[name]}"), name)

@@ -1,30 +1,35 @@
 """Graphs as plain arrays: SciPy's sparse matrices, and `.npz` files, ours and those that others publish.
 
-No pickle is read.
+No pickle is read. Graphs in the layout of Nettack and gnn-benchmark are a few arrays: the pieces of a CSR matrix for
+the adjacency (`adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`), the attributes (`attr_...`), and `labels`.
 """
 
 from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from se_gnn.datasets.npz import csr
 from se_gnn.errors import InputError
 from se_gnn.files import replace_file, writing_to
-from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph import UNKNOWN, Graph, Numbers
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.graph.storage import graph_arrays, graph_from_arrays
 
 ABOUT = "about"
+_PIECES = ("data", "indices", "indptr", "shape")
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
 _DETAILS = (
-    "features", "labels", "node_names", "class_names", "feature_names", "columns", "captions", "raw", "image_shape",
-    "edge_values", "node_types", "node_type_names", "name", "dataset", *PARTS,
+    "features", "node_names", "feature_names", "columns", "captions", "raw", "image_shape", "roles", "edge_values",
+    "node_types", "node_type_names", "name", "dataset", *PARTS,
 )  # fmt: skip
 
 
@@ -36,8 +41,12 @@ def to_scipy(graph: Graph) -> dict[str, Any]:
     adjacency = graph.adjacency.copy()
     adjacency.data = np.ones(len(adjacency.data), np.float32)
     adjacency.sum_duplicates()
-    own = {name: getattr(graph, name) for name in _DETAILS}
-    return {"adjacency": adjacency, **own, "target_type": graph.target.node_type}
+    own = {name: getattr(graph, name) for name in _DETAILS} | {"target_type": graph.target.node_type}
+    if isinstance(graph.target, Numbers):
+        own |= {"values": graph.values, "value_name": graph.target.name, "unit": graph.target.unit}
+    else:
+        own |= {"labels": graph.labels, "class_names": graph.class_names}
+    return {"adjacency": adjacency, **own}
 
 
 def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any) -> Graph:
@@ -47,7 +56,7 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any
         adjacency: [N, N], sparse or dense; whatever is not 0 is an edge, its value is not looked at. A matrix that is
             not symmetric is taken as undirected.
         features: [N, F], sparse or dense.
-        labels: class of each node, -1 where unknown; None: all unknown.
+        labels: class of each node, -1 where unknown; None: all unknown, or ``details`` have ``values``.
         details: what :meth:`Graph.build` takes besides: names, split and so on. What belongs to edges comes
             in the order of the upper triangle, row by row. With ``edge_values``, an entry is the number of edges
             between two nodes; direction +1 is from the lower node to the higher.
@@ -65,12 +74,9 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any
     edges = np.stack([entries.row, entries.col], axis=1)
     if details.get("edge_values") is not None:
         edges = np.repeat(edges, entries.data.astype(np.int64), axis=0)
-    return Graph.build(
-        features=features,
-        edges=edges,
-        labels=np.full(num_nodes, UNKNOWN) if labels is None else labels,
-        **details,
-    )
+    if labels is None and "values" not in details:
+        labels = np.full(num_nodes, UNKNOWN)
+    return Graph.build(features=features, edges=edges, labels=labels, **details)
 
 
 def save_npz(graph: Graph, path: str | Path) -> None:
@@ -137,3 +143,56 @@ def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray 
 def _check_there(found: Any, file: Path, names: tuple[str, ...]) -> None:
     if found is None:
         raise InputError(f"{file} must hold an array named {' or '.join(map(repr, names))}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawGraph:
+    """A graph as a file holds it, edges in one or both directions.
+
+    Shapes:
+        - **edges:** :math:`(E, 2)`
+        - **features:** :math:`(N, F)`, CSR
+        - **labels:** :math:`(N,)`
+    """
+
+    edges: IntArray
+    features: sp.csr_array
+    labels: IntArray
+
+
+def read_arrays(content: bytes, names: Iterable[str], *, where: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of these names; ``where`` is what an error calls the file."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {name: file[name] for name in names}
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{where} is not the file it should be: {error}") from error
+
+
+def read_npz_graph(content: bytes, *, where: str) -> RawGraph:
+    """Adjacency, attributes and labels of one `.npz` file."""
+    pieces = [f"{matrix}_{piece}" for matrix in ("adj", "attr") for piece in _PIECES]
+    arrays = read_arrays(content, [*pieces, "labels"], where=where)
+    return RawGraph(
+        edges=entries(csr(arrays, "adj", where)),
+        features=csr(arrays, "attr", where),
+        labels=arrays["labels"].astype(np.int64),
+    )
+
+
+def entries(matrix: sp.csr_array) -> IntArray:
+    """Row and column of every stored entry, [nnz, 2]."""
+    coordinates = matrix.tocoo()
+    return np.stack([coordinates.row, coordinates.col], axis=1).astype(np.int64)
+
+
+def csr(arrays: dict[str, npt.NDArray[Any]], matrix: str, where: str) -> sp.csr_array:
+    """The matrix whose pieces are named ``adj_data``, ``adj_indices``, ... for ``adj``."""
+    names = [f"{matrix}_{piece}" for piece in _PIECES]
+    try:
+        *pieces, shape = (arrays[name] for name in names)
+        result = sp.csr_array(tuple(pieces), shape=tuple(shape))
+        result.check_format(full_check=True)
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{where}: {', '.join(names)} must be the pieces of a CSR matrix: {error}") from error
+    return result

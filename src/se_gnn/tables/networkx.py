@@ -1,4 +1,8 @@
-"""NetworkX graphs as ours, and ours as NetworkX graphs. Shapes: N nodes, E edges."""
+"""NetworkX graphs as ours, and ours as NetworkX graphs. Shapes: N nodes, E edges.
+
+Ours carry the graph that they were made of as ``graph.graph["about"]``, and each node and edge its position there: what
+is no attribute of a node or an edge (columns, cells, what edges are called) comes back from it.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, EdgeValues, Graph, RawTable
-from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.graph.edge_values import NO_TIME
+from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Numbers, RawTable, Split
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, dense
+from se_gnn.graph.edge_values import ARRAYS, NO_TIME
+from se_gnn.graph.rows import features_like
 from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.optional import require
 
-ROW, EDGE_ROW = "row_id", "edge_id"  # which row of the tables in `graph.graph` belongs to a node or an edge
+ROW, EDGE_ROW = "row_id", "edge_id"  # position of a node or an edge in the graph that is carried along
 SOURCE, TARGET = "(source)", "(target)"  # columns of an edge table, where attributes may be called "source"
-_OF_GRAPH = ("name", "dataset", "feature_names", "columns", "raw", "image_shape", "node_type_names")
-_OF_EDGES = ("type_names", "type_verbs", "attribute_names", "columns", "raw", "names")
 Ends = Sequence[tuple[Any, Any, dict[str, Any]]]
 
 
 def to_networkx(graph: Graph) -> Any:
     """A ``networkx.Graph`` that :func:`from_networkx` turns back into the same graph.
 
-    Nodes are the names, with attributes ``x`` (their row of the features), ``label`` (name of the class, None where it
-    is not known), ``split``, ``caption`` where there are captions, and ``type`` where there are several. What is known
-    of the graph is in ``graph.graph``.
+    Nodes are the names, with attributes ``x`` (their row of the features), ``label`` (name of the class, or the number
+    to predict; None where it is not known), ``split``, ``caption`` where there are captions, and ``type`` where there
+    are several.
 
     Where edges carry values it is a ``MultiGraph``, with directions a ``MultiDiGraph``: an edge has its ``weight``,
     ``type`` (by name), ``time`` (seconds since 1970), ``attributes`` (a vector) and the cells of its row, as far as
@@ -36,33 +38,30 @@ def to_networkx(graph: Graph) -> Any:
     ``direction`` 0.
     """
     nx: Any = require("networkx", extra="data", feature="NetworkX graphs")
-    values = graph.edge_values
+    values, target = graph.edge_values, graph.target
+    rows, edges = dense(graph.nodes.features.whole()), graph.edges.pairs.whole()
     kind = nx.Graph if values is None else nx.MultiGraph if values.direction is None else nx.MultiDiGraph
-    about = {name: getattr(graph, name) for name in _OF_GRAPH}
-    about |= {"class_names": graph.class_names, "target_type": graph.target.node_type}
-    about |= {"sparse_features": bool(sp.issparse(graph.features))}
-    if values is not None:
-        about["edge_values"] = {"carried": values.carried, **{name: getattr(values, name) for name in _OF_EDGES}}
-    result = kind(**about)
+    result = kind(name=graph.name, about=graph)
     parts = np.full(graph.num_nodes, None, dtype=object)
     for part, nodes in graph.split.items():
         parts[nodes] = part
-    rows: FloatArray = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
     for node, name in enumerate(graph.node_names):
-        label = None if graph.labels[node] == UNKNOWN else graph.class_names[graph.labels[node]]
-        known: dict[str, Any] = {"x": rows[node].copy(), "label": label, "split": parts[node]}
+        label = target.array[node].item()
+        if not isinstance(target, Numbers):
+            label = target.names[label]
+        known: dict[str, Any] = {ROW: node, "x": rows[node].copy(), "split": parts[node]}
+        known["label"] = label if target.known[node] else None
         if graph.captions is not None:
             known["caption"] = graph.captions[node]
         if graph.node_types is not None:
             known["type"] = graph.node_type_names[graph.node_types[node]]
-        if graph.raw is not None:
-            known[ROW] = node
         result.add_node(name, **known)
-    for edge, (u, v) in enumerate(graph.edges.ends.tolist()):
+    for edge, (u, v) in enumerate(edges.tolist()):
         if values is not None and values.direction is not None and values.direction[edge] < 0:
             u, v = v, u
-        carried = {} if values is None else _edge_attributes(values, edge)
-        result.add_edge(graph.node_names[u], graph.node_names[v], **carried)
+        result.add_edge(
+            graph.node_names[u], graph.node_names[v], **({} if values is None else _edge_attributes(values, edge))
+        )
     return result
 
 
@@ -86,9 +85,10 @@ def from_networkx(
     Args:
         graph: the graph; without edge attributes its edges are taken as undirected, duplicates and self-loops merged
             and counted. All edge attributes are read as the columns of an edge table are, and become
-            ``graph.edge_values``; then edges with the same ends and different values are all kept.
+            ``graph.edge_values``; then edges with the same ends and different values are all kept. Its classes may be
+            named in ``graph.graph["class_names"]``, in their order.
         features: node attribute with a vector of numbers. Where no node has it, all other node attributes become
-            features as the columns of a table would (`se_gnn.datasets.tables`).
+            features as the columns of a table would (`se_gnn.tables`).
         label: node attribute with the class; missing or None: not known.
         split: node attribute that says train, validation, test or calibration; where no node has it, every node with a
             label is labeled.
@@ -107,96 +107,110 @@ def from_networkx(
     roles = {"edge_weight": edge_weight, "edge_type": edge_type, "edge_time": edge_time}
     if not any(features in known for known in attributes):
         return _by_columns(graph, attributes, label, split, caption, {"directed": directed, **roles})
-    about = dict(graph.graph)
-    details: dict[str, Any] = {name: about[name] for name in (*_OF_GRAPH, "target_type") if name in about}
     names = [str(node) for node in place]
-    labels, class_names = _labels([known.get(label) for known in attributes], about.get("class_names"))
-    details |= {"class_names": class_names, "node_names": names}
-    if any(caption in known for known in attributes):
-        details["captions"] = [_text(known.get(caption)) for known in attributes]
-    if any(split in known for known in attributes):
-        details |= _split([known.get(split) for known in attributes])
-    if about.get("raw") is not None:
-        details["raw"] = _rows(about["raw"], [known.get(ROW) for known in attributes])
-    if about.get("node_type_names"):
-        details["node_types"] = _numbers(attributes, names, "type", about["node_type_names"])
-    ends = list(graph.edges(data=True))
-    if "edge_values" in about:
-        ends.sort(key=lambda end: end[2].get(EDGE_ROW, len(ends)))  # parallel edges as they were, in either direction
-        values: EdgeValues | None = _known_values(ends, about["edge_values"])
-    else:
-        values = _read_values(ends, directed=directed, **roles)
     matrix = _matrix([known.get(features) for known in attributes], list(place), features)
-    return Graph.build(
-        features=sp.csr_array(matrix) if about.get("sparse_features") else matrix,
-        edges=np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2),
-        edge_values=values,
-        labels=labels,
-        **details,
+    given = [known.get(label) for known in attributes]
+    captions = None
+    if any(caption in known for known in attributes):
+        captions = tuple(_text(known.get(caption)) for known in attributes)
+    parts: dict[str, Any] = {}
+    if any(split in known for known in attributes):
+        parts = _split([known.get(split) for known in attributes])
+    ends = list(graph.edges(data=True))
+    about: Graph | None = graph.graph.get("about")
+    if about is not None:
+        ends.sort(key=lambda end: end[2].get(EDGE_ROW, len(ends)))  # parallel edges as they were, in either direction
+    pairs = np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2)
+    if about is None:
+        labels, class_names = _labels(given, graph.graph.get("class_names"))
+        return Graph.build(
+            name=graph.name or "graph",
+            features=matrix,
+            edges=pairs,
+            edge_values=_read_values(ends, directed=directed, **roles),
+            labels=labels,
+            class_names=class_names,
+            node_names=names,
+            captions=captions,
+            **parts,
+        )
+    known, values = about.nodes, about.edge_values
+    target = about.target.with_array(
+        [np.nan if value is None else value for value in given]
+        if about.predicts_numbers
+        else _labels(given, about.class_names)[0]
+    )
+    types = None
+    if known.types is not None:
+        types = _positions("node", names, _all("node", names, attributes, "type"), known.type_names)
+    nodes = dataclasses.replace(
+        known,
+        features=features_like(about.nodes.features, matrix),
+        names=tuple(names),
+        captions=captions,
+        raw=None if known.raw is None else _rows(known.raw, [one.get(ROW) for one in attributes]),
+        types=types,
+    )
+    return dataclasses.replace(
+        about,
+        nodes=nodes,
+        edges=Edges.build(pairs, len(names), None if values is None else _known_values(ends, values)),
+        target=target,
+        split=Split(**(parts or {"train": np.flatnonzero(target.known)})),
+        name=graph.name,
     )
 
 
 def _edge_attributes(values: EdgeValues, edge: int) -> dict[str, Any]:
     """Everything that one edge carries, by name; the cells of its row where nothing else has their name."""
-    known: dict[str, Any] = {EDGE_ROW: edge}
-    if values.direction is not None and values.direction[edge] == 0:
+    known: dict[str, Any] = {} if values.raw is None else values.raw.row(edge)
+    known |= {part: getattr(values, part)[edge] for part in values.edge_data}
+    known[EDGE_ROW] = edge
+    if values.direction is not None and known.pop("direction") == 0:
         known["direction"] = 0
     if values.weight is not None:
-        known["weight"] = values.weight[edge].item()
+        known["weight"] = known["weight"].item()
     if values.type is not None:
-        known["type"] = values.type_names[values.type[edge]]
-    if values.attributes is not None:
-        known["attributes"] = values.attributes[edge].copy()
-    if values.time is not None and values.time[edge] != NO_TIME:
-        known["time"] = values.time[edge].item()
-    cells = {} if values.raw is None else values.raw.row(edge)
-    return cells | known
+        known["type"] = values.type_names[known["type"]]
+    if values.time is not None and (time := known.pop("time").item()) != NO_TIME:
+        known["time"] = time
+    return known
 
 
-def _known_values(ends: Ends, about: Mapping[str, Any]) -> EdgeValues:
+def _known_values(ends: Ends, about: EdgeValues) -> EdgeValues:
     """The values that :func:`to_networkx` wrote, of the edges that are there; an edge without a part is refused."""
-    parts, names = about["carried"], [f"({u!r}, {v!r})" for u, v, _ in ends]
-    attributes = [known for _, _, known in ends]
-    arrays: dict[str, Any] = {}
-    if "direction" in parts:
-        arrays["direction"] = np.array([known.get("direction", 1) for known in attributes], np.int8)
-    if "weight" in parts:
-        arrays["weight"] = np.array(_all(attributes, names, "weight"), np.float32)
-    if "type" in parts:
-        arrays["type"] = _numbers(attributes, names, "type", about["type_names"], of="edge")
-    if "attributes" in parts:
-        size = len(about["attribute_names"] or ()) or sum(column.size for column in about["columns"] or ())
-        rows = [np.asarray(row, np.float32) for row in _all(attributes, names, "attributes")]
-        arrays["attributes"] = np.stack(rows) if rows else np.empty((0, max(1, size)), np.float32)
-    if "time" in parts:
-        arrays["time"] = np.array([known.get("time", NO_TIME) for known in attributes], np.int64)
-    known: dict[str, Any] = {name: about[name] for name in _OF_EDGES}
-    if known["raw"] is not None:
-        known["raw"] = _rows(known["raw"], [one.get(EDGE_ROW) for one in attributes])
-    return EdgeValues(**arrays, **known)
+    names, attributes = [f"({u!r}, {v!r})" for u, v, _ in ends], [known for _, _, known in ends]
+    default = {"direction": 1, "time": NO_TIME}
+    given: dict[str, Any] = {
+        part: [known.get(part, default[part]) for known in attributes]
+        if part in default
+        else _all("edge", names, attributes, part)
+        for part in about.edge_data
+    }
+    if "type" in given:
+        given["type"] = _positions("edge", names, given["type"], about.type_names)
+    arrays: dict[str, Any] = {part: np.array(values, ARRAYS[part]) for part, values in given.items()}
+    if "attributes" in arrays:
+        arrays["attributes"] = arrays["attributes"].reshape(len(ends), about.num_attributes)
+    raw = None if about.raw is None else _rows(about.raw, [known.get(EDGE_ROW) for known in attributes])
+    return dataclasses.replace(about, **arrays, raw=raw)
 
 
-def _all(attributes: Sequence[Mapping[str, Any]], names: Sequence[str], attribute: str, of: str = "edge") -> list[Any]:
+def _all(what: str, names: Sequence[str], attributes: Sequence[Mapping[str, Any]], attribute: str) -> list[Any]:
     """One attribute of all edges or nodes."""
     missing = next((name for name, known in zip(names, attributes) if known.get(attribute) is None), None)
     if missing is not None:
-        raise InputError(f"{of} {missing} has no attribute {attribute!r}, which all others have: give it one")
+        raise InputError(f"{what} {missing} has no attribute {attribute!r}, which all others have: give it one")
     return [known[attribute] for known in attributes]
 
 
-def _numbers(
-    attributes: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    attribute: str,
-    known: Sequence[str],
-    of: str = "node",
-) -> IntArray:
-    """An attribute that names one of some types, by their positions."""
-    given, place = _all(attributes, names, attribute, of), {name: i for i, name in enumerate(known)}
-    strange = next((i for i, name in enumerate(given) if name not in place), None)
+def _positions(what: str, names: Sequence[str], types: Sequence[str], known: Sequence[str]) -> Int32Array:
+    """Types of nodes or edges by their positions among those that are known."""
+    place = {name: i for i, name in enumerate(known)}
+    strange = next((i for i, name in enumerate(types) if name not in place), None)
     if strange is not None:
-        raise InputError(f"{of} {names[strange]} must have a {attribute} of {', '.join(known)}, got {given[strange]!r}")
-    return np.array([place[name] for name in given], np.int32)
+        raise InputError(f"{what} {names[strange]} must have a type of {', '.join(known)}, got {types[strange]!r}")
+    return np.array([place[name] for name in types], np.int32)
 
 
 def _rows(raw: RawTable, places: Sequence[int | None]) -> RawTable:
@@ -208,7 +222,7 @@ def _rows(raw: RawTable, places: Sequence[int | None]) -> RawTable:
 def _by_columns(
     graph: Any, attributes: list[dict[str, Any]], label: str, split: str, caption: str, of_edges: dict[str, Any]
 ) -> Graph:
-    from se_gnn.datasets.tables import ImportSettings, import_tables
+    from se_gnn.tables import ImportSettings, read_tables
 
     names = {name for known in attributes for name in known}
     pd: Any = require("pandas", extra="tables", feature="tables")
@@ -221,13 +235,12 @@ def _by_columns(
         label=label,
         split=split if split in names else None,
         caption=caption if caption in names else None,
-        ignore=[caption] if caption in names else [],
         name=graph.name or "graph",
         source=SOURCE,
         target=TARGET,
         **of_edges,
     )
-    return import_tables(nodes, _edge_frame(graph.edges(data=True)), settings).graph
+    return read_tables(nodes, _edge_frame(graph.edges(data=True)), settings).graph
 
 
 def _edge_frame(ends: Iterable[tuple[Any, Any, dict[str, Any]]]) -> Any:
@@ -245,12 +258,13 @@ def _read_values(
     """The edge attributes of a user's graph, read as the columns of an edge table."""
     if not directed and not any(known for _, _, known in ends):
         return None
-    from se_gnn.datasets.tables.edge_columns import EdgeSettings, read_edge_values
-    from se_gnn.datasets.tables.read import read_table
+    from se_gnn.tables.edges import EdgeSettings, read_edge_values
+    from se_gnn.tables.source import read_table
 
-    settings = EdgeSettings(directed=directed, weight=edge_weight, type=edge_type, time=edge_time)
     table = read_table(_edge_frame(ends), what="edges", of_edges=True)
-    return read_edge_values(table, settings, (SOURCE, TARGET)).values
+    ends_of = (SOURCE, TARGET)
+    settings = EdgeSettings(ends=ends_of, directed=directed, weight=edge_weight, type=edge_type, time=edge_time)
+    return read_edge_values(table, settings).values
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

@@ -1,62 +1,60 @@
 """Graphs of PyTorch Geometric as ours, and ours as theirs: `Data`, and `HeteroData` for several types of nodes.
 
-What belongs to a node and is no tensor (name, caption, cells of its row) is in tables in the dictionary ``about``, and
-the tensor ``node_id`` says which row of them is whose: PyG cuts and reorders it with the other tensors. ``edge_id``
-does the same for edges. Shapes: N nodes, P columns of `edge_index`.
+Ours carry the graph that they were made of as ``about``. The tensors ``node_id`` and ``edge_id`` say which of its nodes
+and edges each row is: PyG cuts and reorders them with the other tensors. On the way back features, labels, masks and
+edge values are read from the tensors, and everything else (names, captions, cells, columns) from ``about``.
+Shapes: N nodes, P columns of `edge_index`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from se_gnn.datasets.kinds import SPARSE_BELOW, JoinedKinds, NodesOfKind, join_kinds
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, EdgeValues, Graph
-from se_gnn.graph.arrays import FloatArray, IntArray, as_integers
+from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Split
+from se_gnn.graph.arrays import Features, IntArray, as_integers, dense
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
+from se_gnn.graph.rows import features_like
+from se_gnn.graph.split import Part
 from se_gnn.optional import require
+from se_gnn.tables.node_types import SPARSE_BELOW, JoinedTypes, NodesOfType, join_types
 
-MASKS = {"train": "train_mask", "validation": "val_mask", "test": "test_mask", "calibration": "calibration_mask"}
+MASKS: dict[Part, str] = {
+    "train": "train_mask", "validation": "val_mask", "test": "test_mask", "calibration": "calibration_mask",
+}  # fmt: skip
 FIELDS = {"weight": "edge_weight", "type": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
 REVERSED = "rev_"  # what PyG's ToUndirected calls the edges that it adds
-_OF_GRAPH = ("name", "dataset", "class_names", "feature_names", "columns", "image_shape", "node_type_names")
-_OF_EDGES = ("type_names", "type_verbs", "attribute_names", "columns", "names")
+NOBODY = np.empty(0, np.int64)
 
 
 def to_pyg(graph: Graph) -> Any:
     """A ``torch_geometric.data.Data`` that :func:`from_pyg` turns back into the same graph.
 
-    ``x`` is dense, ``edge_index`` has both directions, ``y`` is -1 where the class is not known, and each part of the
-    split has a mask. Where edges carry values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
-    ``edge_time``, and an edge with a direction is there in that one only. ``node_id`` and ``edge_id`` point into the
-    tables of the dictionary ``about``, which holds names and the like.
+    ``x`` is dense, ``edge_index`` has both directions, ``y`` is -1 (NaN for numbers) where it is not known, and each
+    part of the split has a mask. Where edges carry values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
+    ``edge_time``, and an edge with a direction is there in that one only. ``about`` is the graph, and ``node_id`` and
+    ``edge_id`` are positions of its nodes and edges.
     """
-    import torch
-
-    edges, values = graph.edges.ends, graph.edge_values
+    edges, values = graph.edges.pairs.whole(), graph.edge_values
     direction = np.zeros(len(edges), np.int8) if values is None or values.direction is None else values.direction
     forward, back = np.flatnonzero(direction >= 0), np.flatnonzero(direction <= 0)
     ids = np.concatenate([forward, back])
     both = np.concatenate([edges[forward], edges[back][:, ::-1]])
-    fields: dict[str, npt.NDArray[Any]] = {"node_id": np.arange(graph.num_nodes), "y": graph.labels}
-    fields |= {mask: _mask(graph.num_nodes, getattr(graph, part)) for part, mask in MASKS.items()}
+    fields = {"x": dense(graph.nodes.features.whole()), "edge_index": np.ascontiguousarray(both.T)}
+    fields |= {"node_id": np.arange(graph.num_nodes), "y": graph.target.array}
+    fields |= {mask: np.isin(np.arange(graph.num_nodes), nodes) for mask, nodes in _masks(graph.split)}
     if graph.node_types is not None:
         fields["node_type"] = graph.node_types.astype(np.int64)
     if values is not None:
-        fields["edge_id"] = ids
-        fields |= {field: getattr(values, part)[ids] for part, field in FIELDS.items() if part in values.carried}
-    return _pyg().Data(
-        x=torch.from_numpy(_dense(graph).copy()),
-        edge_index=torch.from_numpy(np.ascontiguousarray(both.T)),
-        **{name: torch.from_numpy(array.copy()) for name, array in fields.items()},
-        about=_about(graph),
-    )
+        fields |= {"edge_id": ids, **_edge_tensors(values, ids)}
+    return _filled(_pyg().Data(about=graph), fields)
 
 
 def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
@@ -75,29 +73,29 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
     for field in ("x", "edge_index", "y"):
         if getattr(data, field, None) is None:
             raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {field}")
-    about = getattr(data, "about", None)
-    dense = _array(data.x)
-    for mask in MASKS.values():
-        given = getattr(data, mask, None)
-        if given is not None and given.dim() != 1:
-            raise InputError(f"{mask} must have one dimension, got shape {tuple(given.shape)}: choose one split")
-    details: dict[str, Any] = {"name": name}
-    sparse = np.count_nonzero(dense) < SPARSE_BELOW * max(1, dense.size)
-    if about is not None:
-        details, sparse = _of_graph(about), about["sparse_features"]
-        details |= _of_nodes(about, _ids(data, "node_id", len(dense), len(about["nodes"]["names"])))
-        if details["node_type_names"]:
-            details["node_types"] = _array(data.node_type)
-    masks = {part: getattr(data, mask, None) for part, mask in MASKS.items()}
-    split: dict[str, Any] = {part: None if mask is None else _array(mask) for part, mask in masks.items()}
-    pairs, values = _plain_edges(data, directed) if about is None else _known_edges(data, about["edges"], directed)
-    return Graph.build(
-        features=sp.csr_array(dense) if sparse else dense,
-        edges=pairs,
-        edge_values=values,
-        labels=_array(data.y).reshape(-1),
-        **details,
-        **split,
+    about: Graph | None = getattr(data, "about", None)
+    x, y, pairs = _array(data.x), _array(data.y), _array(data.edge_index).T
+    split: dict[str, Any] = {part: None if mask is None else _array(mask) for part, mask in _given_masks(data)}
+    if about is None:
+        values = _plain_values(data, len(pairs), directed)
+        features = _sparse_if_empty(x)
+        return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=y.reshape(-1), **split)
+    known = about.nodes.take(_ids(data, "node_id", len(x), about.num_nodes))
+    types = None if known.types is None else _array(data.node_type).astype(np.int32)
+    values = about.edge_values
+    if values is None and directed:
+        values = _plain_values(data, len(pairs), directed)
+    elif values is not None:
+        ids = _ids(data, "edge_id", len(pairs), about.num_edges, once=False)
+        pairs, values = _known_values(pairs, ids, _edge_fields(data, len(pairs), None, values), values, directed)
+    target = about.target.with_array(y.reshape(-1))
+    train = np.flatnonzero(target.known) if split["train"] is None else split["train"]
+    return dataclasses.replace(
+        about,
+        nodes=dataclasses.replace(known, features=features_like(about.nodes.features, x), types=types),
+        edges=Edges.build(pairs, len(x), values),
+        target=target,
+        split=Split(**{part: NOBODY if own is None else own for part, own in (split | {"train": train}).items()}),
     )
 
 
@@ -105,26 +103,27 @@ def to_hetero(graph: Graph) -> Any:
     """A ``torch_geometric.data.HeteroData`` that :func:`from_hetero` turns back into the same graph.
 
     ``x`` of a node type is the block of its features, dense; the type that is predicted has ``y`` and masks. Each edge
-    is there once, in its direction (``torch_geometric.transforms.ToUndirected`` adds the other). ``node_id`` and
-    ``edge_id`` point into the tables of the dictionary ``about``, which holds names and the like.
+    is there once, in its direction (``torch_geometric.transforms.ToUndirected`` adds the other). ``about`` is the
+    graph, and ``node_id`` and ``edge_id`` are positions of its nodes and edges.
     """
-    import torch
-
     if graph.node_types is None:
         raise InputError(f"{graph.name} has one type of nodes: to_pyg makes a Data of it")
-    data, dense, types, values = _pyg().HeteroData(), _dense(graph), graph.node_types, graph.edge_values
+    data, x, types, values = (
+        _pyg().HeteroData(),
+        dense(graph.nodes.features.whole()),
+        graph.node_types,
+        graph.edge_values,
+    )
     blocks = graph.nodes.blocks_by_type() or {}
     place = np.empty(graph.num_nodes, np.int64)  # of each node within its type
     for number, type_name in enumerate(graph.node_type_names):
         nodes = np.flatnonzero(types == number)
         place[nodes] = np.arange(len(nodes))
-        own = blocks.get(type_name, np.arange(graph.num_features))
-        fields: dict[str, npt.NDArray[Any]] = {"x": dense[np.ix_(nodes, own)], "node_id": nodes}
+        fields = {"x": x[np.ix_(nodes, blocks.get(type_name, np.arange(graph.num_features)))], "node_id": nodes}
         if type_name == graph.target.node_type:
-            fields["y"] = graph.labels[nodes]
-            fields |= {mask: np.isin(nodes, getattr(graph, part)) for part, mask in MASKS.items()}
-        for name, array in fields.items():
-            data[type_name][name] = torch.from_numpy(array.copy())
+            fields["y"] = graph.target.array[nodes]
+            fields |= {mask: np.isin(nodes, own) for mask, own in _masks(graph.split)}
+        _filled(data[type_name], fields)
     ends = graph.edges.ends
     if values is not None and values.direction is not None:
         ends = np.where(values.direction[:, None] < 0, ends[:, ::-1], ends)
@@ -136,19 +135,18 @@ def to_hetero(graph: Graph) -> Any:
     for source, relation, target in np.unique(joined, axis=0).tolist():
         ids = np.flatnonzero((joined == (source, relation, target)).all(axis=1))
         store = data[graph.node_type_names[source], names[relation], graph.node_type_names[target]]
-        store.edge_index = torch.from_numpy(np.ascontiguousarray(place[ends[ids]].T))
-        store.edge_id = torch.from_numpy(ids)
-        for part in ("weight", "attributes", "time"):
-            if values is not None and part in values.carried:
-                store[FIELDS[part]] = torch.from_numpy(getattr(values, part)[ids])
-    data.about = _about(graph)
+        fields = {"edge_index": np.ascontiguousarray(place[ends[ids]].T), "edge_id": ids}
+        held = {} if values is None else _edge_tensors(values, ids)
+        held.pop(FIELDS["type"], None)  # the relation says it
+        _filled(store, fields | held)
+    data.about = graph
     return data
 
 
 def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
     """Take over a ``torch_geometric.data.HeteroData``.
 
-    Every node type has a block of features (:mod:`se_gnn.datasets.kinds`); one without ``x`` is told apart by its
+    Every node type has a block of features (:mod:`se_gnn.tables.node_types`); one without ``x`` is distinguished by its
     position. One node type has ``y``, and masks where there is a split: it is the one that is predicted. The middle
     word of an edge type is the type of its edges; edges that ``ToUndirected`` added (``rev_...``) are left out.
     ``edge_weight``, ``edge_time`` and ``edge_attr`` are carried: a type without them has weight 1, no date and zeros.
@@ -163,17 +161,17 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
     if about is not None:
         return _known_hetero(data, about)
     type_names = list(data.node_types)
-    joined = join_kinds({one: _nodes_of(data[one], one) for one in type_names})
+    joined = join_types({one: _nodes_of(data[one], one) for one in type_names})
     labeled = [one for one in type_names if getattr(data[one], "y", None) is not None]
     if len(labeled) != 1:
         raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(type_names)}")
+    store, first = data[labeled[0]], joined.first[labeled[0]]
     labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    own = _array(data[labeled[0]].y).reshape(-1)
-    labels[joined.nodes(labeled[0], np.arange(len(own)))] = own
-    split: dict[str, Any] = {}
-    for part, mask in MASKS.items():
-        given = getattr(data[labeled[0]], mask, None)
-        split[part] = None if given is None else joined.nodes(labeled[0], np.flatnonzero(_array(given)))
+    own = _array(store.y).reshape(-1)
+    labels[first : first + len(own)] = own
+    split: dict[str, Any] = {
+        part: None if mask is None else first + np.flatnonzero(_array(mask)) for part, mask in _given_masks(store)
+    }
     pairs, values = _typed_edges(data, joined, directed=directed)
     return Graph.build(
         name=name,
@@ -182,7 +180,7 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
         edges=pairs,
         edge_values=values,
         node_names=joined.names,
-        node_types=joined.kinds,
+        node_types=joined.types,
         node_type_names=joined.type_names,
         target_type=labeled[0],
         labels=labels,
@@ -190,82 +188,73 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
     )
 
 
-def _known_hetero(data: Any, about: Mapping[str, Any]) -> Graph:
+def _known_hetero(data: Any, about: Graph) -> Graph:
     """The graph that :func:`to_hetero` wrote, as far as it is there: in the order in which its nodes were."""
-    details = _of_graph(about)
-    type_names, size, known = details["node_type_names"], about["num_features"], len(about["nodes"]["names"])
+    type_names, blocks = about.node_type_names, about.nodes.blocks_by_type() or {}
     stores = {one: data[one] for one in type_names if one in data.node_types and len(data[one].x)}
-    ids = {one: _ids(store, "node_id", len(store.x), known, of=f"{one} nodes") for one, store in stores.items()}
-    order = np.sort(np.concatenate([np.empty(0, np.int64), *ids.values()]))
+    ids = {
+        one: _ids(store, "node_id", len(store.x), about.num_nodes, of=f"{one} nodes") for one, store in stores.items()
+    }
+    order = np.sort(np.concatenate([NOBODY, *ids.values()]))
     place = {one: np.searchsorted(order, own) for one, own in ids.items()}
-    features, types = np.zeros((len(order), size), np.float32), np.zeros(len(order), np.int32)
-    labels = np.full(len(order), UNKNOWN, np.int64)
-    split: dict[str, Any] = dict.fromkeys(MASKS, np.empty(0, np.int64))
+    x, types = np.zeros((len(order), about.num_features), np.float32), np.zeros(len(order), np.int32)
+    target = about.target.take(NOBODY).followed_by_unknown(len(order))
+    split = Split()
     for one, store in stores.items():
-        block = about["blocks"].get(one, np.arange(size))
-        features[np.ix_(place[one], block)] = _array(store.x)
+        x[np.ix_(place[one], blocks.get(one, np.arange(x.shape[1])))] = _array(store.x)
         types[place[one]] = type_names.index(one)
         if getattr(store, "y", None) is not None:
-            labels[place[one]] = _array(store.y)
-            split = {part: place[one][_array(store[mask])] for part, mask in MASKS.items()}
-    pairs, numbers, fields = [np.empty((0, 2), np.int64)], [np.empty(0, np.int64)], []
+            known = target.array.copy()
+            known[place[one]] = _array(store.y)
+            target = target.with_array(known)
+            split = Split(**{part: place[one][_array(mask)] for part, mask in _given_masks(store)})
+    pairs, numbers, fields = [np.empty((0, 2), np.int64)], [NOBODY], []
     for edge_type in data.edge_types:
         store = data[edge_type]
         if _is_reverse(edge_type, data.edge_types) or not store.edge_index.shape[1]:
             continue
         index = _array(store.edge_index)
         pairs.append(np.stack([place[edge_type[0]][index[0]], place[edge_type[2]][index[1]]], axis=1))
-        numbers.append(_ids(store, "edge_id", index.shape[1], about["num_edges"], once=False, of=f"{edge_type} edges"))
-        fields.append(_edge_fields(store, index.shape[1], edge_type[1], about["edges"]))
-    none = {} if about["edges"] is None else _no_edges(about["edges"])
-    whole = {part: np.concatenate([empty, *(one[part] for one in fields)]) for part, empty in none.items()}
-    edges, values = _values(np.concatenate(pairs), np.concatenate(numbers), whole, about["edges"], directed=None)
-    return Graph.build(
-        features=sp.csr_array(features) if about["sparse_features"] else features,
-        edges=edges,
-        edge_values=values,
-        labels=labels,
-        node_types=types,
-        **details,
-        **_of_nodes(about, order),
-        **split,
+        numbers.append(_ids(store, "edge_id", index.shape[1], about.num_edges, once=False, of=f"{edge_type} edges"))
+        fields.append(_edge_fields(store, index.shape[1], edge_type[1], about.edge_values))
+    ends, edge_ids, values = np.concatenate(pairs), np.concatenate(numbers), about.edge_values
+    if values is None:
+        ends = ends[np.unique(edge_ids, return_index=True)[1]]
+    else:
+        held = {part: np.concatenate([one[part] for one in fields]) for part in fields[0]} if fields else {}
+        ends, values = _known_values(ends, edge_ids, held, values, None)
+    return dataclasses.replace(
+        about,
+        nodes=dataclasses.replace(
+            about.nodes.take(order), features=features_like(about.nodes.features, x), types=types
+        ),
+        edges=Edges.build(ends, len(order), values),
+        target=target,
+        split=split,
     )
 
 
-def _about(graph: Graph) -> dict[str, Any]:
-    """Everything that is no tensor: of the graph, and tables with a row for each node and edge."""
-    nodes, values = graph.nodes, graph.edge_values
-    edges = None
-    if values is not None:
-        edges = {name: getattr(values, name) for name in (*_OF_EDGES, "carried", "direction", "raw", "num_attributes")}
-    return {
-        **{name: getattr(graph, name) for name in _OF_GRAPH},
-        "target_type": graph.target.node_type,
-        "sparse_features": bool(sp.issparse(graph.features)),
-        "num_features": graph.num_features,
-        "num_edges": graph.num_edges,
-        "blocks": nodes.blocks_by_type() or {},
-        "nodes": {"names": nodes.names, "captions": nodes.captions, "raw": nodes.raw},
-        "edges": edges,
-    }
+def _masks(split: Split) -> list[tuple[str, IntArray]]:
+    return [(MASKS[part], nodes) for part, nodes in split.items()]
 
 
-def _of_graph(about: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: about[name] for name in (*_OF_GRAPH, "target_type")}
+def _given_masks(store: Any) -> list[tuple[Part, Any]]:
+    """The mask of each part of the split; None where there is none."""
+    found = [(part, getattr(store, mask, None)) for part, mask in MASKS.items()]
+    for part, given in found:
+        if given is not None and given.dim() != 1:
+            shape = tuple(given.shape)
+            raise InputError(f"{MASKS[part]} must have one dimension, got shape {shape}: choose one split")
+    return found
 
 
-def _of_nodes(about: Mapping[str, Any], ids: IntArray) -> dict[str, Any]:
-    """What the tables know of some nodes, as :meth:`Graph.build` takes it."""
-    names, captions, raw = (about["nodes"][part] for part in ("names", "captions", "raw"))
-    return {
-        "node_names": [names[i] for i in ids],
-        "captions": None if captions is None else [captions[i] for i in ids],
-        "raw": None if raw is None else raw.take(ids),
-    }
+def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[Any]]:
+    """What some edges carry, by the names that PyG has for it."""
+    return {field: getattr(values, part)[ids] for part, field in FIELDS.items() if part in values.edge_data}
 
 
 def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, of: str = "") -> IntArray:
-    """Which rows of the tables in ``about`` belong to the nodes or edges that are there."""
+    """Which nodes or edges of ``about`` are there."""
     tensor = getattr(store, field, None)
     told = f"{field} of {of}" if of else field
     if tensor is None:
@@ -276,103 +265,69 @@ def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, o
     if ids.shape != (count,):
         raise InputError(f"{told} must have {count} entries, got shape {ids.shape}: extend it, or delete about")
     if len(ids) and not 0 <= ids.min() <= ids.max() < known:
-        raise InputError(f"{told} must be from 0 to {known - 1}, a row of the tables in about, got {ids.max()}")
+        raise InputError(f"{told} must be from 0 to {known - 1}, a position in about, got {ids.max()}")
     if once and len(np.unique(ids)) != len(ids):
         twice = np.flatnonzero(np.bincount(ids) > 1)[0]
         raise InputError(f"{told} must name each node once, {twice} comes again: two nodes cannot have one name")
     return ids
 
 
-def _known_edges(
-    data: Any, about: Mapping[str, Any] | None, directed: bool | None
-) -> tuple[IntArray, EdgeValues | None]:
-    """The edges that :func:`to_pyg` wrote, as far as they are there."""
-    pairs = _array(data.edge_index).T
-    if about is None:
-        return _plain_edges(data, directed)
-    ids = _ids(data, "edge_id", len(pairs), data.about["num_edges"], once=False)
-    return _values(pairs, ids, _edge_fields(data, len(pairs), None, about), about, directed=directed)
-
-
-def _values(
-    pairs: IntArray,
-    ids: IntArray,
-    fields: Mapping[str, npt.NDArray[Any]],
-    about: Mapping[str, Any] | None,
-    *,
-    directed: bool | None,
+def _known_values(
+    pairs: IntArray, ids: IntArray, fields: dict[str, Any], about: EdgeValues, directed: bool | None
 ) -> tuple[IntArray, EdgeValues | None]:
     """Each edge once, in the order of the ids, with its values; ``pairs`` lead where directed edges lead."""
     _, columns = np.unique(ids, return_index=True)
-    if about is None:
-        return pairs[columns], None
-    ids, direction = ids[columns], about["direction"]
-    held: dict[str, Any] = {part: array[columns] for part, array in fields.items()}
-    if direction is not None and directed is not False:
-        held["direction"] = np.abs(direction[ids]).astype(np.int8)
-    elif directed:
+    if directed and about.direction is None:
         raise InputError("directed: the edges of this graph have no direction to keep")
-    if about["raw"] is not None:
-        held["raw"] = about["raw"].take(ids)
-    if not held:
-        return pairs[columns], None
-    known: dict[str, Any] = {name: about[name] for name in _OF_EDGES}
-    return pairs[columns], EdgeValues(**held, **known)
+    held: dict[str, Any] = {part: array[columns] for part, array in fields.items()}
+    known = about.take(ids[columns])
+    if known.direction is not None:
+        held["direction"] = None if directed is False else np.abs(known.direction).astype(np.int8)
+        if directed is False and known.edge_data == ("direction",) and known.raw is None:
+            return pairs[columns], None
+    return pairs[columns], dataclasses.replace(known, **held)
 
 
-def _plain_edges(data: Any, directed: bool | None) -> tuple[IntArray, EdgeValues | None]:
-    """The edges of somebody's own `Data`."""
-    pairs = _array(data.edge_index).T
-    held: dict[str, Any] = _edge_fields(data, len(pairs), None, None)
+def _plain_values(data: Any, count: int, directed: bool | None) -> EdgeValues | None:
+    """What the edges of somebody's own `Data` carry."""
+    held = _edge_fields(data, count, None, None)
     if "type" in held:
         held["type_names"] = tuple(str(number) for number in range(int(held["type"].max(initial=0)) + 1))
     if directed:
-        held["direction"] = np.ones(len(pairs), np.int8)
-    return pairs, EdgeValues(**held) if held else None
+        held["direction"] = np.ones(count, np.int8)
+    return EdgeValues(**held) if held else None
 
 
-def _edge_fields(store: Any, count: int, relation: str | None, about: Mapping[str, Any] | None) -> dict[str, Any]:
+def _edge_fields(store: Any, count: int, relation: str | None, about: EdgeValues | None) -> dict[str, Any]:
     """What the edges of a store carry in tensors; the ``relation`` of a store is the type of its edges."""
     found: dict[str, Any] = {}
+    expected = () if about is None else about.edge_data
     for part, field in FIELDS.items():
         tensor = getattr(store, field, None)
         if part == "type" and relation is not None:
-            if about is not None and "type" in about["carried"]:
-                found[part] = np.full(count, about["type_names"].index(relation), np.int32)
+            if about is not None and part in expected:
+                found[part] = np.full(count, about.type_names.index(relation), np.int32)
             continue
-        if tensor is None and about is not None and part in about["carried"]:
+        if tensor is None and part in expected:
             raise InputError(f"{field} is missing, which the edges of this graph carry: keep it, or delete about")
-        if tensor is None:
+        if tensor is None or (about is not None and part not in expected):
             continue
         array = _array(tensor)
         if len(array) != count:
             raise InputError(f"{field} must have one entry per column of edge_index ({count}), got {len(array)}")
-        if part == "attributes":
-            array = array.reshape(count, array.shape[1] if array.ndim > 1 else 1)
-        else:
-            array = array.reshape(count)
-        whole = part in ("type", "time")
-        found[part] = (as_integers(array, field) if whole else array).astype(ARRAYS[part])
+        array = array.reshape((count, array.shape[1] if array.ndim > 1 else 1) if part == "attributes" else count)
+        found[part] = (as_integers(array, field) if part in ("type", "time") else array).astype(ARRAYS[part])
     return found
 
 
-def _no_edges(about: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """What no edge at all carries in tensors: arrays without rows."""
-    shapes = {part: (0, about["num_attributes"]) if part == "attributes" else (0,) for part in about["carried"]}
-    return {part: np.empty(shape, ARRAYS[part]) for part, shape in shapes.items() if part in FIELDS}
-
-
-def _nodes_of(store: Any, type_name: str) -> NodesOfKind:
+def _nodes_of(store: Any, type_name: str) -> NodesOfType:
     x = getattr(store, "x", None)
     names = [f"{type_name} {i}" for i in range(int(store.num_nodes) if x is None else len(x))]
-    if x is None:
-        return NodesOfKind(names=names)
-    dense = np.asarray(_array(x), np.float32)
-    sparse = np.count_nonzero(dense) < SPARSE_BELOW * max(1, dense.size)
-    return NodesOfKind(names=names, features=sp.csr_array(dense) if sparse else dense)
+    features = None if x is None else _sparse_if_empty(np.asarray(_array(x), np.float32))
+    return NodesOfType(names=names, features=features)
 
 
-def _typed_edges(data: Any, joined: JoinedKinds, *, directed: bool) -> tuple[IntArray, EdgeValues]:
+def _typed_edges(data: Any, joined: JoinedTypes, *, directed: bool) -> tuple[IntArray, EdgeValues]:
     relations = [one for one in data.edge_types if not _is_reverse(one, data.edge_types)]
     if not relations:
         raise InputError("the HeteroData has no edge types")
@@ -382,7 +337,7 @@ def _typed_edges(data: Any, joined: JoinedKinds, *, directed: bool) -> tuple[Int
     for source, relation, target in relations:
         store = data[source, relation, target]
         index = _array(store.edge_index)
-        pairs.append(np.stack([joined.nodes(source, index[0]), joined.nodes(target, index[1])], axis=1))
+        pairs.append(np.stack([joined.first[source] + index[0], joined.first[target] + index[1]], axis=1))
         sizes.append(index.shape[1])
         held.append(_edge_fields(store, sizes[-1], relation, None))
     parts: dict[str, Any] = {
@@ -414,15 +369,18 @@ def _pyg() -> Any:
         return require("torch_geometric.data", extra="data", feature="PyG graphs")
 
 
-def _dense(graph: Graph) -> FloatArray:
-    features = graph.features
-    return features if isinstance(features, np.ndarray) else np.asarray(features.toarray(), np.float32)
+def _filled(store: Any, arrays: dict[str, Any]) -> Any:
+    """Arrays as tensors of their own, as fields of a `Data` or of one type of a `HeteroData`."""
+    import torch
+
+    for name, array in arrays.items():
+        store[name] = torch.from_numpy(array.copy())
+    return store
 
 
-def _mask(count: int, nodes: IntArray) -> npt.NDArray[np.bool_]:
-    mask = np.zeros(count, bool)
-    mask[nodes] = True
-    return mask
+def _sparse_if_empty(x: npt.NDArray[Any]) -> Features:
+    """Features, sparse where most of them are 0."""
+    return sp.csr_array(x) if np.count_nonzero(x) < SPARSE_BELOW * max(1, x.size) else x
 
 
 def _array(tensor: Any) -> npt.NDArray[Any]:

@@ -26,11 +26,21 @@ from se_gnn.files.json_text import parse_json_value
 from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import Graph
 from se_gnn.number_format import known
+from se_gnn.settings import Resolved
 
 NAME = "checkpoint.safetensors"
-VERSION = "2"
+VERSION = "3"
 _ADAM = ("step", "exp_avg", "exp_avg_sq")  # of each parameter
 RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch, or the result, asks for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The best epoch so far: how good it was on validation nodes (better ones larger), and its parameters."""
+
+    epoch: int
+    standing: tuple[float, float]
+    parameters: dict[str, Tensor]
 
 
 @dataclass(slots=True)
@@ -39,19 +49,20 @@ class TrainingState:
 
     parameters: dict[str, Tensor]
     optimizer: dict[str, Tensor]
-    best_parameters: dict[str, Tensor]
-    best_epoch: int = -1
+    kept: list[Kept]  # the best epoch by all validation nodes, then by those outside each fold of them
     history: list[dict[str, Any]] = field(default_factory=list)  # a record per epoch
 
 
 def fingerprint(graph: Graph, settings: Mapping[str, Any], seed: int) -> str:
     """A digest of all that a training run depends on."""
-    digest = hashlib.sha256(json.dumps([dict(settings), int(seed), graph.class_names], sort_keys=True).encode())
+    names = graph.numbers.name if graph.predicts_numbers else graph.class_names
+    digest = hashlib.sha256(json.dumps([dict(settings), int(seed), names], sort_keys=True).encode())
     matrix: Any = graph.features
     features = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
     values = graph.edge_values
-    carried = [] if values is None else [getattr(values, part) for part in values.carried]
-    for array in [*features, graph.edges.ends, graph.labels, graph.train, graph.validation, graph.test, *carried]:
+    edge_data = [] if values is None else [getattr(values, part) for part in values.edge_data]
+    target = graph.values if graph.predicts_numbers else graph.labels
+    for array in [*features, graph.edges.ends, target, graph.train, graph.validation, graph.test, *edge_data]:
         digest.update(f"{array.dtype}{array.shape}".encode())  # where one ends: a node moved to the next part counts
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
@@ -64,9 +75,13 @@ def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
 
 def state_bytes(state: TrainingState, digest: str) -> bytes:
     """The state as a checkpoint holds it, and as another rank is sent it."""
-    groups = {"model": state.parameters, "adam": state.optimizer, "best": state.best_parameters}
+    groups = {"model": state.parameters, "adam": state.optimizer}
+    for i, one in enumerate(state.kept):  # an epoch that is the best for several is written as often
+        groups[f"kept{i}"] = {name: tensor.clone() for name, tensor in one.parameters.items()}
     tensors = {f"{group}/{name}": tensor for group, values in groups.items() for name, tensor in values.items()}
-    about = {"version": VERSION, "fingerprint": digest, "best_epoch": str(state.best_epoch)}
+    about = {"version": VERSION, "fingerprint": digest}
+    standings = [[value if math.isfinite(value) else None for value in one.standing] for one in state.kept]
+    about["kept"] = json.dumps([[one.epoch, *standing] for one, standing in zip(state.kept, standings)])
     about["history"] = json.dumps([{name: known(value) for name, value in record.items()} for record in state.history])
     return sealed_tensors(tensors, about)
 
@@ -95,44 +110,45 @@ def state_from_bytes(
     content: bytes, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer, path: Path
 ) -> TrainingState:
     """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
+    state = kept_state(content, path, digest)
+    expected = like.state_dict()
+    learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
+    whole = all(_same_shapes(found, expected) for found in (state.parameters, *(one.parameters for one in state.kept)))
+    if not (whole and _fits_optimizer(state.optimizer, learned)):
+        raise InputError(f"{path} cannot be read: it does not hold the state of this model")
+    return state
+
+
+def kept_state(content: bytes, path: Path, digest: str | None = None) -> TrainingState:
+    """The same, whatever model it is of; with a ``digest``, that of another run is refused."""
     tensors, about = load_sealed(content, path)
-    _check_run(about, digest, path)
-    return _state(tensors, about, like, optimizer, path)
-
-
-def _check_run(about: dict[str, str], digest: str, path: Path) -> None:
     if about.get("version") != VERSION:
         raise InputError(f"{path} has version {about.get('version')}, this one reads {VERSION}")
-    if about.get("fingerprint") != digest:
+    if digest is not None and about.get("fingerprint") != digest:
         raise InputError(f"{path} belongs to a run with other data, settings or seed")
-
-
-def _state(
-    tensors: dict[str, Tensor],
-    about: dict[str, str],
-    like: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    path: Path,
-) -> TrainingState:
-    groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}, "best": {}}
+    groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
     for name, tensor in tensors.items():
         group, _, rest = name.partition("/")
         groups.setdefault(group, {})[rest] = tensor
     history = _history(about.get("history", ""), path)
-    best = about.get("best_epoch", "")
-    expected = like.state_dict()
-    learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
-    fits = len(groups) == 3 and all(_same_shapes(groups[group], expected) for group in ("model", "best"))
-    known_best = best.isdecimal() and len(best) < 10 and int(best) < len(history)
-    if not (fits and known_best and _fits_optimizer(groups["adam"], learned)):
+    kept = _kept(about.get("kept", ""), len(history), path)
+    names = [f"kept{i}" for i in range(len(kept))]
+    if groups.keys() != {"model", "adam", *names}:
         raise InputError(f"{path} cannot be read: it does not hold the state of this model")
-    return TrainingState(
-        parameters=groups["model"],
-        optimizer=groups["adam"],
-        best_parameters=groups["best"],
-        best_epoch=int(best),
-        history=history,
-    )
+    best = [Kept(epoch, standing, groups[name]) for name, (epoch, standing) in zip(names, kept)]
+    return TrainingState(groups["model"], groups["adam"], best, history)
+
+
+def _kept(text: str, epochs: int, path: Path) -> list[tuple[int, tuple[float, float]]]:
+    """The best epochs, and how good each was; what is not known is worst, and was stored as null."""
+    found = parse_json_value(text.encode(), path)
+    rows: list[Any] = found if isinstance(found, list) and found else [None]
+    for row in rows:
+        numbers = isinstance(row, list) and len(row) == 3 and all(isinstance(one, float | int | None) for one in row)
+        if not numbers or not isinstance(row[0], int) or not 0 <= row[0] < epochs:
+            raise InputError(f"{path} cannot be read: it must name its best epochs")
+    worst = [[-math.inf if value is None else float(value) for value in row[1:]] for row in rows]
+    return [(row[0], (figure, minus_loss)) for row, (figure, minus_loss) in zip(rows, worst)]
 
 
 def _history(text: str, path: Path) -> list[dict[str, Any]]:
@@ -186,3 +202,10 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
         index, _, name = key.partition("/")
         state.setdefault(int(index), {})[name] = value
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def agreed(graph: Graph, settings: Resolved, seed: int) -> dict[str, str]:
+    """What all processes must agree on: the seed, each setting by name, and a digest of everything with the data."""
+    values = {name: json.dumps(value) for name, value in settings.values().items()}
+    given = ", ".join(settings.asked.given)
+    return {"seed": str(seed), **values, "given": given, "data": fingerprint(graph, settings.values(), seed)}

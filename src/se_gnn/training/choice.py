@@ -1,13 +1,24 @@
-"""K, lambda, tau and the attribute share, chosen on validation nodes once the encoder is trained.
+r"""K, lambda, tau, the reserve and the attribute share: chosen after training, on answers that chose nothing.
 
-Nothing is trained again: the vote is cheap. Settings that the user gave stay as they are. Shapes: T validation nodes, L
-labeled nodes.
+The validation nodes are divided into folds. A training run keeps, beside its best epoch by all of them, its best epoch
+by those outside each fold; the recipe is chosen outside the fold, too. The nodes of a fold are compared by the model
+that they did not choose: nothing is trained again. On these comparisons of all folds the vote is chosen. What the model
+says of itself is *cross-fitted* as well: the answers of a fold, by the vote that the other folds choose.
+
+With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
+(the rule of three, 95% confidence). So much of the vote at least is held in reserve. For the same reason tau and the
+reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave stay as they
+are. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,140 +26,364 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import IntArray
-from se_gnn.model import SEGNN, TrainedModel
-from se_gnn.ranking import ClassAnswers, tally, vote
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.model import SEGNN, Model
+from se_gnn.model.metrics import classification_metrics
+from se_gnn.model.prediction import log_loss
+from se_gnn.ranking import Answers, ClassAnswers, NumberAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
+from se_gnn.settings.settings import RANKINGS
 from se_gnn.similarity import Similarities, top
 
 NUM_NEAREST = (10, 20, 40)  # K
+MANY_NEAREST = (200, 500)  # where there are more labeled nodes than that
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
 SMALLEST_TAU, LARGEST_TAU = 0.005, 2.0
+TAUS = tuple(float(tau) for tau in np.geomspace(SMALLEST_TAU, LARGEST_TAU, 16))
+RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 FEW = 20  # fewer validation nodes are too few to choose by
-SMALLEST = 1e-4  # probability below which a wrong answer costs no more
+NUM_FOLDS = 5
+MOST_PAIRS = 50_000_000  # validation and labeled nodes that are compared; of more, some validation nodes are left out
+CLOSE = 0.01  # a figure that is this much lower is as good
+CLOSE_RANKING = 0.002
+SURE = 0.99
+
+ModelOf = Callable[[Resolved, int], SEGNN]  # with some settings, chosen outside a fold; the fold -1: by all nodes
+
+
+def folds_of(labels: IntArray) -> IntArray:
+    """The fold of each validation node, [T]: the nodes of each class are dealt out in turn.
+
+    >>> folds_of(np.array([0, 1, 0, 0, 1, 0, 0, 0])).tolist()
+    [0, 0, 1, 2, 1, 3, 4, 0]
+    """
+    folds = np.empty(len(labels), np.int64)
+    for label in np.unique(labels):
+        nodes = np.flatnonzero(labels == label)
+        folds[nodes] = np.arange(len(nodes)) % NUM_FOLDS
+    return folds
 
 
 @dataclass(frozen=True, slots=True)
 class VoteChoice:
-    """K, lambda and tau as they were chosen, and why."""
+    """K, lambda, tau and the reserve as they were chosen, and why."""
 
     num_nearest: int
     node_weight: float
     temperature: float
+    reserve: float
     reason: str
-    right: int | None = None  # correct validation nodes; None: there were too few to choose by
+    right: int | None = None  # correct validation nodes (0: numbers are predicted); None: too few to choose by
 
     def applied(self, settings: Resolved) -> Resolved:
         """The settings with this vote."""
-        values = {name: getattr(self, name) for name in ("num_nearest", "node_weight", "temperature")}
         words = {
             "num_nearest": f"K = {self.num_nearest}",
             "node_weight": f"lambda = {self.node_weight:g}",
             "temperature": f"tau = {self.temperature:.3g}",
+            "reserve": f"reserve = {self.reserve:.2g}",
         }
-        k, weight, tau = (f"{text} (given)" if settings.is_given(name) else text for name, text in words.items())
-        decision = Decision(f"{k}, {weight}, {tau}", self.reason)
+        values = {name: getattr(self, name) for name in words}
+        told = [f"{text} (given)" if settings.is_given(name) else text for name, text in words.items()]
+        told = told if self.reserve else told[:3]
         if self.right is None:
+            decision = Decision(", ".join(told[:3]), self.reason)
             return settings.decided("graph", {"num_nearest": self.num_nearest}, decision)
-        return settings.decided("validation", values, decision)
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    num_nearest: int
-    node_weight: float
-    temperature: float
-    right: int
-    loss: float
+        return settings.decided("validation", values, Decision(", ".join(told), self.reason))
 
 
 def with_chosen_vote(
-    graph: Graph, settings: Resolved, assembled: Callable[[Resolved], SEGNN], max_memory: int | str | None
-) -> SEGNN:
-    """The model with the vote that validation nodes choose; the attributes keep their share if that costs little.
+    graph: Graph, settings: Resolved, model_of: ModelOf, max_memory: int | str | None
+) -> tuple[SEGNN, dict[str, Any] | None]:
+    """The model with the vote that validation nodes choose, and its cross-fitted figures; None: too few nodes.
+
+    The attributes keep their share of the similarity if that costs little.
 
     Args:
         graph: the graph that it was trained on.
         settings: those of the chosen recipe.
-        assembled: builds the trained model with some settings.
+        model_of: builds the trained model with some settings, as it would be without a fold.
         max_memory: memory limit of a comparison.
     """
-    model, share = assembled(settings), settings.encoder.attribute_share
-    choice = choose_vote(model, graph, max_memory)
-    decisions = []
-    if share and choice.right is not None and not settings.is_given("attribute_share"):
-        without = assembled(settings.decided("validation", {"attribute_share": 0.0}))
-        other = choose_vote(without, graph, max_memory)
+    if len(graph.validation) < FEW:
+        model = model_of(settings, -1)
+        model.settings = _too_few(graph, settings).applied(model.settings)
+        return model, None
+    if graph.predicts_numbers:
+        model = model_of(settings, -1)
+        model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
+        return model, None
+    share, decisions = settings.encoder.attribute_share, []
+    tried = Votes.compared(graph, settings, model_of, max_memory)
+    choice = tried.chosen()
+    if share and not settings.is_given("attribute_share"):
+        alone = settings.decided("validation", {"attribute_share": 0.0})
+        without = Votes.compared(graph, alone, model_of, max_memory)
+        other, count = without.chosen(), len(tried.labels)
+        assert choice.right is not None
         assert other.right is not None
-        figures = f"({choice.right} of {len(graph.validation)} validation nodes correct with it, {other.right} without)"
-        if other.right - choice.right <= len(graph.validation) // 100:
+        figures = f"({choice.right} of {count} validation nodes correct with it, {other.right} without)"
+        if other.right - choice.right <= count // 100:
             decisions = [Decision(f"attribute_share = {share:g}", f"costs at most 1% of validation accuracy {figures}")]
         else:
             reason = f"a share of {share:g} costs more than 1% of validation accuracy {figures}"
-            decisions, model, choice = [Decision("attribute_share = 0", reason)], without, other
-    model.settings = choice.applied(model.settings.decided("validation", {}, *decisions))
-    return model
+            decisions, settings, tried, choice = [Decision("attribute_share = 0", reason)], alone, without, other
+    model, figures_of = model_of(settings, -1), tried.cross_fitted()
+    reason = (
+        f"{figures_of['calibration_error']:.1%} on {len(tried.labels):,} validation nodes that chose nothing (accuracy "
+        f"{figures_of['accuracy']:.1%}, log loss {figures_of['loss']:.3f})"
+    )
+    applied = choice.applied(model.settings.decided("validation", {}, *decisions))
+    model.settings = applied.decided("validation", {}, Decision("calibration error", reason))
+    return model, figures_of
 
 
 @torch.no_grad()
-def choose_vote(model: SEGNN, graph: Graph, max_memory: int | str | None = None) -> VoteChoice:
-    """Choose K and lambda by the number of correct validation nodes, and tau by their log loss.
+def _best_for_numbers(model: SEGNN, graph: Graph, max_memory: int | str | None) -> VoteChoice:
+    """K, lambda and tau by the squared error on the validation nodes; numbers have no probabilities to calibrate."""
+    trained = Model(model, graph, model.settings, max_memory=max_memory)
+    similarities = trained.similarity.compare(trained.similarity.items(graph.validation), trained.cases.items)
+    answers = trained.cases.answers_on(model.device)
+    assert isinstance(answers, NumberAnswers)
+    truth = graph.values[graph.validation]
+    names = _tried(model.settings, len(graph.train))
+    found = _answered(similarities, answers, names)[:, :, 0]  # [V, T]
+    losses = np.square(found - truth).sum(axis=1) / np.square(truth - truth.mean()).sum()
+    size, weight, tau = names[int(losses.argmin())]
+    reason = f"highest R2 on validation nodes ({1 - losses.min():.3f}) of {len(names)} settings"
+    return VoteChoice(size, weight, float(f"{tau:.3g}"), model.settings.vote.reserve, reason, 0)
 
-    Candidates are all combinations with at most one correct node in a hundred fewer than the best one; the one with the
-    lowest log loss is taken. For each combination tau is the one with the lowest log loss: the probabilities are
-    calibrated, and they are the vote's own.
-    """
-    settings, num_labeled = model.settings, len(graph.train)
-    size, weight, tau = settings.vote.num_nearest, settings.similarity.node_weight, settings.vote.temperature
-    sizes = [k for k in NUM_NEAREST if k <= num_labeled] or [num_labeled]
-    if size > NUM_NEAREST[-1]:
+
+def _too_few(graph: Graph, settings: Resolved) -> VoteChoice:
+    count, labeled, size = len(graph.validation), len(graph.train), settings.vote.num_nearest
+    few = f"only {count} validation nodes, too few" if count else "there are no validation nodes"
+    sizes = [k for k in NUM_NEAREST if k <= labeled] or [labeled]
+    fitting = size if settings.is_given("num_nearest") else min(size, max(sizes[-1], 1))
+    reason = f"{few} to choose by; probabilities are not calibrated"
+    return VoteChoice(fitting, settings.similarity.node_weight, settings.vote.temperature, 0.0, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """All votes that are tried, on validation nodes that had no part in choosing the model they are compared by."""
+
+    settings: Resolved
+    similarities: Similarities  # [T, L]
+    answers: ClassAnswers
+    labels: IntArray  # [T]
+    folds: IntArray  # [T]
+    names: list[tuple[int, float, float]]  # K, lambda and tau of each vote
+    probabilities: FloatArray  # without a reserve, [V, T, C]
+
+    @classmethod
+    @torch.no_grad()
+    def compared(cls, graph: Graph, settings: Resolved, model_of: ModelOf, max_memory: int | str | None) -> Votes:
+        """Compare each fold by the model that it did not choose, and try all votes."""
+        folds, every = folds_of(graph.labels[graph.validation]), np.arange(len(graph.validation))
+        most = max(FEW * NUM_FOLDS, MOST_PAIRS // len(graph.train))
+        if len(every) > most:
+            every = np.linspace(0, len(every) - 1, most).astype(np.int64)
+        folds, nodes = folds[every], graph.validation[every]
+        parts, places = [], []
+        for fold in np.unique(folds).tolist():
+            model, rows = model_of(settings, fold), np.flatnonzero(folds == fold)
+            trained = Model(model, graph, settings, max_memory=max_memory)
+            parts.append(trained.similarity.compare(trained.similarity.items(nodes[rows]), trained.cases.items))
+            places.append(rows)
+        back = torch.from_numpy(np.argsort(np.concatenate(places), kind="stable")).to(model.device)
+        similarities = Similarities(
+            torch.cat([part.node for part in parts])[back],
+            torch.cat([part.structure for part in parts])[back],
+            settings.similarity.node_weight,
+        )
+        answers = trained.cases.answers_on(model.device)
+        assert isinstance(answers, ClassAnswers)
+        names = _tried(settings, len(graph.train))
+        found = _answered(similarities, answers, names)
+        return cls(settings, similarities, answers, graph.labels[nodes], folds, names, found)
+
+    def chosen(self) -> VoteChoice:
+        """The best vote by all of these nodes, with a finer tau."""
+        rows = np.ones(len(self.labels), bool)
+        best, reserve = self._best(rows)
+        size, weight, tau = self.names[best]
+        by = self.settings.selection.best_by
+        if not self.settings.is_given("temperature") and by not in RANKINGS:
+            tau = self._finer(size, weight, tau, reserve)
+        probabilities = _answered(self.similarities, self.answers, [(size, weight, tau)])
+        reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
+        found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
+        loss = log_loss(found, self.labels)
+        right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
+        correct = f"{right} of {len(self.labels):,} validation nodes correct"
+        among = "the most accurate" if by == "accuracy" else f"the best by {by.replace('_', ' ')}"
+        count = len({name[:2] for name in self.names}) if by not in RANKINGS else len(self.names)
+        reason = f"best log loss ({loss:.3f}) among {among} of {count} settings ({correct})"
+        if by == "loss":
+            reason = f"best log loss ({loss:.3f}) of {count} settings ({correct})"
+        return VoteChoice(size, weight, tau, reserve, reason, right)
+
+    def cross_fitted(self) -> dict[str, Any]:
+        """Figures of the answers of each fold by the vote that the other folds choose."""
+        found = np.empty((len(self.labels), self.answers.num_classes))
+        for fold in np.unique(self.folds).tolist():
+            best, reserve = self._best(self.folds != fold)
+            rows = self.folds == fold
+            found[rows] = (1 - reserve) * self.probabilities[best, rows] + reserve / found.shape[1]
+        figures = classification_metrics(found.astype(np.float32), self.labels)
+        wrong = found.argmax(axis=1) != self.labels
+        sure = float((found[wrong].max(axis=1) > SURE).mean()) if wrong.any() else None
+        kept = ("nodes", "accuracy", "balanced_accuracy", "loss", "calibration_error", "roc_auc", "average_precision")
+        return {**{name: figures[name] for name in kept}, "wrong_above_99": sure}
+
+    def _finer(self, size: int, weight: float, tau: float, reserve: float) -> float:
+        """The tau with the lowest log loss between the two that stand beside one in the list."""
+        step = np.log(TAUS[1] / TAUS[0])
+        low, high = max(np.log(tau) - step, np.log(SMALLEST_TAU)), min(np.log(tau) + step, np.log(LARGEST_TAU))
+        rows = np.ones(len(self.labels), bool)
+
+        def loss(log_tau: float) -> float:
+            tried = _answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
+            return float(self._losses(tried, rows)[0][0])
+
+        found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.01})
+        return float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is printed
+
+    def _losses(self, probabilities: FloatArray, rows: BoolArray) -> tuple[Float64Array, Float64Array]:
+        """The log loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
+
+        Half a standard error more of the answers may be wrong than these nodes show: so much of each label is spread
+        over all classes.
+        """
+        truth = np.flatnonzero(rows)
+        every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
+        own, doubt = every[:, np.arange(len(truth)), self.labels[truth]], 0.25 / math.sqrt(len(truth))
+        least = (
+            3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))
+        )  # the most probable class gets 1 / C of it
+        reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
+        if self.settings.is_given("reserve"):
+            reserves = [self.settings.vote.reserve]
+
+        def loss(shares: Float64Array, reserve: float) -> Float64Array:
+            spread = (1 - reserve) * shares + reserve / probabilities.shape[2]
+            found: Float64Array = -np.log(np.clip(spread, 1e-8, 1)).reshape(len(shares), -1).mean(axis=1)
+            return found
+
+        losses = np.stack([(1 - doubt) * loss(own, one) + doubt * loss(every, one) for one in reserves])
+        return losses.min(axis=0), np.array(reserves)[losses.argmin(axis=0)]
+
+    def _best(self, rows: BoolArray) -> tuple[int, float]:
+        """The best vote by some nodes, and its reserve.
+
+        Of each K and lambda, the tau with the lowest log loss; of these, among the best by the figure that decides, the
+        one with the lowest log loss. Among equally accurate ones no class may be found much less often than by others.
+        If the figure is that of a ranking, tau is chosen by it as well.
+        """
+        by = self.settings.selection.best_by
+        losses, reserves = self._losses(self.probabilities, rows)
+        candidates = np.arange(len(losses))
+        if by not in RANKINGS:
+            groups: dict[tuple[int, float], list[int]] = {}
+            for i, (size, weight, _) in enumerate(self.names):
+                groups.setdefault((size, weight), []).append(i)
+            candidates = np.array([min(group, key=lambda i: losses[i]) for group in groups.values()])
+        if by != "loss":
+            margin = CLOSE_RANKING if by in RANKINGS else CLOSE
+            candidates = self._close(candidates, rows, by, margin)
+            if by == "accuracy":
+                candidates = self._close(candidates, rows, "balanced_accuracy", CLOSE)
+        best = int(min(candidates, key=lambda i: losses[i]))
+        return best, float(reserves[best])
+
+    def _close(self, candidates: IntArray, rows: BoolArray, by: str, margin: float) -> IntArray:
+        """Those of some votes whose figure is as good as the best one."""
+        labels = self.labels[rows]
+        figures = np.array([_figure(self.probabilities[i, rows], labels, by) for i in candidates])
+        close: IntArray = candidates[figures >= figures.max() - margin]
+        return close
+
+
+def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
+    """A figure of some answers; the lowest if it is not defined. The two that are asked for most are written out."""
+    if by in ("accuracy", "balanced_accuracy"):
+        right = probabilities.argmax(axis=1) == labels
+        if by == "accuracy":
+            return float(right.mean())
+        return float(np.mean([right[labels == label].mean() for label in np.unique(labels)]))
+    value = classification_metrics(probabilities, labels)[by]
+    return -np.inf if value is None else float(value)
+
+
+def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
+    """K, lambda and tau of all votes that are tried; what the user gave is not varied."""
+    size = settings.vote.num_nearest
+    sizes = [k for k in NUM_NEAREST if k <= labeled] or [labeled]
+    sizes += [k for k in MANY_NEAREST if k < labeled]
+    if size > sizes[-1]:
         sizes.append(size)
     if settings.is_given("num_nearest"):
         sizes = [size]
-    if len(graph.validation) < FEW:
-        count = len(graph.validation)
-        few = f"only {count} validation nodes, too few" if count else "there are no validation nodes"
-        return VoteChoice(min(size, sizes[-1]), weight, tau, f"{few} to choose by")
-    weights = (weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
-    trained = TrainedModel(model, graph, max_memory=max_memory)
-    similarity, answers = trained.similarity, trained.cases.answers_on(model.device)
-    similarities = similarity.compare(similarity.items(graph.validation), trained.cases.items)
-    labels = graph.labels[graph.validation]
-    fixed = tau if settings.is_given("temperature") else None
-    trials = [_try(similarities, answers, labels, k, share, fixed) for share in weights for k in sizes]
-    most = max(trial.right for trial in trials)
-    close = [trial for trial in trials if trial.right >= most - len(labels) // 100]
-    best = min(close, key=lambda trial: trial.loss)
-    loss = max(0.0, best.loss)  # a sum of weights may be a rounding error above 1
-    correct = f"{best.right} of {len(labels)} validation nodes correct"
-    at_most = "" if best.right == most else f", at most {most}"
-    reason = f"best log loss ({loss:.3f}) among the most accurate of {len(trials)} settings ({correct}{at_most})"
-    return VoteChoice(best.num_nearest, best.node_weight, best.temperature, reason, best.right)
+    weights = (settings.similarity.node_weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
+    taus = (settings.vote.temperature,) if settings.is_given("temperature") else TAUS
+    return [(k, weight, tau) for weight, k, tau in itertools.product(weights, sizes, taus)]
 
 
-def _try(
-    similarities: Similarities,
-    answers: ClassAnswers,
-    labels: IntArray,
-    size: int,
-    weight: float,
-    temperature: float | None,
-) -> _Trial:
-    overall = similarities.weighted(weight).overall
-    nearest = top(overall, size)
-    values = overall.gather(1, nearest)
-    truth = torch.tensor(labels, device=overall.device)
+def _answered(similarities: Similarities, answers: Answers, names: list[tuple[int, float, float]]) -> FloatArray:
+    """Class probabilities by some votes, without a reserve, [V, T, C]; or numbers, [V, T, 1]."""
+    found: list[Tensor] = []
+    for weight, group in itertools.groupby(names, key=lambda name: name[1]):
+        overall = similarities.weighted(weight).overall
+        several = list(group)
+        nearest = top(overall, max(name[0] for name in several))
+        values = overall.gather(1, nearest)
+        for size, _, tau in several:
+            found.append(tally(vote(values[:, :size], tau), nearest[:, :size], answers))
+    return torch.stack(found).cpu().numpy()
 
-    def probabilities(temperature: float) -> Tensor:
-        return tally(vote(values, temperature), nearest, answers)
 
-    def loss(log_temperature: float) -> float:
-        own = probabilities(float(np.exp(log_temperature))).gather(1, truth[:, None])
-        return float(-own.clamp_min(SMALLEST).double().log().mean())
+MANY = 100  # fewer validation nodes say too little to warn by
+FEW_OF_CLASS = 5  # validation nodes of a class, of which one should be found
 
-    if temperature is None:
-        bounds = (np.log(SMALLEST_TAU), np.log(LARGEST_TAU))
-        found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
-        temperature = float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is printed
-    right = int((probabilities(temperature).argmax(dim=1) == truth).sum())
-    return _Trial(size, weight, temperature, right, loss(np.log(temperature)))
+
+def warn_of_single_nodes(graph: Graph) -> None:
+    """Once per training, however many runs it has."""
+    if graph.predicts_numbers:
+        return
+    counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
+    alone = [graph.class_names[c] for c in np.flatnonzero(counts == 1)]
+    if alone:
+        warnings.warn(
+            "classes with one labeled node have nothing to be similar to and are left out of the loss: "
+            + ", ".join(alone),
+            stacklevel=3,
+        )
+
+
+def warn_of_optimism(plain: Mapping[str, Any], cross_fitted: Mapping[str, Any] | None) -> None:
+    """Warn if the validation nodes that chose a model are predicted much better than nodes that chose nothing."""
+    if cross_fitted is None or cross_fitted["nodes"] < MANY:
+        return
+    honest = cross_fitted["accuracy"]
+    error = math.sqrt(max(honest * (1 - honest), 1 / cross_fitted["nodes"]) / cross_fitted["nodes"])
+    if plain["accuracy"] - honest > 2 * error:
+        warnings.warn(
+            f"the validation accuracy of {plain['accuracy']:.1%} is too good: it is {honest:.1%} on validation nodes "
+            "that had no part in the choices. Expect the latter on new nodes, or label more validation nodes",
+            stacklevel=3,
+        )
+
+
+def warn_of_lost_classes(validation: Mapping[str, Any], graph: Graph) -> None:
+    """Warn if no validation node of some class is found."""
+    if graph.predicts_numbers or validation["nodes"] < MANY:
+        return
+    confusion = np.asarray(validation["confusion"])
+    lost = np.flatnonzero((confusion.sum(axis=1) >= FEW_OF_CLASS) & (confusion.diagonal() == 0))
+    if len(lost):
+        names = ", ".join(f"{graph.class_names[label]!r} ({confusion[label].sum()} nodes)" for label in lost.tolist())
+        warnings.warn(
+            f"no validation node of these classes is found: {names}. If they matter, set best_by to balanced_accuracy, "
+            "or balance_classes to true",
+            stacklevel=3,
+        )

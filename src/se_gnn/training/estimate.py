@@ -1,31 +1,25 @@
-"""How long a training will take and how much memory it needs, before it begins: a slice of the work is timed.
-
-An epoch compares the labeled nodes with each other, forward and backward, and the validation nodes with them. Both take
-time in proportion to the number of distinct edges that are matched (Q), at a rate that a few nodes show.
-"""
+"""How long a training will take and how much memory it needs, as its first epochs show."""
 
 from __future__ import annotations
 
 import textwrap
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from se_gnn.graph import LocalGraphs
-from se_gnn.similarity.memory import free_memory
+from se_gnn.device import free_memory
 from se_gnn.training.objectives.paper import PaperLoss
+from se_gnn.training.portfolio import FIRST_LOOK
 
 if TYPE_CHECKING:
     from se_gnn.training.trainer import TrainingRun
 
 WIDTH = 80
 INDENT = " " * 12
-LONG = 300.0  # seconds: above it, what to change is said
-SLICE_SECONDS = 0.2  # a slice that takes this long says enough
-FORWARD_AND_BACK = 3  # the gradient takes about twice the time of the matches
+USUAL_BEST = 4  # the best epoch is usually within the first quarter of all
+LONG = 300.0  # seconds; a longer training gets suggestions
+TIMED = 3  # epochs that say how long one takes; the first may compile
 ENCODER_CALLS = 9  # three views forward and backward, and one for validation, in units of one forward call
 BYTES_PER_MATCH = 16  # similarity and winner of each edge in each labeled local graph, and their gradient
 BYTES_PER_MEMBER = 28  # an edge of a local graph: its id, its place, its row and its share of the mean
@@ -33,22 +27,24 @@ BYTES_PER_MEMBER = 28  # an edge of a local graph: its id, its place, its row an
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a training will take: seconds for all remaining epochs, and bytes beyond what is held already."""
+    """What a training will take: seconds for the epochs that are expected, and bytes beyond what is held already."""
 
-    epochs: int
+    epochs: int  # expected: training usually stops before its last epoch
     seconds_per_epoch: float
     memory: int
     faster: str = ""  # what to change if it takes long
+    most: int = 0  # epochs if nothing stops early
 
     @property
     def seconds(self) -> float:
-        """Of all epochs; training may stop earlier."""
+        """Seconds for the expected epochs."""
         return self.epochs * self.seconds_per_epoch
 
     def __str__(self) -> str:
+        at_most = f" (at most {self.most:,})" if self.most > self.epochs else ""
         text = (
-            f"about {duration(self.seconds)} for up to {self.epochs:,} epochs "
-            f"({duration(self.seconds_per_epoch)} each), {size(self.memory)} of memory"
+            f"about {duration(self.seconds)} for about {self.epochs:,} epochs{at_most} of "
+            f"{duration(self.seconds_per_epoch)}, {size(self.memory)} of memory"
         )
         if self.memory > free_memory():
             text += f"; only {size(free_memory())} are free"
@@ -59,7 +55,7 @@ class Estimate:
 
 
 def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
-    """What is left of a run, and of others like it: a step is timed, or a slice where comparisons are long.
+    """What is left of a run that has begun, and of others like it.
 
     Args:
         run: the first of them.
@@ -72,14 +68,31 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
         encoder.hidden_size + encoder.steps * (encoder.output_size or encoder.hidden_size)
     )
     memory = 4 * (4 * parameters + ENCODER_CALLS * embeddings)
+    compared = 4 * (run.graph.num_nodes + len(run.graph.train)) * len(run.graph.train)
     if isinstance(loss, PaperLoss):
-        per_epoch, compared = _sliced_epoch(run, loss)
-    else:
-        per_epoch, compared = _timed_epoch(run), 4 * (run.graph.num_nodes + len(run.graph.train)) * len(run.graph.train)
-    epochs = run.settings.training.epochs
-    return Estimate(
-        max(0, runs * epochs - run.epoch), per_epoch, memory + compared, _what_is_faster(run, runs, members)
-    )
+        labeled, most = loss.asking.local, loss.objective.max_local_edges
+        matched = len(labeled.union()) if most is None else int(np.minimum(labeled.sizes, most).sum())
+        compared = BYTES_PER_MATCH * matched * len(run.voter.cases)
+        compared += BYTES_PER_MEMBER * int(labeled.sizes.sum() + loss.queries.local.sizes.sum())
+    done = max(0, run.epoch - TIMED)  # before it was interrupted
+    most = max(0, runs * run.settings.training.epochs - done)
+    epochs = min(most, max(0, expected_epochs(run, runs, members) - done))
+    seconds = min(record["seconds"] for record in run.history[-TIMED:])
+    return Estimate(epochs, seconds, memory + compared, _what_is_faster(run, runs, members), most)
+
+
+def expected_epochs(run: TrainingRun, runs: int, members: int) -> int:
+    """Epochs of all runs together, as they usually end: the best epoch comes early, and patience is waited out.
+
+    Of several recipes two go on after the first look.
+    """
+    training = run.settings.training
+    whole = training.epochs
+    if training.patience is not None and len(run.graph.validation):
+        whole = min(whole, training.patience + training.epochs // USUAL_BEST)
+    recipes = runs - members + 1
+    looked = min(FIRST_LOOK, whole)
+    return recipes * looked + min(2, recipes) * (whole - looked) + (members - 1) * whole
 
 
 def _what_is_faster(run: TrainingRun, runs: int, members: int) -> str:
@@ -91,35 +104,10 @@ def _what_is_faster(run: TrainingRun, runs: int, members: int) -> str:
             "--set hops=1 (smaller local graphs)",
         ]
     if runs > members:
-        found.append("--set portfolio=false (only the first recipe)")
-    if members > 1:
+        found.append("--quick (one recipe, a single model)")
+    elif members > 1:
         found.append("--set members=1 (a single model)")
     return ", ".join([*found, "--set epochs=100 (fewer epochs)", "or fewer labeled nodes"])
-
-
-def _timed_epoch(run: TrainingRun) -> float:
-    """Seconds of one epoch without a step: nothing is learned from it."""
-    seconds = 0.0
-    for _ in range(2):  # the first compiles
-        start = time.perf_counter()
-        losses = run.loss.losses(run.loss.draw(0).to(run.model.device))
-        losses[0].backward()  # type: ignore[no-untyped-call]
-        run.optimizer.zero_grad()
-        with torch.no_grad():
-            run.loss.probabilities().sum().item()
-        seconds = time.perf_counter() - start
-    return seconds
-
-
-def _sliced_epoch(run: TrainingRun, loss: PaperLoss) -> tuple[float, int]:
-    """Seconds of one epoch, from a slice of its comparisons and one call of the encoder; bytes that they hold."""
-    labeled, queries = loss.asking.local, loss.queries.local
-    matched_in_training = _edges_in_training(labeled, loss.objective.max_local_edges)
-    matched_in_validation = len(queries.union())
-    encoder, per_edge = _encoder_seconds(run), _seconds_per_edge(run, loss.objective.max_local_edges)
-    per_epoch = ENCODER_CALLS * encoder + per_edge * (FORWARD_AND_BACK * matched_in_training + matched_in_validation)
-    members = int(labeled.sizes.sum() + queries.sizes.sum())
-    return per_epoch, BYTES_PER_MATCH * matched_in_training * len(run.voter.cases) + BYTES_PER_MEMBER * members
 
 
 def duration(seconds: float) -> str:
@@ -146,34 +134,3 @@ def size(num_bytes: int) -> str:
     ('30 MB', '5.0 GB')
     """
     return f"{num_bytes / 2**20:.0f} MB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GB"
-
-
-def _edges_in_training(labeled: LocalGraphs, most: int | None) -> int:
-    """Distinct edges of the labeled nodes' local graphs, or at most those of their samples."""
-    every = len(labeled.union())
-    return every if most is None else min(every, int(np.minimum(labeled.sizes, most).sum()))
-
-
-@torch.no_grad()
-def _encoder_seconds(run: TrainingRun) -> float:
-    run.model(run.loss.inputs)
-    start = time.perf_counter()
-    run.model(run.loss.inputs).sum().item()
-    return time.perf_counter() - start
-
-
-@torch.no_grad()
-def _seconds_per_edge(run: TrainingRun, most_edges: int | None) -> float:
-    """Time of a comparison with all labeled nodes per distinct edge, on ever more nodes until it can be told."""
-    h, nodes = run.model(run.loss.inputs), np.concatenate([run.graph.validation, run.graph.train])
-    count = 1
-    while True:
-        some = nodes[np.linspace(0, len(nodes) - 1, count).astype(np.int64)]
-        queries = run.voter.items(np.unique(some), most_edges=most_edges, seed=run.seed)
-        run.voter.probabilities(h, queries).sum().item()  # compiled and in the cache
-        start = time.perf_counter()
-        run.voter.probabilities(h, queries).sum().item()
-        seconds = time.perf_counter() - start
-        if seconds >= SLICE_SECONDS or count >= len(nodes):
-            return seconds / max(1, len(queries.local.union()))
-        count = min(len(nodes), 4 * count)

@@ -1,6 +1,7 @@
 """Training from settings to a model: one run, or several between which validation nodes choose.
 
-1. Each recipe of the portfolio is trained once (without a portfolio: the settings as they are).
+1. Each recipe of the portfolio is trained for some epochs; those that are clearly behind on validation nodes then are
+   given up, the others are trained to their end (without a portfolio: the settings as they are).
 2. The best on validation nodes is trained again from other seeds: the members of an ensemble, whose embeddings stand
    side by side. The attributes themselves stand beside them, unless that costs accuracy on validation nodes.
 3. K, lambda and tau are chosen on validation nodes.
@@ -11,6 +12,7 @@ Every decision is in the model's settings, with the reason. Test nodes are not l
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,33 +20,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from se_gnn.device import resolve_device
-from se_gnn.encoder import Encoder, encoder_features, principal_layer, scaled_attributes
+from se_gnn.encoder import Network, encoder_features, principal_layer, scaled_attributes
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import json_line, locked, replace_file
-from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import Graph
-from se_gnn.model import SEGNN, Run, TrainedModel, check_model_size
-from se_gnn.model.evaluate import evaluate_nodes
+from se_gnn.model import SEGNN, Model, Run, check_model_size
 from se_gnn.model.facts import versions
+from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.number_format import known
 from se_gnn.progress import announce_compilation, bar, phase, tell
 from se_gnn.ranks import Ranks, alone
-from se_gnn.settings import Resolved, Settings
-from se_gnn.training.choice import with_chosen_vote
-from se_gnn.training.estimate import estimate
+from se_gnn.settings import AgreementObjective, Resolved, Settings
+from se_gnn.training import checkpoint
+from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.choice import (
+    NUM_FOLDS,
+    warn_of_lost_classes,
+    warn_of_optimism,
+    warn_of_single_nodes,
+    with_chosen_vote,
+)
+from se_gnn.training.estimate import TIMED, estimate
 from se_gnn.training.portfolio import (
+    FIRST_LOOK,
     chosen_recipe,
-    columns_offered,
     member_seed,
     offered_recipes,
+    offered_too,
     unused_edge_data,
     why_recipe,
     with_members,
+    worth_more_epochs,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split, warn_of_single_nodes
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split
 
 
 def fit(
@@ -58,7 +68,7 @@ def fit(
     max_memory: int | str | None = None,
     calibration: float = 0.0,
     ranks: Ranks | None = None,
-) -> TrainedModel:
+) -> Model:
     """Train a model. On the CPU the same seed gives the same bits, on any number of threads.
 
     Args:
@@ -83,6 +93,8 @@ def fit(
     check_seed(seed)
     graph = with_calibration(graph, calibration, seed=seed)
     resolved = settings.resolve(graph)
+    if isinstance(resolved.objective, AgreementObjective):
+        raise InputError("objective = 'agreement' trains nothing: give the model to explain to a CaseExplainer")
     check_model_size(graph, resolved)
     where = resolve_device(device)
     warn_of_single_nodes(graph)
@@ -120,13 +132,15 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         return graph
     generator = np.random.default_rng([seed, 0xCA11B])  # apart from what else the seed draws
     drawn = []
-    for label in np.unique(graph.labels[graph.validation]):
-        nodes = generator.permutation(graph.validation[graph.labels[graph.validation] == label])
+    labels = np.zeros(graph.num_nodes, np.int64) if graph.predicts_numbers else graph.labels
+    for label in np.unique(labels[graph.validation]):
+        nodes = generator.permutation(graph.validation[labels[graph.validation] == label])
         drawn.append(nodes[: round(share * len(nodes))])
     chosen = np.concatenate([np.empty(0, np.int64), *drawn])
     if not len(chosen):
         raise InputError(
-            f"calibration = {share:g} of the {len(graph.validation)} validation nodes of {graph.name} is no node: use "
+            f"calibration = {share:g} of the {len(graph.validation)} validation nodes of {graph.name} is less than "
+            "one node: use "
             "a larger share, or more validation nodes"
         )
     return graph.with_split(
@@ -146,31 +160,30 @@ class _Planned(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Finished:
+class Finished:
     """What is kept of a run."""
 
     name: str
     settings: Resolved
     seed: int
-    parameters: dict[str, Tensor]
+    kept: list[Kept]  # the best epoch by all validation nodes, then by those outside each fold
     history: list[dict[str, Any]]
-    best_epoch: int
-    stopped_early: bool
-    standing: tuple[float, float]
 
-    def to_bytes(self) -> bytes:
-        """For another rank, which knows the settings."""
-        about = {name: getattr(self, name) for name in ("history", "best_epoch", "stopped_early", "standing")}
-        return sealed_tensors(self.parameters, {"about": json.dumps(about)})
+    @property
+    def best_epoch(self) -> int:
+        """The best epoch by all validation nodes."""
+        return self.kept[0].epoch
 
-    @classmethod
-    def from_bytes(cls, content: bytes, plan: _Planned) -> _Finished:
-        """What :meth:`to_bytes` made of a planned run, bit for bit."""
-        parameters, texts = load_sealed(content, Path(plan.name))
-        about = json.loads(texts["about"])
-        return cls(
-            *plan, parameters, about["history"], about["best_epoch"], about["stopped_early"], tuple(about["standing"])
-        )
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the best epoch lay too far back: neither all epochs were done, nor was the run given up."""
+        epochs, training = len(self.history), self.settings.training
+        stale = training.patience is not None and epochs - 1 - self.best_epoch >= training.patience
+        return stale and epochs < training.epochs
+
+    def outside(self, fold: int) -> Kept:
+        """The best epoch by the validation nodes outside a fold; -1: by all."""
+        return self.kept[fold + 1]
 
     @property
     def facts(self) -> Run:
@@ -203,9 +216,10 @@ class _Fit:
         self.graph, self.settings, self.seed, self.device = graph, with_members(graph, settings), seed, device
         self.folder, self.max_memory, self.progress, self.ranks = folder, max_memory, progress, ranks
         self.members = self.settings.encoder.members
-        self.finished: list[_Finished] = []
+        self.finished: list[Finished] = []
+        self.estimated = False
 
-    def run(self) -> TrainedModel:
+    def run(self) -> Model:
         """From settings to a model."""
         selection, validated = self.settings.selection, len(self.graph.validation) > 0
         variants = {"training": self.settings}
@@ -214,50 +228,80 @@ class _Fit:
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + self.members - 1
         self._train_all([_Planned(name, settings, self.seed) for name, settings in variants.items()])
-        best = chosen_recipe(self.finished, selection.best_by, len(self.graph.validation))
+        best = self._best_outside(self.finished, -1)
         decisions = []
         if selection.portfolio:
-            offered = columns_offered(self.graph) if validated else None
-            decisions = [why_recipe(self.finished, best, selection.best_by), *([] if offered is None else [offered])]
+            offered = offered_too(self.graph).values() if validated else ()
+            decisions = [why_recipe(self.finished, best, selection.best_by), *offered]
         plans = [
             _Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, self.members)
         ]
         chosen = [best, *self._train_all(plans)]
         unused = unused_edge_data(self.graph, best.settings)
         settings = best.settings.decided("recipe", {}, *decisions, *([] if unused is None else [unused]))
-        trained = TrainedModel(self._voting(chosen, settings), self.graph, max_memory=self.max_memory)
+        encoder, cross_fitted = self._voting(chosen, settings)
+        trained = Model(encoder, self.graph, encoder.settings, max_memory=self.max_memory)
+        validation = evaluate_nodes(trained, self.graph.validation)
+        warn_of_optimism(validation, cross_fitted)
+        warn_of_lost_classes(validation, self.graph)
         return trained.with_facts(
             seed=int(self.seed),
             device=str(self.device),
             versions=versions(),
             runs=tuple(run.facts for run in self.finished),
             chosen=best.name,
-            validation=evaluate_nodes(trained, self.graph.validation),
+            validation=validation,
+            cross_fitted=cross_fitted,
         )
 
-    def _voting(self, chosen: list[_Finished], settings: Resolved) -> SEGNN:
-        """The members as one model, with its vote."""
+    def _voting(self, chosen: list[Finished], settings: Resolved) -> tuple[SEGNN, dict[str, Any] | None]:
+        """The members as one model, with its vote, and its cross-fitted figures."""
         if not settings.selection.choose_vote:
-            return self._assembled(chosen, settings)
-        return with_chosen_vote(self.graph, settings, lambda one: self._assembled(chosen, one), self.max_memory)
+            return self._assembled(chosen, settings), None
+        recipes = self.finished[: len(self.finished) - len(chosen) + 1]
 
-    def _train_all(self, plans: list[_Planned]) -> list[_Finished]:
+        def model_of(wanted: Resolved, fold: int) -> SEGNN:
+            """As it would be without a fold: of another recipe, which is not trained again, one model."""
+            best = self._best_outside(recipes, fold)
+            if best is chosen[0]:
+                return self._assembled(chosen, wanted, fold)
+            share = wanted.encoder.attribute_share
+            encoder = dataclasses.replace(best.settings.encoder, members=1, attribute_share=share)
+            return self._assembled([best], dataclasses.replace(best.settings, encoder=encoder), fold)
+
+        return with_chosen_vote(self.graph, settings, model_of, self.max_memory)
+
+    def _best_outside(self, recipes: list[Finished], fold: int) -> Finished:
+        """The recipe that the validation nodes outside a fold choose; -1: all of them."""
+        count = len(self.graph.validation)
+        outside = count if fold < 0 else count - -(-count // NUM_FOLDS)
+        standings = [run.outside(fold).standing for run in recipes]
+        return recipes[chosen_recipe(standings, self.settings.selection.best_by, outside)]
+
+    def _train_all(self, plans: list[_Planned]) -> list[Finished]:
         """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans.
 
         A single run is trained by all ranks together, if its steps can be split.
         """
         if self._together(plans):
-            self.finished = [self._train(plans[0], 0)]
+            self.finished = [self._train(plans[0], 0, together=True)]
             return self.finished
-        place, own = len(self.finished), {}
+        place = len(self.finished)
+        looks = not place and len(plans) > 1  # at recipes; all members of an ensemble are needed
+        begun: dict[int, TrainingRun] = {}
+        own: dict[int, Finished] = {}
         while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
-            own[number] = self._train(plans[number], place + number)
-            if self.ranks.several:
-                self.ranks.broadcast(f"run/{plans[number].name}", own[number].to_bytes())
-        found = [
-            own[number] if number in own else _Finished.from_bytes(self.ranks.receive(f"run/{plan.name}"), plan)
-            for number, plan in enumerate(plans)
-        ]
+            if looks:
+                begun[number] = self._begun(plans[number])
+                self._go_on(begun[number], plans[number], number, until=FIRST_LOOK)
+            else:
+                own[number] = self._train(plans[number], place + number)
+        promising = self._promising(plans, begun) if looks else set()
+        for number, run in begun.items():
+            if number in promising:
+                self._go_on(run, plans[number], number)
+            own[number] = self._ended(plans[number], run)
+        found = [own[number] if number in own else self._received(plan) for number, plan in enumerate(plans)]
         self.finished += found
         if self.folder is not None and self.planned > 1 and self.ranks.first:
             self._write_epochs(self.folder)
@@ -267,25 +311,75 @@ class _Fit:
         """Whether all ranks train one run."""
         return self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].settings)
 
-    def _train(self, plan: _Planned, number: int) -> _Finished:
+    def _promising(self, plans: list[_Planned], begun: dict[int, TrainingRun]) -> set[int]:
+        """Which recipes are worth more epochs, by what each had reached at the first look; all ranks agree."""
+        seen: dict[int, float] = {}
+        for number, run in begun.items():
+            seen[number] = max(run.standing(epoch)[0] for epoch in range(min(run.epoch, FIRST_LOOK)))
+            if self.ranks.several:
+                self.ranks.broadcast(f"look/{plans[number].name}", json.dumps(seen[number]).encode())
+        for number, plan in enumerate(plans):
+            if number not in seen:
+                seen[number] = json.loads(self.ranks.receive(f"look/{plan.name}"))
+        figures = [seen[number] for number in range(len(plans))]
+        return worth_more_epochs(figures, self.settings.selection.best_by, len(self.graph.validation))
+
+    def _train(self, plan: _Planned, number: int, *, together: bool = False) -> Finished:
         """One run to its end, or from where it was interrupted."""
+        run = self._begun(plan)
+        self._go_on(run, plan, number)
+        return self._ended(plan, run, told=not together)
+
+    def _begun(self, plan: _Planned) -> TrainingRun:
+        """A run at its beginning, or where it was interrupted."""
         name, settings, seed = plan
         alone = self.planned == 1
         folder = self.folder if self.folder is None or alone else self.folder / name
         if folder is not None:
             folder.mkdir(exist_ok=True)
         ranks = self.ranks if self._together([plan]) else None
-        run = TrainingRun(
+        return TrainingRun(
             self.graph, settings, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory, ranks=ranks
         )
-        if self.progress and not number:
+
+    def _go_on(self, run: TrainingRun, plan: _Planned, number: int, *, until: int | None = None) -> None:
+        """Train a run, to an epoch or to its end; the first epochs of all show how long the rest will take."""
+        last = run.settings.training.epochs if until is None else min(until, run.settings.training.epochs)
+        if self.progress and not self.estimated:
+            self.estimated = True
+            self._epochs(run, min(last, run.epoch + TIMED))
             tell(f"  estimate  {estimate(run, runs=self.planned, members=self.members)}")
-        label = "training" if alone else f"{name} ({number + 1} of {self.planned})"
-        _run_epochs(run, label, self.ranks, progress=self.progress)
-        return _Finished(
-            name, settings, seed, run.best_parameters, run.history, run.best_epoch, run.stopped_early,
-            run.standing(run.best_epoch),
-        )  # fmt: skip
+        self._epochs(run, last, "training" if self.planned == 1 else f"{plan.name} ({number + 1} of {self.planned})")
+
+    def _epochs(self, run: TrainingRun, last: int, label: str = "") -> None:
+        """Train a run up to an epoch, with a bar if it has a label."""
+        shown = self.progress and bool(label)
+        with (
+            phase("training", shown=False),
+            bar(total=last, name=label, unit="epoch", shown=shown, initial=run.epoch) as progress,
+        ):
+            while not run.finished and run.epoch < last:
+                record = run.step()
+                self.ranks.heartbeat()
+                self.ranks.check()
+                progress.update()
+                val = f"{record['val_r2']:.3f}" if "val_r2" in record else f"{record['val_accuracy']:.1%}"
+                progress.set_postfix(loss=f"{record['loss']:.3f}", val=val)
+            if run.stopped_early:
+                progress.set_description(f"{label}, stopped early")
+
+    def _ended(self, plan: _Planned, run: TrainingRun, *, told: bool = True) -> Finished:
+        """The part of a run that is kept and sent to the other ranks."""
+        finished = Finished(*plan, run.kept, run.history)
+        if told and self.ranks.several:
+            content = checkpoint.state_bytes(TrainingState({}, {}, run.kept, run.history), run.digest)
+            self.ranks.broadcast(f"run/{plan.name}", content)
+        return finished
+
+    def _received(self, plan: _Planned) -> Finished:
+        """What is kept of a run of another rank, bit for bit."""
+        state = checkpoint.kept_state(self.ranks.receive(f"run/{plan.name}"), Path(plan.name))
+        return Finished(*plan, state.kept, state.history)
 
     def _write_epochs(self, folder: Path) -> None:
         """The epochs of all runs so far, each with the name of its run."""
@@ -296,37 +390,21 @@ class _Fit:
         ]
         replace_file(folder / EPOCHS, b"".join(lines))
 
-    def _assembled(self, chosen: list[_Finished], settings: Resolved) -> SEGNN:
-        """The members of the ensemble as one model."""
+    def _assembled(self, chosen: list[Finished], settings: Resolved, fold: int = -1) -> SEGNN:
+        """The members of the ensemble as one model, each at its best epoch outside a fold of the validation nodes."""
         model = SEGNN.for_graph(self.graph, settings)
-        if isinstance(model.encoder, Encoder):
-            model.load_state_dict(chosen[0].parameters)
+        if isinstance(model.network, Network):
+            model.load_state_dict(chosen[0].outside(fold).parameters)
         else:
             parameters = {
-                name.replace("encoder.", f"encoder.members.{i}.", 1): tensor
+                name.replace("network.", f"network.members.{i}.", 1): tensor
                 for i, run in enumerate(chosen)
-                for name, tensor in run.parameters.items()
+                for name, tensor in run.outside(fold).parameters.items()
             }
             if settings.encoder.attribute_share:
                 read = encoder_features(self.graph, settings.encoder)
                 scaled = scaled_attributes(read, settings.encoder.attribute_scaling)
-                names = ("encoder.attributes.layers.0.weight", "encoder.attributes.layers.0.bias")
+                names = ("network.attributes.layers.0.weight", "network.attributes.layers.0.bias")
                 parameters.update(zip(names, principal_layer(scaled)))
             model.load_state_dict(parameters)
         return model.to(self.device).eval()
-
-
-def _run_epochs(run: TrainingRun, label: str, ranks: Ranks, *, progress: bool) -> None:
-    epochs = run.settings.training.epochs
-    with (
-        phase("training", shown=False),
-        bar(total=epochs, name=label, unit="epoch", shown=progress, initial=run.epoch) as shown,
-    ):
-        while not run.finished:
-            record = run.step()
-            ranks.heartbeat()
-            ranks.check()
-            shown.update()
-            shown.set_postfix(loss=f"{record['loss']:.3f}", val=f"{record['val_accuracy']:.1%}")
-        if run.stopped_early:
-            shown.set_description(f"{label}, stopped early")

@@ -8,46 +8,26 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from se_gnn.encoder.neighborhood import MOST_FEATURES
 from se_gnn.encoder.pieces import PIECES
 from se_gnn.graph import Graph
-from se_gnn.graph.columns import NumberColumn
+from se_gnn.graph.columns import NumberColumn, StructureColumn
 from se_gnn.settings import Decision, Resolved
-from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
+from se_gnn.settings.presets import RECIPES
+
+if TYPE_CHECKING:
+    from se_gnn.training.fit import Finished
 
 LARGE = 100_000_000  # products in the forward pass of an epoch above which the ensemble is smaller
 MEMBERS_OF_LARGE = 3
+SKEWED = 0.5  # skewness of values from which their logarithms are tried
 MOST_PIECES = 100_000_000  # numbers that a pass over all nodes may read
-
-
-class Judged(Protocol):
-    """What validation nodes have judged."""
-
-    @property
-    def standing(self) -> tuple[float, float]:
-        """At the best epoch on validation nodes: the figure that decides, and minus the loss."""
-
-
-class Finished(Judged, Protocol):
-    """A training run that has ended."""
-
-    @property
-    def name(self) -> str:
-        """Name of its recipe."""
-
-    @property
-    def history(self) -> list[dict[str, Any]]:
-        """A record per epoch."""
-
-    @property
-    def best_epoch(self) -> int:
-        """Number of the best epoch."""
-
-
-SomeJudged = TypeVar("SomeJudged", bound=Judged)
+FIRST_LOOK = 40  # epochs after which recipes that are clearly behind are given up
+BEHIND = 1.0  # standard errors of the leader's figure that are clearly behind
 
 
 def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
@@ -56,63 +36,99 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
     >>> from se_gnn.settings import Settings
     >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
     >>> several = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
-    >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items()}
-    {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'sparing': (3, 'pagerank'), 'steps': (3, 'steps')}
+    >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items() if name != "sparing"}
+    {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'steps': (3, 'steps'), 'layers': (3, 'layers')}
     """
-    names = [*RECIPES, *([] if columns_offered(graph) is None else FOR_COLUMNS)]
+    if graph.predicts_numbers:
+        return {name: settings.with_recipe(name) for name in _number_recipes(graph)}
+    names = [*RECIPES, *offered_too(graph)]
     return {name: settings.with_recipe(name) for name in names}
 
 
-def columns_offered(graph: Graph) -> Decision | None:
-    """Why the recipe for columns of numbers is offered; None: it is not.
+def _number_recipes(graph: Graph) -> list[str]:
+    """What fits the attributes; by logarithms as well if all values are above 0 and skewed to the right."""
+    columns = isinstance(graph.features, np.ndarray) and graph.num_features <= MOST_FEATURES
+    name, known = "values" if columns else "smooth-values", graph.values[graph.train]
+    standard = (known - known.mean()) / known.std()
+    skewed = bool((known > 0).all()) and float((standard**3).mean()) > SKEWED
+    return [name, f"{name}-log"] if skewed else [name]
 
-    It is offered if at least half of the columns of a table are numbers, unless the pieces of all columns would be too
-    many numbers.
+
+def offered_too(graph: Graph) -> dict[str, Decision]:
+    """The recipes that only some graphs are offered, with the reasons.
+
+    ``columns`` is offered if at least half of the columns of a table are numbers, unless the pieces of all columns
+    would be too many numbers; ``roles`` if nodes have no attributes but those that their edges give.
     """
-    if graph.columns is None or not isinstance(graph.features, np.ndarray):
-        return None
+    if graph.predicts_numbers or graph.columns is None or not isinstance(graph.features, np.ndarray):
+        return {}
+    found, total = {}, len(graph.columns)
+    if all(isinstance(column, StructureColumn) for column in graph.columns):
+        found["roles"] = Decision("recipe 'roles' is offered too", "nodes have no attributes but their role")
     numbers = sum(type(column) is NumberColumn for column in graph.columns)  # not those that edges give
-    if 2 * numbers < len(graph.columns) or graph.features.size * PIECES > MOST_PIECES:
-        return None
-    names = " and ".join(repr(name) for name in FOR_COLUMNS)
-    return Decision(f"recipe {names} is offered too", f"{numbers} of {len(graph.columns)} node columns are numbers")
+    if 2 * numbers >= total and graph.features.size * PIECES <= MOST_PIECES:
+        found["columns"] = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
+    return found
 
 
-def chosen_recipe(runs: Sequence[SomeJudged], best_by: str, num_val: int) -> SomeJudged:
-    """The best of the runs. A later one must be better by half a standard error of a share of ``num_val`` nodes.
+def chosen_recipe(standings: Sequence[tuple[float, float]], best_by: str, num_val: int) -> int:
+    """Which of some runs is the best, by the figure that decides and minus the loss of each on validation nodes.
 
-    If several are always right, so that none can be better, the one with the lowest loss is chosen.
+    A later one must be better by half a standard error of a share of ``num_val`` nodes. If several are always right, so
+    that none can be better, the one with the lowest loss is chosen.
     """
-    perfect = [run for run in runs if best_by != "loss" and run.standing[0] == 1]
+    perfect = [i for i, (figure, _) in enumerate(standings) if best_by != "loss" and figure == 1]
     if perfect:
-        return max(perfect, key=lambda run: run.standing[1])
-    best = runs[0]
-    for run in runs[1:]:
-        figure, margin = best.standing[0], 0.0
-        if best_by != "loss":
-            margin = 0.5 * math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
-        if run.standing[0] > figure + margin:
-            best = run
+        return max(perfect, key=lambda i: standings[i][1])
+    best = 0
+    for i, (figure, _) in enumerate(standings):
+        if figure > standings[best][0] + 0.5 * _standard_error(standings[best][0], best_by, num_val):
+            best = i
     return best
+
+
+def _standard_error(figure: float, best_by: str, num_val: int) -> float:
+    """Standard error of a share of some nodes; 0 for a loss and for R2, of which it is not known."""
+    if best_by in ("loss", "r2"):
+        return 0.0
+    return math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
+
+
+def worth_more_epochs(figures: Sequence[float], best_by: str, num_val: int) -> set[int]:
+    """Positions of the recipes that are not clearly behind the best one; the best two always go on.
+
+    >>> sorted(worth_more_epochs([0.80, 0.70, 0.79, 0.74], "accuracy", 500))
+    [0, 2]
+    """
+    order = sorted(range(len(figures)), key=lambda i: -figures[i])
+    best = figures[order[0]]
+    margin = 0.1 * abs(best) if best_by in ("loss", "r2") else BEHIND * _standard_error(best, best_by, num_val)
+    return {i for place, i in enumerate(order) if place < 2 or figures[i] >= best - margin}
 
 
 def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decision:
     """Why this recipe was chosen, with the figures of all."""
     what = f"recipe {best.name!r}"
+    if len(runs) == 1 and best_by == "r2":
+        return Decision(what, "the only one that fits this number and these attributes")
     if len(runs) == 1:
         return Decision(what, "there are no validation nodes to choose by")
     figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
     rule = "the simplest recipe within half a standard error of the best"
-    if best_by != "loss" and best.standing[0] == 1:
+    if best_by != "loss" and best.kept[0].standing[0] == 1:
         rule = "the lowest loss of the recipes that are always right"
-    elif best_by == "loss":
+    elif best_by in ("loss", "r2"):
         rule = "the best recipe"
-    return Decision(what, f"{rule}, by {best_by.replace('_', ' ')} on validation nodes ({figures})")
+    longest = max(len(run.history) for run in runs)
+    behind = [run.name for run in runs if len(run.history) == FIRST_LOOK < longest]
+    given_up = f"; given up after {FIRST_LOOK} epochs: {', '.join(behind)}" if behind else ""
+    by = "R2" if best_by == "r2" else best_by.replace("_", " ")
+    return Decision(what, f"{rule}, by {by} on validation nodes ({figures}){given_up}")
 
 
 def _figure(run: Finished, by: str) -> str:
     value = run.history[run.best_epoch][f"val_{by}"]
-    return f"{value:.3f}" if by == "loss" else f"{value:.1%}"
+    return f"{value:.3f}" if by in ("loss", "r2") else f"{value:.1%}"
 
 
 def member_seed(seed: int, member: int) -> int:
@@ -167,7 +183,7 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
         "type": "match_types",
         "attributes": "match_attributes",
     }
-    left = {part: words for part, words in graph.edge_values.carried_words.items() if not used.get(part, False)}
+    left = {part: words for part, words in graph.edge_values.edge_data_words.items() if not used.get(part, False)}
     if not left:
         return None
     settings_for = [names[part] for part in left if part in names]

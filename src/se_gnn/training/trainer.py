@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -21,9 +20,10 @@ from se_gnn.encoder import EncoderInputs, encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.model import SEGNN, Voter
+from se_gnn.graph.arrays import BoolArray, FloatArray
+from se_gnn.model import SEGNN
 from se_gnn.model.metrics import classification_metrics
+from se_gnn.model.numbers import r_squared
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.number_format import known
 from se_gnn.ranking import check_num_nearest
@@ -31,16 +31,19 @@ from se_gnn.ranks import Ranks
 from se_gnn.settings import PaperObjective, Resolved
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
-from se_gnn.training.checkpoint import TrainingState
+from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.choice import FEW, NUM_FOLDS, folds_of
+from se_gnn.training.objectives.number import NumberLoss
 from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.objectives.vote import VoteLoss
 from se_gnn.training.share import Share
+from se_gnn.training.voter import Voter
 
 EPOCHS = "metrics.jsonl"  # a line per epoch
 SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes only what a kill costs
 WARM_EPOCHS = 3  # run normally before recording, so that kernels are compiled and the state of Adam exists
 
-Results = tuple[Tensor, Tensor]  # losses, and class probabilities of the validation nodes
+Results = tuple[Tensor, Tensor]  # losses, and answers for the validation nodes
 
 
 class Loss(Protocol):
@@ -56,8 +59,8 @@ class Loss(Protocol):
     def losses(self, draws: Any) -> Tensor:
         """The terms of ``names``; the first is minimized."""
 
-    def probabilities(self) -> Tensor:
-        """Class probabilities of the validation nodes by the model as it is now, [T, C]."""
+    def answers(self) -> Tensor:
+        """What the model as it is now says of the validation nodes: class probabilities [T, C], or numbers [T, 1]."""
 
 
 def check_seed(seed: int) -> None:
@@ -94,14 +97,15 @@ class TrainingRun:
         self.graph, self.settings, self.seed, self.folder = graph, settings, seed, folder
         check_num_nearest(graph, settings.vote)
         self.model = SEGNN.for_graph(graph, settings, generator=torch.Generator().manual_seed(seed)).to(device)
-        self.model.encoder.fit(encoder_features(graph, encoder))
+        self.model.network.fit(encoder_features(graph, encoder))
         self.voter = Voter(graph, settings, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         self.share = Share(ranks)
         self.loss: Loss
         if is_split(settings):
             self.loss = PaperLoss(self.model, graph, self.voter, seed, self.share)
         else:
-            self.loss = VoteLoss(self.model, graph, self.voter, seed)
+            kind = NumberLoss if graph.predicts_numbers else VoteLoss
+            self.loss = kind(self.model, graph, self.voter, seed)
         recorded = can_record(device) and self.loss.recordable and self.share.whole
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.training.weight_decay),
@@ -113,8 +117,9 @@ class TrainingRun:
         )
         self.next_draws: Any = None  # of the next epoch, drawn while the device is busy with this one
         self.history: list[dict[str, Any]] = []
-        self.best_epoch = -1
-        self.best_parameters: dict[str, Tensor] = {}
+        count = len(graph.validation) if settings.selection.choose_vote and not graph.predicts_numbers else 0
+        self.folds = folds_of(graph.labels[graph.validation]) if count >= FEW else None  # [T]
+        self.kept: list[Kept] = []  # the best epoch by all validation nodes, then by those outside each fold
         self.digest = checkpoint.fingerprint(graph, settings.values(), seed)
         self.last_checkpoint = time.monotonic()
         self._resume()
@@ -123,6 +128,11 @@ class TrainingRun:
     def epoch(self) -> int:
         """How many epochs are done."""
         return len(self.history)
+
+    @property
+    def best_epoch(self) -> int:
+        """The best epoch by all validation nodes; -1: there is none yet."""
+        return self.kept[0].epoch if self.kept else -1
 
     @property
     def finished(self) -> bool:
@@ -139,34 +149,42 @@ class TrainingRun:
     def step(self) -> dict[str, Any]:
         """One epoch: the losses, one step of Adam, validation."""
         start = time.perf_counter()
-        losses, probabilities = self.run_epoch(self.next_draws or self.loss.draw(self.epoch))
+        losses, answers = self.run_epoch(self.next_draws or self.loss.draw(self.epoch))
         waiting = losses.device.type != "cpu" and self.epoch + 1 < self.settings.training.epochs
         self.next_draws = self.loss.draw(self.epoch + 1) if waiting else None
-        found, labels = probabilities.cpu().numpy(), self.graph.labels[self.graph.validation]
+        found = answers.cpu().numpy()
         record = {
             "epoch": self.epoch,
             **dict(zip(self.loss.names, losses.tolist())),
-            "val_accuracy": accuracy(found, labels),
-            "val_loss": log_loss(found, labels),
+            **self._figures(found),
             "seconds": time.perf_counter() - start,
         }
-        if self.settings.selection.best_by not in ("accuracy", "loss"):
-            record[f"val_{self.settings.selection.best_by}"] = self._figure(found, labels)
         if not np.isfinite(record["loss"]):
             raise InputError(f"the loss of epoch {self.epoch} is {record['loss']}: lower learning_rate")
         self.history.append(record)
-        self._keep_best()
+        self._keep_best(found)
         self._write(record)
         return record
 
-    def _figure(self, probabilities: FloatArray, labels: IntArray) -> float:
-        """The figure that the best epoch is chosen by; NaN where it is not defined."""
-        value = classification_metrics(probabilities, labels)[self.settings.selection.best_by]
-        return float("nan") if value is None else float(value)
+    def _figures(self, answers: FloatArray, rows: BoolArray | slice = slice(None)) -> dict[str, float]:
+        """How good the answers for the validation nodes are, or for some of them; NaN where a figure is not defined.
+
+        Of numbers the loss is 1 - R2: the squared error as a share of the variance.
+        """
+        graph, by = self.graph, self.settings.selection.best_by
+        if graph.predicts_numbers:
+            r2 = r_squared(answers[:, 0], graph.values[graph.validation])
+            return {"val_accuracy": float("nan"), "val_loss": 1 - r2, "val_r2": r2}
+        answers, labels = answers[rows], graph.labels[graph.validation][rows]
+        found = {"val_accuracy": accuracy(answers, labels), "val_loss": log_loss(answers, labels)}
+        if by not in ("accuracy", "loss"):
+            value = classification_metrics(answers, labels)[by]
+            found[f"val_{by}"] = float("nan") if value is None else float(value)
+        return found
 
     @one_thread()
     def run_draws(self, draws: Any) -> Results:
-        """The losses, after a step of Adam; class probabilities of the validation nodes."""
+        """The losses, after a step of Adam; what is then answered for the validation nodes."""
         self.model.train()
         self.optimizer.zero_grad()
         losses = self.loss.losses(draws)
@@ -175,20 +193,32 @@ class TrainingRun:
         self.optimizer.step()
         self.model.eval()
         with torch.no_grad():
-            probabilities = self.loss.probabilities()
-        return losses.detach(), probabilities
+            answers = self.loss.answers()
+        return losses.detach(), answers
 
-    def _keep_best(self) -> None:
-        """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier."""
-        chosen = self.best_epoch >= 0 and len(self.graph.validation) > 0
-        if chosen and self.standing(self.epoch - 1) <= self.standing(self.best_epoch):
-            return
-        self.best_epoch = self.epoch - 1
-        self.best_parameters = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+    def _keep_best(self, found: FloatArray) -> None:
+        """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier.
+
+        The same for the validation nodes outside each fold: the answers of a fold are then judged by a model that has
+        not been chosen by them.
+        """
+        standings = [self.standing(self.epoch - 1)]
+        if self.folds is not None:
+            outside = [self.folds != fold for fold in range(NUM_FOLDS)]
+            standings += [self._standing_of(self._figures(found, rows)) for rows in outside]
+        current: dict[str, Tensor] | None = None
+        for i, standing in enumerate(standings):
+            if i < len(self.kept) and len(found) and standing <= self.kept[i].standing:
+                continue
+            current = current or {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+            self.kept[i : i + 1] = [Kept(self.epoch - 1, standing, current)]
 
     def standing(self, epoch: int) -> tuple[float, float]:
         """How good an epoch was on the validation nodes, better ones larger; what is not known is worst."""
-        record, by = self.history[epoch], self.settings.selection.best_by
+        return self._standing_of(self.history[epoch])
+
+    def _standing_of(self, record: Mapping[str, float]) -> tuple[float, float]:
+        by = self.settings.selection.best_by
         figure = -record["val_loss"] if by == "loss" else record[f"val_{by}"]
         return tuple(value if value == value else -np.inf for value in (figure, -record["val_loss"]))  # type: ignore[return-value]
 
@@ -204,8 +234,7 @@ class TrainingRun:
         return TrainingState(
             parameters=self.model.state_dict(),
             optimizer=checkpoint.optimizer_tensors(self.optimizer),
-            best_parameters=self.best_parameters,
-            best_epoch=self.best_epoch,
+            kept=self.kept,
             history=self.history,
         )
 
@@ -225,7 +254,7 @@ class TrainingRun:
         if state is not None:
             self.model.load_state_dict(state.parameters)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
-            self.best_parameters, self.best_epoch, self.history = state.best_parameters, state.best_epoch, state.history
+            self.kept, self.history = state.kept, state.history
         if folder is not None and ranks.first:
             # of this run alone: lines of another one, and of epochs that are computed again, go
             replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
@@ -283,18 +312,6 @@ def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]
     held = [parameter for name, parameter in named if not name.endswith("step_weights")]
     groups = [{"params": held, "weight_decay": weight_decay}, {"params": free, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
-
-
-def warn_of_single_nodes(graph: Graph) -> None:
-    """Once per training, however many runs it has."""
-    counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
-    alone = [graph.class_names[c] for c in np.flatnonzero(counts == 1)]
-    if alone:
-        warnings.warn(
-            "classes with one labeled node have nothing to be similar to and are left out of the loss: "
-            + ", ".join(alone),
-            stacklevel=3,
-        )
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,12 @@ never does.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,12 @@ from se_gnn.files import (
 from se_gnn.graph import Graph
 from se_gnn.optional import require
 from se_gnn.settings import Resolved, Settings, VoteObjective
-from se_gnn.settings.presets import FOR_COLUMNS, RECIPES
+from se_gnn.settings.presets import ALL_RECIPES
 from se_gnn.settings.unread import unread
 from se_gnn.training.checkpoint import fingerprint
+from se_gnn.training.choice import warn_of_single_nodes
 from se_gnn.training.portfolio import chosen_recipe, offered_recipes
-from se_gnn.training.trainer import TrainingRun, warn_of_single_nodes
+from se_gnn.training.trainer import TrainingRun
 
 TRIALS, ABOUT, BEST = "trials.jsonl", "tuning.json", "best.toml"
 RANDOM_TRIALS = 8  # before the proposals follow what was found
@@ -71,11 +74,6 @@ class Trial:
     ended: bool  # successive halving ended it
     seconds: float
 
-    @property
-    def standing(self) -> tuple[float, float]:
-        """What it is judged by: the figure that decides, and minus the loss."""
-        return self.value, -self.loss
-
 
 def parse_budget(text: str) -> float:
     """Seconds of a budget such as 90s, 10m or 1.5h.
@@ -100,6 +98,11 @@ class Tuning:
         warn_of_single_nodes(graph)
         self.optuna: Any = require("optuna", extra="tune", feature="searches for settings")
         self.base = asked.resolve(graph)
+        if graph.predicts_numbers:
+            raise InputError(
+                "tune searches recipes for classes; train compares the few recipes for numbers on the validation nodes "
+                "itself: use train, and --set for settings of your own"
+            )
         if not isinstance(self.base.objective, VoteObjective):
             raise InputError("tune searches the recipes of preset 'best': objective must be 'vote'")
         self.graph, self.asked, self.folder, self.seed, self.device = graph, asked, folder, seed, device
@@ -119,14 +122,15 @@ class Tuning:
                 if trial is None:
                     break
                 self.trials.append(trial)
-                append_line(self.folder / TRIALS, json_line(vars_of(trial)))
+                append_line(self.folder / TRIALS, json_line(dataclasses.asdict(trial)))
                 replace_file(self.folder / BEST, self.best_toml().encode())
                 say(trial)
         return self.ranking()
 
     def best(self) -> Trial:
         """The trial that no later one beats by half a standard error; of those always right that of the lowest loss."""
-        return chosen_recipe(self.trials, self.base.selection.best_by, len(self.graph.validation))
+        standings = [(trial.value, -trial.loss) for trial in self.trials]
+        return self.trials[chosen_recipe(standings, self.base.selection.best_by, len(self.graph.validation))]
 
     def ranking(self) -> list[Trial]:
         """All trials: the one that is taken, then the others by their figure; of equals the earlier."""
@@ -137,7 +141,7 @@ class Tuning:
         """The settings of the best trial as given ones: no portfolio, the ensemble and vote of `best`."""
         trial = self.best()
         settings = self._settings(trial.settings)
-        recipe = {**RECIPES, **FOR_COLUMNS}[trial.settings["recipe"]]
+        recipe = ALL_RECIPES[trial.settings["recipe"]]
         found = {name: settings.values()[name] for name in (*recipe, *self.space) if not settings.is_given(name)}
         useless = unread(settings, self.graph)
         given = {name: "none" if value is None else value for name, value in found.items() if name not in useless}
@@ -160,13 +164,11 @@ class Tuning:
         if of_recipe:
             name, recipe = list(self.recipes.items())[len(self.trials)]
             self.study.enqueue_trial({"recipe": name, **{key: recipe.values()[key] for key in self.space}})
-        asked = self.study.ask()
-        settings = {"recipe": asked.suggest_categorical("recipe", list(self.recipes))}
-        for name, values in self.space.items():
-            if isinstance(values, list):
-                settings[name] = asked.suggest_categorical(name, values)
-            else:
-                settings[name] = float(f"{asked.suggest_float(name, *values, log=True):.3g}")
+        asked = self.study.ask(fixed_distributions=self.distributions)
+        settings = {
+            name: value if isinstance(self.space.get(name, []), list) else float(f"{value:.3g}")
+            for name, value in asked.params.items()
+        }
         start = time.monotonic()
         run = TrainingRun(self.graph, self._settings(settings), seed=self.seed, device=self.device, folder=None)
         ended = False
@@ -178,8 +180,7 @@ class Tuning:
             if time.monotonic() > deadline and run.epoch < FIRST_LOOK and self.trials:
                 return None
         value, minus_loss = run.standing(run.best_epoch)
-        state = self.optuna.trial.TrialState
-        self.study.tell(asked, value, state=state.COMPLETE)
+        self.study.tell(asked, value, state=self.optuna.trial.TrialState.COMPLETE)
         seconds = round(time.monotonic() - start, 2)
         return Trial(len(self.trials), settings, value, -minus_loss, run.epoch, ended, seconds)
 
@@ -204,18 +205,20 @@ class Tuning:
             replace_file(about, json_bytes({"fingerprint": digest}))
         path = self.folder / TRIALS
         trials = [self._trial(row, path) for row in read_json_lines(path)] if path.exists() else []
-        choices = self.optuna.distributions
-        space: dict[str, Any] = {"recipe": choices.CategoricalDistribution(list(self.recipes))}
-        for name, values in self.space.items():
-            of_list = isinstance(values, list)
-            space[name] = (
-                choices.CategoricalDistribution(values) if of_list else choices.FloatDistribution(*values, log=True)
-            )
         for trial in trials:
-            self.study.add_trial(
-                self.optuna.trial.create_trial(params=trial.settings, distributions=space, value=trial.value)
-            )
+            known = {"params": trial.settings, "distributions": self.distributions, "value": trial.value}
+            self.study.add_trial(self.optuna.trial.create_trial(**known))
         return trials
+
+    @cached_property
+    def distributions(self) -> dict[str, Any]:
+        """The recipe, and what else is searched, as Optuna draws it."""
+        of = self.optuna.distributions
+        found = {"recipe": of.CategoricalDistribution(list(self.recipes))}
+        for name, values in self.space.items():
+            numbers = not isinstance(values, list)
+            found[name] = of.FloatDistribution(*values, log=True) if numbers else of.CategoricalDistribution(values)
+        return found
 
     def _trial(self, row: Mapping[str, Any], path: Path) -> Trial:
         try:
@@ -226,11 +229,6 @@ class Tuning:
         if not known:
             raise InputError(f"{path} holds trials of another version: name another folder")
         return trial
-
-
-def vars_of(trial: Trial) -> dict[str, Any]:
-    """A trial as plain values."""
-    return {name: getattr(trial, name) for name in Trial.__slots__}
 
 
 def _space(recipes: Mapping[str, Resolved]) -> dict[str, tuple[float, float] | list[Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from se_gnn.apps.service import Store, answers, create_app
-from se_gnn.explain import Explainer, schema
+from se_gnn.explain import explain, schema
 from se_gnn.ranking import WhatIf
 from strategies import HUB, ISOLATED, UNLABELED, random_graph, small_settings, untrained
 from web_client import UNLIMITED, Client
@@ -35,8 +35,8 @@ def test_the_card_says_what_is_served(client, hub):
 
 @pytest.mark.parametrize("node", [HUB, 5, UNLABELED, ISOLATED, 7])
 def test_an_explanation_is_the_librarys(client, hub, node):
-    answer = client.get(f"/v1/nodes/{node}/explanation", params={"k": 2})
-    expected = Explainer(hub).explain(node, 2)
+    answer = client.get(f"/v1/nodes/%23{node}/explanation", params={"k": 2})
+    expected = explain(hub, node, k=2, attributes=True)[0]
     assert answer.content == expected.to_json(indent=None).encode("utf-8", "replace")
     jsonschema.validate(answer.json(), schema())
 
@@ -56,40 +56,41 @@ def test_a_labeled_node_is_not_among_its_own_votes():
     trained = untrained(graph, small_settings(num_nearest=4))
     client = Client(create_app(Store.of_model(trained), UNLIMITED))
     node, other = (row["votes"] for row in client.post("/v1/predict", json={"nodes": [0, 9]}).json()["predictions"])
-    assert [vote["id"] for vote in node] == [one.node for one in Explainer(trained).explain(0).neighbors]
+    assert [vote["id"] for vote in node] == [one.node for one in explain(trained, 0)[0].votes]
     assert (len(node), len(other)) == (3, 4)
 
 
 def test_what_if_counts_the_vote_again(client, hub):
     node = UNLABELED
-    before = Explainer(hub).explain(node)
-    without = [before.neighbors[0].name, before.neighbors[1].node]
+    before = explain(hub, node)[0]
+    without = [before.nodes[before.votes[0].node].name, before.votes[1].node]
     request = {"node": node, "num_nearest": 3, "node_weight": 0.9, "without": without}
     found = client.post("/v1/what-if", json=request).json()
-    expected = Explainer(hub).explain(
+    expected = explain(
+        hub,
         node,
-        what_if=WhatIf(num_nearest=3, node_weight=0.9, without=tuple(one.node for one in before.neighbors[:2])),
-    )
-    assert [vote["id"] for vote in found["before"]["votes"]] == [one.node for one in before.neighbors]
-    assert [vote["id"] for vote in found["after"]["votes"]] == [one.node for one in expected.neighbors]
+        what_if=WhatIf(num_nearest=3, node_weight=0.9, without=tuple(one.node for one in before.votes[:2])),
+    )[0]
+    assert [vote["id"] for vote in found["before"]["votes"]] == [one.node for one in before.votes]
+    assert [vote["id"] for vote in found["after"]["votes"]] == [one.node for one in expected.votes]
     np.testing.assert_allclose(list(found["after"]["probabilities"].values()), expected.probabilities, rtol=1e-6)
-    assert {one["id"] for one in found["without"]} == {one.node for one in before.neighbors[:2]}
+    assert {one["id"] for one in found["without"]} == {one.node for one in before.votes[:2]}
 
 
 def test_an_explanation_can_be_had_under_other_settings(client, hub):
-    first = Explainer(hub).explain(UNLABELED).neighbors[0].node
-    parameters = {"num_nearest": 2, "node_weight": 0.25, "without": [first]}
-    found = client.get(f"/v1/nodes/{UNLABELED}/explanation", params=parameters).json()
+    first = explain(hub, UNLABELED)[0].votes[0].node
+    parameters = {"num_nearest": 2, "node_weight": 0.25, "without": [f"#{first}"]}
+    found = client.get(f"/v1/nodes/%23{UNLABELED}/explanation", params=parameters).json()
     jsonschema.validate(found, schema())
-    assert found["settings"]["num_nearest"] == len(found["neighbors"]) == 2
+    assert found["settings"]["num_nearest"] == len(found["votes"]) == 2
     assert found["settings"]["node_weight"] == 0.25
-    assert hub.graph.node_names[first] not in [one["node"] for one in found["neighbors"]]
+    assert first not in [one["node"] for one in found["votes"]]
 
 
 def test_nearest_is_the_ranking_in_pages(client, hub):
-    ranking = Explainer(hub).explain(HUB).ranking
+    ranking = next(hub.rank(np.array([HUB])))
     able = ranking.nodes[ranking.voting.numpy()]
-    pages = [client.get(f"/v1/nodes/{HUB}/nearest", params={"offset": at, "limit": 10}).json() for at in (0, 10, 20)]
+    pages = [client.get(f"/v1/nodes/%23{HUB}/nearest", params={"offset": at, "limit": 10}).json() for at in (0, 10, 20)]
     rows = [row for page in pages for row in page["nearest"]]
     assert [row["id"] for row in rows] == able.tolist()
     assert pages[0]["total"] == len(able)
@@ -97,9 +98,9 @@ def test_nearest_is_the_ranking_in_pages(client, hub):
 
 
 def test_the_local_graph_comes_in_pages(client, hub):
-    whole = Explainer(hub).explain(HUB).edge_ids.tolist()
-    first = client.get(f"/v1/nodes/{HUB}/local-graph", params={"limit": 7}).json()
-    rest = client.get(f"/v1/nodes/{HUB}/local-graph", params={"limit": 5000, "offset": 7}).json()
+    whole = explain(hub, HUB)[0].edge_ids.tolist()
+    first = client.get(f"/v1/nodes/%23{HUB}/local-graph", params={"limit": 7}).json()
+    rest = client.get(f"/v1/nodes/%23{HUB}/local-graph", params={"limit": 5000, "offset": 7}).json()
     assert [edge["id"] for edge in first["edges"] + rest["edges"]] == whole
     assert first["total"] == len(whole)
     ends = {end for edge in first["edges"] for end in edge["ends"]}
@@ -107,8 +108,8 @@ def test_the_local_graph_comes_in_pages(client, hub):
 
 
 def test_the_similarity_of_a_node_and_a_labeled_one_is_that_of_the_vote(client, hub):
-    explanation = Explainer(hub).explain(UNLABELED)
-    one = explanation.neighbors[0]
+    explanation = explain(hub, UNLABELED)[0]
+    one = explanation.votes[0]
     found = client.post("/v1/similarity", json={"one": "n45", "other": one.node}).json()
     assert found["similarity"] == pytest.approx(one.similarity, abs=1e-5)
     assert found["structure_similarity"] == pytest.approx(one.structure_similarity, abs=1e-5)
@@ -121,9 +122,9 @@ def test_the_similarity_of_a_node_and_a_labeled_one_is_that_of_the_vote(client, 
 
 
 def test_a_wrong_request_is_told_why(client, hub):
-    assert "positions go from 0 to 59" in problem(client.get("/v1/nodes/60"), 404)
+    assert "positions go from 0 to 59" in problem(client.get("/v1/nodes/%2360"), 404)
     assert "unknown node 'nobody'" in problem(client.post("/v1/predict", json={"nodes": ["nobody"]}), 404)
-    problem(client.get("/v1/nodes/x/explanation"), 422)
+    problem(client.get("/v1/nodes/x/explanation"), 404)
     problem(client.post("/v1/predict", json={"nodes": []}), 422)
     problem(client.post("/v1/predict", json={"nodes": list(range(1001))}), 422)
     problem(client.post("/v1/predict", content=b"{"), 422)
@@ -135,16 +136,16 @@ def test_a_wrong_request_is_told_why(client, hub):
     assert "at least one" in problem(client.post("/v1/what-if", json={"node": 0, "without": everyone}), 400)
     problem(client.get("/v1/nothing"), 404)
     problem(client.delete("/v1/model"), 405)
-    problem(client.post("/v1/predict", content=b"x" * 70_000), 413)
+    problem(client.post("/v1/predict", content=b"x" * 5_000_000), 413)
 
 
 def test_until_all_nodes_are_scored_the_table_says_when_to_ask_again(hub):
     client = Client(create_app(Store.of_model(hub), UNLIMITED))
-    for path in ("/v1/nodes", "/v1/map", "/readyz", "/v1/nodes/3"):
+    for path in ("/v1/nodes", "/v1/map", "/readyz", "/v1/nodes/%233"):
         answer = client.get(path)
         problem(answer, 503)
         assert answer.headers["retry-after"] == "1"
-    assert client.get("/v1/nodes/3/explanation").status_code == 200
+    assert client.get("/v1/nodes/%233/explanation").status_code == 200
     assert client.get("/healthz").json() == {"status": "alive"}
     assert client.get("/v1/model").json()["scored"] is False
 
@@ -161,11 +162,11 @@ def test_a_store_scores_in_the_background(hub):
 
 
 def test_metrics_count_by_route_and_never_by_what_was_asked(client):
-    client.get("/v1/nodes/1")
-    client.get("/v1/nodes/2")
+    client.get("/v1/nodes/%231")
+    client.get("/v1/nodes/%232")
     client.get("/no/such/path-of-a-stranger")
     text = client.get("/metrics").text
-    assert 'se_gnn_requests_total{route="/v1/nodes/{node}",status="200"} 2.0' in text
+    assert 'se_gnn_requests_total{route="/v1/nodes/{node:path}",status="200"} 2.0' in text
     assert "stranger" not in text
 
 
@@ -179,17 +180,17 @@ def test_the_map_has_every_node_once_within_its_bounds(client, hub):
 def test_a_heavy_node_takes_a_worker_and_not_the_server(store, monkeypatch):
     """While one explanation takes its time, the server lives, and what does not fit is told when to ask again."""
     gate = threading.Event()
-    explained = Explainer(store.snapshot.trained).explain(0)
+    explained = explain(store.snapshot.trained, 0)[0]
     monkeypatch.setattr(answers, "explanation", lambda *_: explained if gate.wait(30) else None)
     app = create_app(store, dataclasses.replace(UNLIMITED, workers=1, waiting=1))
 
     async def scenario():
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            heavy = [asyncio.create_task(client.get("/v1/nodes/0/explanation")) for _ in range(2)]
+            heavy = [asyncio.create_task(client.get("/v1/nodes/%230/explanation")) for _ in range(2)]
             await asyncio.sleep(0.1)
             alive = await asyncio.wait_for(client.get("/healthz"), 5)
-            full = await client.get("/v1/nodes/1/explanation")
+            full = await client.get("/v1/nodes/%231/explanation")
             gate.set()
             done = await asyncio.gather(*heavy)
         return alive, full, done

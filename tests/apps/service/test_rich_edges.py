@@ -10,15 +10,16 @@ import pytest
 from lab.datasets.edge_signal import edge_signal_graph
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.service import Store
-from se_gnn.explain.edge_text import agreeing_facts, edge_text
-from se_gnn.model import SEGNN, TrainedModel
+from se_gnn.explain.attributes import edge_info
+from se_gnn.explain.text import agreeing_facts
+from se_gnn.model import SEGNN, Model
 from se_gnn.settings import Settings
 from strategies import changed
 from web_client import UNLIMITED, Client
 
 
 @pytest.fixture(scope="module")
-def rich() -> TrainedModel:
+def rich() -> Model:
     graph = edge_signal_graph("direction")
     generator = np.random.default_rng(0)
     values = dataclasses.replace(
@@ -31,7 +32,7 @@ def rich() -> TrainedModel:
     )
     graph = changed(graph, edge_values=values)
     settings = Settings.of("best", members=1, hidden_size=8, output_size=4).resolve()
-    return TrainedModel(SEGNN.for_graph(graph, settings), graph)
+    return Model(SEGNN.for_graph(graph, settings), graph, settings)
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +43,13 @@ def rich_client(rich) -> Client:
 def test_an_edge_of_a_local_graph_says_where_it_leads_and_what_it_carries(rich_client, rich):
     graph, values = rich.graph, rich.graph.edge_values
     node = int(graph.test[0])
-    edges = rich_client.get(f"/v1/nodes/{node}/local-graph").json()["edges"]
+    edges = rich_client.get(f"/v1/nodes/%23{node}/local-graph").json()["edges"]
     assert edges
     for edge in edges:
-        text, carries = edge_text(graph, edge["id"]), edge["carries"]
+        text, carries = edge_info(graph, edge["id"]), edge["carries"]
         directed = bool(values.direction[edge["id"]])
         assert (carries["start"], carries["end"]) == ((text.start, text.end) if directed else (None, None))
-        assert carries["facts"] == {fact.name: fact.value for fact in text.facts}
+        assert carries["facts"] == text.facts
         assert carries["weight"] == pytest.approx(values.weight[edge["id"]])
         assert carries["type"] == values.type_names[values.type[edge["id"]]]
         assert "amount" in carries["facts"]
@@ -60,11 +61,11 @@ def test_matched_edges_say_what_both_carry_alike(rich_client, rich):
     assert matches
     assert any(match["alike"] for match in matches)
     for match in matches:
-        expected = agreeing_facts(rich.graph, match["edge"]["id"], match["matched"]["id"])
+        expected = agreeing_facts(*(edge_info(rich.graph, match[side]["id"]) for side in ("edge", "matched")))
         assert match["alike"] == list(expected)
         assert match["matched"]["carries"] is not None
 
 
 def test_an_edge_that_carries_nothing_says_so(client):
-    edges = client.get("/v1/nodes/0/local-graph").json()["edges"]
+    edges = client.get("/v1/nodes/%230/local-graph").json()["edges"]
     assert {edge["carries"] for edge in edges} == {None}

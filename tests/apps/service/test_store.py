@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
 from se_gnn.apps.service import Store
-from se_gnn.apps.service.comparisons import MOST, Comparisons
+from se_gnn.apps.service.store import MOST_COMPARISONS, Comparisons
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer
+from se_gnn.graph.storage import save_graph
+from se_gnn.labels.extension import new_nodes_from_arrays
 from se_gnn.model.folder import PARAMETERS, save_model
 from strategies import random_graph, small_settings, untrained
 
@@ -79,10 +81,10 @@ def test_a_model_is_never_half_read_while_another_is_written(two_models, tmp_pat
 
 def test_the_memory_of_comparisons_is_bounded(two_models):
     graph = random_graph(3, num_nodes=100, num_edges=150)
-    comparisons = Comparisons(Explainer(untrained(graph, small_settings())))
+    comparisons = Comparisons(untrained(graph, small_settings()))
     for node in range(100):
-        assert comparisons.of(node).node == node
-    assert len(comparisons._kept) == MOST
+        assert comparisons.of(node).queries.nodes.tolist() == [node]
+    assert len(comparisons._kept) == MOST_COMPARISONS
     assert comparisons._bytes == sum(one.num_bytes for one in comparisons._kept.values())
 
 
@@ -90,8 +92,22 @@ def test_kernels_let_other_threads_work():
     """Without it the server would not even answer that it is alive while a hub is explained."""
     from se_gnn.graph.local import _local_edges
     from se_gnn.similarity.cpu.backend import first_few
-    from se_gnn.similarity.cpu.matching import _multiply, segment_argmax
-    from se_gnn.similarity.cpu.scores import to_distances
+    from se_gnn.similarity.cpu.matching import _multiply, segment_argmax, to_distances
 
     for kernel in (_local_edges, _multiply, segment_argmax, to_distances, first_few):
-        assert kernel.targetoptions.get("nogil") is True
+        assert getattr(kernel, "dispatcher", kernel).targetoptions.get("nogil") is True
+
+
+def test_a_model_is_served_on_another_graph_and_follows_it(two_models, tmp_path):
+    model = two_models[0]
+    save_model(model, tmp_path / "model")
+    grown = model.with_new_nodes(
+        new_nodes_from_arrays(model.graph, np.ones((1, model.graph.num_features)), [[model.graph.num_nodes, 3]])
+    )
+    save_graph(grown.graph, tmp_path / "grown")
+    store = Store.of_folder(tmp_path / "model", tmp_path / "grown")
+    assert store.snapshot.graph.num_nodes == model.graph.num_nodes + 1
+    assert not store.refresh()
+    save_graph(model.graph, tmp_path / "grown")
+    assert store.refresh()
+    assert store.snapshot.graph.num_nodes == model.graph.num_nodes

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from live_server import serving
-from se_gnn.apps.web.connections import request_protocol
+from se_gnn.apps.web.server import request_protocol
 
 ANSWER = b"HTTP/1.1 200"
 

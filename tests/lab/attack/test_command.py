@@ -41,9 +41,7 @@ def test_random_noise_adds_edges_and_leaves_the_rest_alone(run, toy, out):
 
 @pytest.mark.parametrize("method", ["metattack", "metattack-approximate"])
 def test_the_flips_of_an_attack_are_written_down_and_made(run, toy, out, method):
-    result = run(
-        "attack", toy, "--method", method, "--rate", "0.1", "--out", out, "--device", "cpu", "--seed", "2", "--progress"
-    )
+    result = run("attack", toy, "--method", method, "--rate", "0.1", "--out", out, "--device", "cpu", "--seed", "2")
     assert result.exit_code == 0, result.output
     assert "4/4" in result.stderr  # the progress bar
     about = json.loads((out / "attack.json").read_text())
@@ -75,8 +73,8 @@ def test_an_interrupted_attack_goes_on_with_resume(run, toy, out, tmp_path, monk
         patch.setattr(_Attack, "choose", interrupted)
         stopped = run(*command, out)
     assert stopped.exit_code == 130
-    assert "To go on from its last flip, run the same command with --resume" in stopped.stderr
-    refused(run(*command, out), "holds an unfinished attack; --resume goes on with it, --overwrite starts again")
+    assert "To resume from its last flip, run the same command with --resume" in stopped.stderr
+    refused(run(*command, out), "holds an unfinished attack; --resume continues it, --overwrite starts again")
     assert run(*command, out, "--resume").exit_code == 0
     for name in ("attack.json", "graph.json"):  # which has the digests of the arrays
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -88,7 +86,7 @@ class TestRefused:
         assert run(*command, "--seed", "1").exit_code == 0
         before = load_graph(out)
         refused(run(*command), "already holds a graph; --overwrite replaces it")
-        refused(run(*command, "--resume"), "holds a finished graph, nothing to resume")
+        refused(run(*command, "--resume"), "holds a finished graph: there is nothing to resume")
         assert run(*command, "--overwrite", "--seed", "2").exit_code == 0
         assert pairs(load_graph(out)) != pairs(before)
 
@@ -114,7 +112,7 @@ class TestRefused:
 
     def test_settings_of_another_method(self, run, toy, out):
         refused(run("attack", toy, "--method", "random", "--keep-degrees", "--out", out), "belong to metattack")
-        refused(run("attack", toy, "--overwrite", "--resume", "--out", out), "give one of them")
+        refused(run("attack", toy, "--overwrite", "--resume", "--out", out), "give only one of them")
         refused(run("attack", "coar", "--out", out), "unknown data set 'coar' (did you mean 'cora'?)")
         assert not out.exists()
 

@@ -11,7 +11,7 @@ import pytest
 
 from lab.datasets import load_dataset
 from lab.datasets.syn_cora import syn_cora
-from se_gnn.datasets import planetoid
+from se_gnn.datasets import public
 from se_gnn.datasets.raw_files import read_verified
 
 
@@ -71,7 +71,7 @@ def test_counts_are_those_of_the_paper_or_the_difference_is_explained(name, data
 def test_the_paper_counts_the_links_that_the_citation_files_list(name, repeated, self_loops, data_dir):
     """Each link stands in the lists of both its ends: half of the entries is the paper's number."""
     folder = {"cora": "Planetoid/Cora/raw", "pubmed": "Planetoid/PubMed/raw"}[name]
-    contents = read_verified(planetoid.raw_files(name), folder, data_dir=data_dir)
+    contents = read_verified(public.raw_files(name), folder, data_dir=data_dir)
     neighbors = pickle.loads(contents[f"ind.{name}.graph"], encoding="latin1")
     links = Counter(tuple(sorted((u, v))) for u, entries in neighbors.items() for v in entries)
     assert sum(links.values()) == 2 * PAPER[name].edges
@@ -86,7 +86,7 @@ def test_syn_cora_varies_around_the_papers_size_with_the_seed(data_dir):
     cora = load_dataset("cora", data_dir=data_dir)
     graphs = [syn_cora(cora, generator=np.random.default_rng(seed))[0] for seed in range(10)]
     sizes = np.array([(graph.num_nodes, graph.num_edges) for graph in graphs])
-    assert sizes.min(axis=0).tolist() == [1706, 2601]  # the ranges that docs/data.md names
+    assert sizes.min(axis=0).tolist() == [1706, 2601]  # the ranges that docs/reference/datasets.md names
     assert sizes.max(axis=0).tolist() == [2009, 3125]
     edges_a_node = sizes[:, 1] / sizes[:, 0]
     assert (abs(edges_a_node - PAPER["syn-cora"].edges / 2 / PAPER["syn-cora"].nodes) < 0.35).all()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lab.datasets import INFOS, load_dataset, register
-from se_gnn.datasets import dataset_infos, dataset_names, registry
+from se_gnn import datasets as registry
+from se_gnn.datasets import dataset_infos, dataset_names
 from se_gnn.errors import InputError
 from se_gnn.settings.presets import PRESETS, VARIANT_OF
 

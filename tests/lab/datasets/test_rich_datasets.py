@@ -11,7 +11,7 @@ from lab.datasets import load_dataset
 def test_ratings_keep_their_direction_their_value_and_their_time(data_dir):
     graph = load_dataset("bitcoin-otc", data_dir=data_dir)
     values = graph.edge_values
-    assert values.carried == ("direction", "attributes", "time")
+    assert values.edge_data == ("direction", "attributes", "time")
     # the first row of the file: 6 rates 2 with 4, at 1289241911
     u, v = graph.node_id("6"), graph.node_id("2")
     (edge,) = np.flatnonzero((values.time == 1289241911) & (graph.edges.ends == sorted((u, v))).all(axis=1))

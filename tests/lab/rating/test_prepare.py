@@ -14,7 +14,7 @@ from lab.rating.nearest import SEGNNMethod
 from lab.rating.plan import METHODS, RatingPlan, methods_of
 from lab.rating.prepare import ModelToRate, candidates, check_can_prepare, prepare_pairs
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer
+from se_gnn.explain import explain
 
 PLAN = RatingPlan(models=(("hub", "d"),), items=3)
 
@@ -47,8 +47,8 @@ def test_targets_are_test_nodes_with_edges_and_come_from_the_seed(model, pairs):
 def test_the_labeled_node_is_that_of_the_explanation(model, pairs):
     graph = model.trained.graph
     for one in pairs[::4]:
-        explanation = Explainer(model.trained).explain(graph.node_id(one.target), k=1)
-        assert one.neighbor == graph.caption(explanation.neighbors[0].node) or "\\" in one.neighbor
+        explanation = explain(model.trained, graph.node_id(one.target), k=1)[0]
+        assert one.neighbor == graph.caption(explanation.votes[0].node) or "\\" in one.neighbor
 
 
 def test_pictures_say_nothing_of_methods_or_similarities(pairs):
@@ -74,17 +74,18 @@ def test_names_in_pictures_are_only_text(pairs):
 
 def test_matches_are_those_of_the_explanation(model):
     node = int(candidates(model.trained)[0])
-    explanation = Explainer(model.trained).explain(node, k=1)
-    matches = explanation.neighbors[0].matches
+    explanation = explain(model.trained, node, k=1)[0]
+    matches = explanation.votes[0].matches
     edges = numbered_edges(explanation)
-    found = SEGNNMethod().matched(explanation, edges, local_edges(explanation, explanation.neighbors[0].node))
+    others = local_edges(explanation, model.trained.graph, explanation.votes[0].node)
+    found = SEGNNMethod().matched(explanation, edges, others)
     assert found.tolist() == [int(matches.matched_ids[matches.edge_ids == edge][0]) for edge in edges]
 
 
 def test_a_labeled_node_without_edges_is_drawn_alone(model):
-    explanation = Explainer(model.trained).explain(int(candidates(model.trained)[0]), k=1)
+    explanation = explain(model.trained, int(candidates(model.trained)[0]), k=1)[0]
     nothing = np.empty(0, np.int64)
-    drawn = draw_pair(explanation, 59, nothing, nothing)
+    drawn = draw_pair(explanation, model.trained.graph, 59, nothing, nothing)
     assert drawn.notes[1] == "no edges"
     assert 'class="number"' not in drawn.target + drawn.neighbor
 

@@ -47,7 +47,8 @@ def test_loss_is_the_log_of_the_vote_of_all_others(seed, size, smoothing, balanc
     voting = torch.from_numpy(generator.random(size) < 0.7)
     objective = VoteObjective(label_smoothing=smoothing, balance_classes=balance)
     one_hot = torch.nn.functional.one_hot(torch.from_numpy(classes), 3).float()
-    found = leave_one_out_loss(logits, one_hot, voting, objective)
+    silent = torch.eye(size, dtype=torch.bool) | ~voting[None, :]
+    found = leave_one_out_loss(logits, silent, one_hot, one_hot, objective)
     expected = plain_loss(logits, classes.tolist(), voting.tolist(), objective, 3)
     assert found.item() == pytest.approx(expected.item(), abs=1e-4)
     (gradient,) = torch.autograd.grad(found, logits)
@@ -56,11 +57,26 @@ def test_loss_is_the_log_of_the_vote_of_all_others(seed, size, smoothing, balanc
         assert torch.allclose(gradient, torch.autograd.grad(expected, logits)[0], atol=1e-4)
 
 
+def test_a_sample_of_queries_and_cases_has_the_loss_of_these_alone():
+    generator = np.random.default_rng(4)
+    logits = torch.from_numpy(generator.normal(size=(8, 8)))
+    one_hot = torch.nn.functional.one_hot(torch.from_numpy(generator.integers(0, 2, 8)), 2).double()
+    queries, cases = torch.tensor([0, 3, 5]), torch.tensor([0, 1, 3, 6, 7])
+    silent = queries[:, None] == cases[None, :]
+    found = leave_one_out_loss(logits[queries][:, cases], silent, one_hot[queries], one_hot[cases], VoteObjective())
+    losses = []
+    for t in queries.tolist():
+        others = [i for i in cases.tolist() if i != t]
+        shares = torch.softmax(logits[t, others], dim=0)
+        right = shares[(one_hot[others] == one_hot[t]).all(dim=1)].sum()
+        losses += [-right.log()] if right > 0 else []
+    assert found.item() == pytest.approx(torch.stack(losses).mean().item())
+
+
 def test_labeled_node_does_not_vote_for_itself():
     logits = torch.tensor([[100.0, 0.0, 0.0], [0.0, 100.0, 0.0], [0.0, 0.0, 100.0]])
     one_hot = torch.eye(2)[[0, 0, 1]]
-    everyone = torch.ones(3, dtype=torch.bool)
-    found = leave_one_out_loss(logits, one_hot, everyone, VoteObjective())
+    found = leave_one_out_loss(logits, torch.eye(3, dtype=torch.bool), one_hot, one_hot, VoteObjective())
     assert found.item() == pytest.approx(np.log(2))  # one of two others; the third node is alone in its class
 
 

@@ -1,4 +1,4 @@
-"""How commands are declared and run: options of every command, options that only some calls read, errors in one line.
+"""How commands are declared and run: options that only some calls read, errors in one line, Ctrl-C, closed streams.
 
 Exit codes: 0 fine, 1 unexpected (with its traceback), 2 a user's mistake, 130 interrupted.
 """
@@ -11,6 +11,8 @@ import functools
 import gc
 import inspect
 import os
+import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,17 +22,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from se_gnn import __version__
-from se_gnn.apps.cli.interrupt import patient_interrupt
-from se_gnn.apps.cli.output import say
+from se_gnn.apps.cli.printing import say
 from se_gnn.errors import InputError, shortened
+from se_gnn.progress import patient_interrupt
 
 MISTAKE, INTERRUPTED = 2, 130
-NEW_OBJECTS = 50_000  # between two looks for garbage; Python's 700 look through PyTorch's modules while they are loaded
+NEW_OBJECTS = 50_000  # between garbage collections; Python's 700 would search PyTorch's modules while they are loaded
+_BOUNDS = re.compile(r"; [\d.<=]*x[<>]=?[\d.]+(?=\])| *\[[\d.<=]*x[<>]=?[\d.]+\]")  # of numbers; an error names them
+QUIET = ("--quiet", "-q")  # an option of the group that is accepted after a command, too
 _UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings under one name or another
-_SHARED = {
-    "quiet": ("--quiet", "-q"),
-    "progress": ("--progress",),
-}  # options of the group, accepted after a command too
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Only:
     """Marks an option that only some calls read: elsewhere it is an error, and --help lists it under a heading.
 
     Attributes:
-        situation: which calls, as "with --coverage".
+        situation: which calls, as "with --coverage"; "without ..." are the ordinary calls, which have no heading.
         holds: whether a call with these values is one of them.
     """
 
@@ -52,22 +52,34 @@ def beside(option: str, name: str | None = None) -> Only:
     return Only(f"with {option}", lambda values: values[other] not in (None, False, []))
 
 
+def without(option: str) -> Only:
+    """Marks an option that is not read beside another one."""
+    other = option.removeprefix("--").replace("-", "_")
+    return Only(f"without {option}", lambda values: values[other] in (None, False, []))
+
+
 class Command(TyperCommand):
     """A command whose --help lists options under headings."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Names of the arguments, without braces."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, options, then those of special situations, and those that are seldom needed."""
+        """Arguments, options, then those that only some calls read."""
         sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         marks = _marks(self.callback)
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            heading = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            is_argument = parameter.param_type_name == "argument"
+            record = (record[0].partition(" <")[0] if is_argument else record[0], _BOUNDS.sub("", record[1]))
+            heading = "Arguments" if is_argument else "Options"
             if panel := getattr(parameter, "rich_help_panel", None):
                 heading = panel
-            if only := marks.get(parameter.name):
-                heading = f"Only {only[0].situation}"
+            elif some := [one for one in marks.get(parameter.name, ()) if not one.situation.startswith("without ")]:
+                heading = f"Only {some[0].situation}"
             sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             if records:
@@ -79,11 +91,13 @@ class Group(TyperGroup):
     """Turns a user's mistake into one line on stderr; anything unexpected keeps its traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what stands before a command; without anything there is the help."""
+        """Read the options of the group, which may also follow a command; show the help if nothing is given."""
         if not args:
             return super().parse_args(ctx, args)
+        end = args.index("--") if "--" in args else len(args)
+        front = [arg for arg in args[:end] if arg in QUIET]
         with _mistakes_in_a_line(ctx):
-            return super().parse_args(ctx, _shared_first(args))
+            return super().parse_args(ctx, [*front, *(arg for arg in args[:end] if arg not in QUIET), *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -97,9 +111,9 @@ class Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands under their headings, in the order in which they were added."""
-        sections: dict[str, list[tuple[str, str]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {"Commands": []}
         limit = formatter.width - 6 - max(map(len, self.commands))
-        for name, command in self.commands.items():
+        for name, command in sorted(self.commands.items(), key=lambda item: not hasattr(item[1], "commands")):
             heading = getattr(command, "rich_help_panel", None)
             section = sections.setdefault(heading if isinstance(heading, str) else "Commands", [])
             section.append((name, command.get_short_help_str(limit)))
@@ -125,17 +139,12 @@ def command_group(name: str, *, about: str, epilog: str, begin: Callable[[], Non
     @group.callback()
     def options(
         context: typer.Context,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
-        progress: Annotated[
-            bool, typer.Option("--progress", help="Show progress on stderr even when it is not a terminal.")
-        ] = False,
+        quiet: Annotated[bool, typer.Option(*QUIET, help="Print only warnings and errors.")] = False,
         version: Annotated[
             bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
         ] = False,
     ) -> None:
-        if quiet and progress:
-            raise InputError("--quiet prints nothing and --progress shows bars: give one of them")
-        context.obj = {"quiet": quiet, "progress": progress}
+        context.obj = quiet
         if begin is not None:
             begin()
 
@@ -150,21 +159,16 @@ def add_command(
     name: str | None = None,
     heading: str | None = None,
 ) -> None:
-    """Make a function a command; its parameters `quiet` and `progress` come from the options of the group."""
+    """Make a function a command; its parameter `quiet`, if it has one, is an option of the group."""
     signature = inspect.signature(function, eval_str=True)
-    shared = [one for one in _SHARED if one in signature.parameters]
 
     @functools.wraps(function)
     def call(context: typer.Context, **given: Any) -> None:
-        flags: Mapping[str, bool] = context.obj
         sources = {one: context.get_parameter_source(one) for one in given}
         chosen = [one for one, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-        chosen += [one for one, value in flags.items() if value]
-        options = {one.name: one.opts[0] for one in context.command.params} | {
-            one: names[0] for one, names in _SHARED.items()
-        }
-        values = {**given, **{one: flags[one] for one in shared}}
-        for one in chosen:
+        options = {**{one.name: one.opts[0] for one in context.command.params}, "quiet": QUIET[0]}
+        values = {**given, **({"quiet": context.obj} if "quiet" in signature.parameters else {})}
+        for one in [*chosen, *(["quiet"] if context.obj else [])]:
             if one not in values:
                 raise InputError(f"{options[one]} has no effect on `{context.command_path}`: leave it out")
             for only in _marks(function).get(one, ()):
@@ -173,24 +177,22 @@ def add_command(
         function(**values)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    own = [parameter for one, parameter in signature.parameters.items() if one not in shared]
+    own = [parameter for one, parameter in signature.parameters.items() if one != "quiet"]
     call.__signature__ = signature.replace(parameters=[context, *own])  # type: ignore[attr-defined]
     group.command(name, cls=Command, epilog=epilog, rich_help_panel=heading)(call)
 
 
 def run(commands: typer.Typer, name: str) -> None:
     """Run the command that this process was started with."""
-    from se_gnn.apps.cli.streams import open_standard_streams
-
     # Threads of PyTorch and numba that wait for each other must not spin for long: beside another busy process they
     # keep the threads they wait for from running. Read when PyTorch is first loaded; the user's own setting stays.
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
-    open_standard_streams()
+    _open_standard_streams()
     gc.set_threshold(NEW_OBJECTS)
     try:
         commands(prog_name=name)
     finally:
-        gc.freeze()  # the process ends: to look through all that was loaded once more would take most of a second
+        gc.freeze()  # the process ends: another search through everything that was loaded would take most of a second
 
 
 def _marks(function: Any) -> dict[str, tuple[Only, ...]]:
@@ -198,14 +200,6 @@ def _marks(function: Any) -> dict[str, tuple[Only, ...]]:
     hints = get_type_hints(function, include_extras=True)
     found = {name: tuple(one for one in get_args(hint)[1:] if isinstance(one, Only)) for name, hint in hints.items()}
     return {name: marks for name, marks in found.items() if marks}
-
-
-def _shared_first(args: list[str]) -> list[str]:
-    """Options of the group may stand behind a command; it reads them before."""
-    names = [name for some in _SHARED.values() for name in some]
-    end = args.index("--") if "--" in args else len(args)
-    front = [arg for arg in args[:end] if arg in names]
-    return [*front, *(arg for arg in args[:end] if arg not in names), *args[end:]]
 
 
 def _show_version(wanted: bool) -> None:
@@ -222,7 +216,7 @@ def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
         _say(f"error: {_one_line(str(error))}")
         raise typer.Exit(MISTAKE) from error
     except OSError as error:  # a name that is too long, a folder without permission, a disk that is full or gone
-        if error.errno == errno.EPIPE:  # the reader of our output has gone, as `head` does: no mistake
+        if error.errno == errno.EPIPE:  # the reader of our output is gone, as with `head`: not a mistake
             raise
         where = "" if error.filename is None else f"{shortened(error.filename, quoted=False)}: "
         _say(f"error: {where}{error.strerror or error}")
@@ -234,7 +228,7 @@ def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    """A line on stderr; where that is closed, the exit code has to do."""
+    """A line on stderr; if that is closed, the exit code has to do."""
     with contextlib.suppress(OSError, ValueError):
         say(text, err=True)
 
@@ -245,3 +239,18 @@ def _one_line(text: str) -> str:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     _say(f"warning: {message}")
+
+
+def _open_standard_streams() -> None:
+    """Open the null device for each standard stream that is closed.
+
+    Otherwise the next file that is opened would take its number, and everything printed would end up in that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 (open until the end)

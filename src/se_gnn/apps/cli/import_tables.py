@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, column_roles
-from se_gnn.apps.cli.commands import Only
-from se_gnn.apps.cli.output import say
+from se_gnn.apps.cli.commands import Only, without
+from se_gnn.apps.cli.options import LARGEST_SEED, LESS_COMMON, column_roles, one_column
+from se_gnn.apps.cli.printing import say
+from se_gnn.apps.cli.typed_tables import edge_tables, id_columns, node_tables, table_path
 from se_gnn.errors import InputError, did_you_mean, shortened
 
 if TYPE_CHECKING:
@@ -21,9 +21,12 @@ KINDS = ("number", "boolean", "category", "date", "text")
 NODE_ROLES = (*KINDS, "caption", "keep", "ignore")
 EDGE_ROLES = (*KINDS, "weight", "type", "time", "ignore")
 SETTINGS: dict[str, type] = {
-    "train_share": float, "val_share": float, "max_train": int, "text_words": int, "merge_classes": bool,
-    "drop_dangling": bool, "separator": str, "decimal": str, "missing": list, "name": str,
+    "train_share": float, "val_share": float, "max_train": int, "seed": int, "split_by_time": str, "strict": bool,
+    "unit": str, "text_words": int, "name_types": bool, "merge_classes": bool, "drop_dangling": bool, "separator": str,
+    "decimal": str, "missing": list, "name": str, "feature_type": str,
 }  # fmt: skip
+FITTED = ("split_by_time", "text_words", "name_types")  # not read for a graph like another
+DRAWN = ("train_share", "val_share", "max_train", "seed")  # read only if the split is drawn
 TYPE_WORDS = {
     float: "a number",
     int: "a whole number",
@@ -31,14 +34,16 @@ TYPE_WORDS = {
     str: "text",
     list: 'a word, or ["a", "b"]',
 }
+COLUMNS = "Columns and edges"
 
 
 def import_tables(
     nodes: Annotated[
         list[str],
         typer.Option(
-            metavar="[KIND=]FILE",
-            help="Table with one row per node, .csv or .parquet; several kinds: paper=FILE. Repeatable.",
+            metavar="[TYPE=]FILE",
+            help="Node table, one row per node; .csv or .parquet. For several node types, repeat it: --nodes "
+            "paper=FILE.",
             show_default=False,
         ),
     ],
@@ -46,129 +51,156 @@ def import_tables(
         list[str],
         typer.Option(
             metavar="[TYPE=]FILE",
-            help="Table with one row per edge; several kinds: writes=FILE or writes:author-paper=FILE. Repeatable.",
+            help="Edge table, one row per edge. For several types, repeat it: --edges writes=FILE, or "
+            "writes:author-paper=FILE.",
             show_default=False,
         ),
     ],
     id: Annotated[
         str,
         typer.Option(
-            metavar="COLUMN", help="Column that names the nodes; or paper=COLUMN,author=COLUMN.", show_default=False
+            metavar="COLUMN",
+            help="ID column of the node table; for several node types, paper=COLUMN,author=COLUMN.",
+            show_default=False,
         ),
     ],
-    label: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column with the class; empty: not known.", show_default=False)
-    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph.", show_default=False)],
-    source: Annotated[str, typer.Option(metavar="COLUMN", help="Column with one end of an edge.")] = "source",
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the other end.")] = "target",
+    label: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Column with the class to predict; a cell is empty if unknown.", show_default=False
+        ),
+        without("--target-number"),
+    ] = "",
+    target_number: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with a number to predict, instead of --label.")
+    ] = None,
+    source: Annotated[str, typer.Option(metavar="COLUMN", help="Edge column with the ID of one node.")] = "source",
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Edge column with the ID of the other node.")
+    ] = "target",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph in DIR.")] = False,
     column: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=ROLE",
-            help="What a column of the nodes is: number, boolean, category, date, text, caption (what people see), "
-            "keep (although it looks like a key) or ignore. Repeatable.  [default: detected]",
+            help="How to use a column of the node table: number, boolean, category, date or text; caption (shown to "
+            "people, not learned from), keep (use it even if it looks like an ID) or ignore. Repeatable.  "
+            "[default: detected]",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     edge_column: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=ROLE",
-            help="What a column of the edges is: weight (how much an edge counts), type, time (date or Unix seconds), "
-            "number, boolean, category, date, text or ignore. Repeatable.  [default: detected]",
+            help="How to use a column of the edge table: weight, type, time (a date or Unix seconds), number, boolean, "
+            "category, date, text or ignore. Repeatable.  [default: detected]",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     directed: Annotated[
-        bool, typer.Option("--directed", help="An edge leads from its source to its target; else it has no direction.")
+        bool,
+        typer.Option(
+            "--directed", help="Edges lead from source to target.  [default: no direction]", rich_help_panel=COLUMNS
+        ),
     ] = False,
     until: Annotated[
         str | None,
-        typer.Option(metavar="DATE", help="Leave out edges after this day, as 2026-03-31; needs a column =time."),
+        typer.Option(
+            metavar="DATE",
+            help="Drop edges after this day, for example 2026-03-31; needs a time column.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     split: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Column that says train, validation, test, calibration or nothing.  [default: drawn]"
-        ),
-    ] = None,
-    split_by_time: Annotated[
-        str | None,
-        typer.Option(
             metavar="COLUMN",
-            help="Split by this date; the newest nodes form the test set. edges: the date of their first edge.",
+            help="Column that says train, validation, test or calibration.  [default: a random split]",
+            rich_help_panel=LESS_COMMON,
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed of the split."),
-        Only("if the split is drawn", lambda values: values["split"] is None and values["split_by_time"] is None),
-    ] = 0,
     like: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="New rows for a model, or for a graph imported before: use its encoding."),
+        typer.Option(
+            metavar="DIR",
+            help="Import new rows for the model or graph in DIR: encode the columns in the same way.",
+            rich_help_panel=LESS_COMMON,
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Encoding of CSV files, for example cp1252.  [default: detected]",
+            rich_help_panel=LESS_COMMON,
+        ),
+        Only("for CSV files", lambda values: any(map(_is_csv, (*values["nodes"], *values["edges"])))),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help=f"{', '.join(SETTINGS)}. Repeatable."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help=f"A setting that is rarely needed, one of {', '.join(SETTINGS)}. Repeatable.",
+            rich_help_panel=LESS_COMMON,
+        ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors: nothing is written.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph that DIR holds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=LESS_COMMON)
+    ] = False,
 ) -> None:
-    """Make a graph of a node table and an edge table, or of one table per kind of nodes and one per type of edges.
+    """Make a graph from a node table and an edge table.
 
-    Shows first what was understood: columns and their kinds, classes, split, edges, warnings. Numbers, booleans,
-    categories, dates and texts become features; no label is looked at for it. Columns of the edges are read in the
-    same way and stay with them; edges with the same ends and different values are all kept. DIR is then what
-    `se-gnn train` takes.
+    Name the column to predict with --label (a class) or --target-number (a number). The command prints what it
+    understood (columns, classes, split, edges, warnings) and writes the graph to DIR, ready for `se-gnn train`.
+
+    All other columns become attributes of the nodes or edges, unless they look like IDs. There may be one table per
+    node type and one per edge type. Tables that do not fit into memory are read in parts.
     """
-    from se_gnn.apps.cli.kinds import edge_tables, id_columns, node_tables
-    from se_gnn.apps.cli.output_folder import check_import_folder
-    from se_gnn.datasets import tables
-    from se_gnn.datasets.tables.importing import ABOUT, EDGE_TABLE, TABLE, check_no_warnings
+    from se_gnn.apps.cli.outputs import check_import_folder
+    from se_gnn.tables import read_tables
 
-    check_import_folder(out, (TABLE, EDGE_TABLE, ABOUT), overwrite=overwrite)
-    kinds = node_tables(nodes)
-    columns = id_columns(id, kinds)
-    roles, edge_roles = column_roles(column, NODE_ROLES), column_roles(edge_column, EDGE_ROLES)
-    given = tables.ImportSettings(
-        id=id if columns is None else next(iter(columns.values())),
+    check_import_folder(out, overwrite=overwrite)
+    of_nodes = node_tables(nodes)
+    roles = column_roles(column, NODE_ROLES, beside="caption")
+    edge_roles = column_roles(edge_column, EDGE_ROLES)
+    imported = read_tables(
+        of_nodes,
+        edge_tables(edges),
+        id=id_columns(id, of_nodes),
         label=label,
+        target_number=target_number,
         source=source,
         target=target,
         split=split,
-        split_by_time=split_by_time,
-        caption=_one_column(roles, "caption"),
-        seed=seed,
+        caption=one_column(roles, "caption"),
         ignore=roles["ignore"],
         keep=roles["keep"],
         kinds={name: kind for kind in KINDS for name in roles[kind]},
         directed=directed,
-        edge_weight=_one_column(edge_roles, "weight"),
-        edge_type=_one_column(edge_roles, "type"),
-        edge_time=_one_column(edge_roles, "time"),
+        edge_weight=one_column(edge_roles, "weight"),
+        edge_type=one_column(edge_roles, "type"),
+        edge_time=one_column(edge_roles, "time"),
         edge_ignore=edge_roles["ignore"],
         edge_kinds={name: kind for kind in KINDS for name in edge_roles[kind]},
         until=until,
-        **_settings(settings, drawn=split is None),
+        encoding=encoding,
+        like=None if like is None else _graph_of(like),
+        out=out,
+        **_settings(settings, target_number, like=like, split=split, typed=not isinstance(of_nodes, str)),
     )
-    imported: tables.Imported | tables.ImportedKinds
-    if kinds is None:
-        known = None if like is None else _graph_of(like)
-        imported = tables.import_tables(nodes[0], _one(edges), given, like=known)
-    elif like is not None:
-        raise InputError(
-            "--like is for one kind of nodes; import the tables of all kinds with the same options instead"
-        )
-    else:
-        imported = tables.import_kinds(kinds, edge_tables(edges), given, ids=columns)
     say(imported.summary.to_json() if as_json else str(imported.summary))
-    if strict:
-        check_no_warnings(imported.summary)
-    imported.save(out)
     if not as_json:
         say(f"\nSaved to {out}. {'Predict its nodes' if like else 'Train on it'}:")
         say("  " + shlex.join(_next_command(out, like)))
+
+
+def _is_csv(given: str) -> bool:
+    from se_gnn.tables.source import PARQUET_ENDINGS
+
+    return table_path(given).suffix.lower() not in PARQUET_ENDINGS
 
 
 def _next_command(out: Path, like: Path | None) -> list[str]:
@@ -188,22 +220,9 @@ def _graph_of(folder: Path) -> Graph:
     return load_graph(folder)
 
 
-def _one(edges: list[str]) -> str:
-    if len(edges) > 1:
-        raise InputError(
-            f"--edges is given {len(edges)} times, but --nodes has one table; say the kind of the nodes, as in "
-            "--nodes paper=FILE, or give the type of an edge in a column: --edge-type COLUMN"
-        )
-    return edges[0]
-
-
-def _one_column(roles: Mapping[str, list[str]], role: str) -> str | None:
-    if len(roles[role]) > 1:
-        raise InputError(f"one column can be the {role}, got {' and '.join(map(repr, roles[role]))}")
-    return roles[role][0] if roles[role] else None
-
-
-def _settings(given: list[str] | None, *, drawn: bool) -> dict[str, Any]:
+def _settings(
+    given: list[str] | None, number: str | None, *, like: Path | None, split: str | None, typed: bool
+) -> dict[str, Any]:
     """What ``--set`` says, each value with the type of its setting."""
     from se_gnn.settings.reading import read_assignments
 
@@ -211,8 +230,14 @@ def _settings(given: list[str] | None, *, drawn: bool) -> dict[str, Any]:
     for name, value in found.items():
         if name not in SETTINGS:
             raise InputError(f"--set: unknown setting {shortened(name)}{did_you_mean(name, SETTINGS)}")
-        if name in ("train_share", "val_share", "max_train") and not drawn:
-            raise InputError(f"{name} has an effect only if the split is drawn, not with --split: leave it out")
+        if name in DRAWN and (split is not None or like is not None or (name == "seed" and "split_by_time" in found)):
+            raise InputError(f"--set {name} has an effect only if the split is drawn: leave it out")
+        if name in FITTED and like is not None:
+            raise InputError(f"--set {name} has an effect only without --like: leave it out")
+        if name == "name_types" and not typed:
+            raise InputError("--set name_types has an effect only with several node types: leave it out")
+        if name == "unit" and number is None:
+            raise InputError("--set unit has an effect only with --target-number: leave it out")
         kind = SETTINGS[name]
         words = [value] if isinstance(value, str) else value
         if kind is list and isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -223,4 +248,6 @@ def _settings(given: list[str] | None, *, drawn: bool) -> dict[str, Any]:
             found[name] = float(value)
         elif type(value) is not kind:
             raise InputError(f"{name} must be {TYPE_WORDS[kind]}, got {shortened(value)}")
+        elif name == "seed" and not 0 <= found[name] <= LARGEST_SEED:
+            raise InputError(f"seed must be between 0 and {LARGEST_SEED}, got {value}")
     return found

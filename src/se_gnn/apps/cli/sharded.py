@@ -1,145 +1,115 @@
-"""Predictions and explanations as a folder of shards, by one process or by those that `torchrun` starts.
+"""Results of many nodes as a folder of Parquet files, written by one process or by those that `torchrun` starts.
 
-Every rank loads the model and embeds the whole graph; then each takes the next shard that nobody has. What is compared
-with what, and in which blocks, follows from the shard and the settings alone: the bytes do not depend on who writes it.
+Every process loads the model and embeds the whole graph; then each takes the next shard that is not taken. Which nodes
+are compared in which blocks depends only on the shard and the settings, so the bytes do not depend on who writes them.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from se_gnn.apps.cli.arguments import node_ids, shows_progress
-from se_gnn.apps.cli.shard_options import SHARD_MEMORY, ShardOptions
-from se_gnn.apps.cli.tables import count
+from se_gnn.apps.cli.options import Device, shows_progress
+from se_gnn.apps.cli.printing import count, say
 from se_gnn.errors import InputError
 from se_gnn.progress import announce_compilation
+from se_gnn.ranks.joining import started_by_torchrun
 
 if TYPE_CHECKING:
     import torch
 
-    from se_gnn.graph import Graph
     from se_gnn.graph.arrays import IntArray
-    from se_gnn.model import TrainedModel
+    from se_gnn.model import Model
 
-    Make = Callable[[TrainedModel, IntArray], bytes]
+    Make = Callable[[IntArray], bytes]  # the file of some nodes
 
-PACKAGES = ("numba", "numpy", "pyarrow", "torch")  # whose versions may change a bit
-
-
-def predict_in_shards(
-    folder: Path,
-    graph: Path | None,
-    options: ShardOptions,
-    *,
-    nodes: list[str] | None,
-    sample: int | None,
-    seed: int,
-) -> None:
-    """Write the predictions of all nodes, of some, or of a sample."""
-    from se_gnn.apps.cli.prediction_files import as_parquet
-
-    if nodes and sample is not None:
-        raise InputError("--nodes names the nodes and --sample draws them: give one of them")
-    _write(
-        "predictions",
-        folder,
-        graph,
-        options,
-        lambda of: _sample(of, sample, seed) if sample is not None else node_ids(of, nodes),
-        lambda trained, ids: as_parquet(trained.predict(ids), trained.graph),
-    )
+FILES = (".csv", ".jsonl", ".parquet")
+MEMORY = "1GB"  # never what is free: how work is cut into blocks must not differ between processes
 
 
-def explain_in_shards(folder: Path, graph: Path | None, k: int, options: ShardOptions) -> None:
-    """Write the explanations of all nodes, with the matched edges of the ``k`` nearest."""
-    from se_gnn.apps.cli.explanation_files import explanations_as_parquet
-
-    _write(
-        "explanations",
-        folder,
-        graph,
-        options,
-        lambda _: None,
-        lambda trained, ids: explanations_as_parquet(trained, ids, k),
-        explained=str(k),
-    )
+def is_shard_folder(out: Path | None) -> bool:
+    """Whether a path means a folder: it has no ending, or is a folder whose name is not that of a file."""
+    return out is not None and (not out.suffix or (out.suffix.lower() not in FILES and out.is_dir()))
 
 
-def _sample(graph: Graph, size: int, seed: int) -> IntArray:
-    import numpy as np
-
-    if size > graph.num_nodes:
-        raise InputError(f"--sample must be at most the {graph.num_nodes:,} nodes, got {size:,}")
-    return np.sort(np.random.default_rng(seed).choice(graph.num_nodes, size, replace=False))
+def refuse_several_ranks(out: Path) -> None:
+    """Only one process can write a file."""
+    if started_by_torchrun():
+        raise InputError(f"several processes cannot write one file: let --out name a folder, not {out.name!r}")
 
 
-def _write(
+def write_folder(
     kind: str,
     folder: Path,
     graph: Path | None,
-    options: ShardOptions,
-    choose: Callable[[Graph], IntArray | None],
-    make: Make,
+    prepare: Callable[[Model], tuple[IntArray, Make]],
+    *,
+    out: Path,
+    shard_nodes: int,
+    device: Device,
+    overwrite: bool,
+    quiet: bool,
     **settings: str,
-) -> None:
-    import typer
+) -> bool:
+    """Write the results of some nodes; whether this process is the one that should report on them.
 
+    Args:
+        kind: what a row is: predictions or explanations.
+        folder: the model.
+        graph: another graph than the model's.
+        prepare: which nodes of a model, and what to write about some of them.
+        out: where to write.
+        shard_nodes: nodes of a file.
+        device: where to compute.
+        overwrite: replace the results of another call.
+        quiet: print nothing.
+        settings: everything else that the bytes depend on.
+    """
+    from se_gnn.device import memory_budget
     from se_gnn.files import sha256
     from se_gnn.graph.storage import graph_digest
-    from se_gnn.model.folder import load_model_on, model_digest
+    from se_gnn.model.facts import versions
+    from se_gnn.model.folder import load_model, model_digest
     from se_gnn.optional import require
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.shards import ShardRun, write_shards
-    from se_gnn.similarity.memory import memory_budget
 
     require("pyarrow.parquet", extra="tables", feature="Parquet files")
-    shown = shows_progress(options.progress, options.quiet)
-    with joined(patience=options.wait) as ranks, announce_compilation(shown=shown and ranks.first):
+    shown = shows_progress(quiet)
+    with joined() as ranks, announce_compilation(shown=shown and ranks.first):
         divided_threads(ranks.local_size)
-        budget = memory_budget(options.max_memory or SHARD_MEMORY)
-        device = rank_device(options.device.value)
-        trained = load_model_on(folder, graph, device=device, max_memory=budget)
-        wanted = choose(trained.graph)
-        ids = trained.graph.candidates if wanted is None else wanted
+        budget = memory_budget(os.environ.get("SE_GNN_MAX_MEMORY") or MEMORY)
+        where = rank_device(device.value)
+        ids, make = prepare(load_model(folder, graph, device=where, max_memory=budget))
         run = ShardRun(
             kind=kind,
             num_nodes=len(ids),
-            shard_nodes=options.shard_nodes,
+            shard_nodes=shard_nodes,
             values={
                 "model": model_digest(folder),
                 "graph": graph_digest(folder if graph is None else graph),
                 "nodes": sha256(ids.astype("<i8").tobytes()),
                 "max_memory": str(budget),
-                "device": device.type,
+                "device": where.type,
                 **settings,
                 **versions(),
+                "pyarrow": metadata.version("pyarrow"),
             },
         )
-        manifest = write_shards(
-            ranks, options.out, run, lambda rows: make(trained, ids[rows]), overwrite=options.overwrite, progress=shown
+        manifest = write_shards(ranks, out, run, lambda rows: make(ids[rows]), overwrite=overwrite, progress=shown)
+    if ranks.first and not quiet:
+        say(
+            f"Wrote the {kind} of {count(manifest.run.num_nodes, 'node')} to {out}, in "
+            f"{count(len(manifest.shards), 'shard')}."
         )
-    if ranks.first and not options.quiet:
-        told = (
-            f"{kind} of {count(manifest.num_nodes, 'node')} to {options.out}, in {count(len(manifest.shards), 'shard')}"
-        )
-        typer.echo(f"Wrote the {told}.")
-
-
-def versions() -> dict[str, str]:
-    """What the bits of a result depend on beside model, graph and settings."""
-    from se_gnn import __version__
-
-    found = {f"version of {name}": metadata.version(name) for name in PACKAGES}
-    return {"version of se-gnn": __version__, **found, "kind of processor": platform.machine()}
+    return ranks.first
 
 
 def rank_device(device: str) -> torch.device:
-    """The device asked for; of several ranks on a machine each has a CUDA device of its own."""
+    """The device asked for; each of several processes on a machine has its own CUDA device."""
     from se_gnn.device import resolve_device
 
     resolved = resolve_device(device)

@@ -1,11 +1,9 @@
-"""`se-gnn train`: checks all that can be wrong, then trains and saves."""
+"""`se-gnn train`, `tune` and `datasets`; everything that can be wrong is checked before the work begins."""
 
 from __future__ import annotations
 
-import json
 import shlex
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -13,20 +11,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.arguments import LARGEST_SEED, Device, GraphName, node_text, shows_progress
 from se_gnn.apps.cli.commands import Only
-from se_gnn.apps.cli.output import say
-from se_gnn.apps.cli.tables import WIDTH, count, percent
-from se_gnn.errors import InputError
+from se_gnn.apps.cli.options import (
+    LESS_COMMON,
+    Assignments,
+    Device,
+    GraphName,
+    OnDevice,
+    Overwrite,
+    Quick,
+    Seed,
+    shows_progress,
+)
+from se_gnn.apps.cli.printing import count, paragraph, say, table
 from se_gnn.progress import phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
-    from se_gnn.model import TrainedModel
+    from se_gnn.model import Model
     from se_gnn.ranks import Ranks
-    from se_gnn.settings import Resolved, Settings
+    from se_gnn.settings import Settings
+    from se_gnn.training.tuning import Trial
 
-UNLIKE = 0.1  # accuracy that far above the mean recall of the classes hides that some are not found
+SHOWN_TRIALS = 8
+
+
+class Task(StrEnum):
+    """What is predicted."""
+
+    nodes = "nodes"
+    links = "links"
 
 
 class Preset(StrEnum):
@@ -37,72 +51,78 @@ class Preset(StrEnum):
     authors = "authors"
 
 
-def _is_dataset(values: Mapping[str, Any]) -> bool:
-    return dataset_name(values["data"]) is not None
-
-
-DataFolder = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder with downloaded data sets."),
-    Only("if DATA is the name of a data set", _is_dataset),
-]
+OF_NODES = Only("without --task links", lambda values: values["task"] is Task.nodes)
 
 
 def train(
     data: GraphName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.", show_default=False)],
-    preset: Annotated[
-        Preset | None, typer.Option(help="Settings to start from.  [default: best]", show_default=False)
-    ] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file with settings.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting, for example num_nearest=20. Repeatable."),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed for split, initialization and samples."),
-    ] = 0,
-    device: Annotated[Device, typer.Option(help="auto: use CUDA if available.")] = Device.auto,
-    max_memory: Annotated[
-        str | None,
+    quick: Annotated[Quick, OF_NODES] = False,
+    settings: Assignments = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR."), OF_NODES] = False,
+    task: Annotated[
+        Task,
         typer.Option(
-            metavar="SIZE",
-            help="Memory limit for comparisons, for example 4GB.  [default: a quarter of the free memory]",
+            help="nodes: predict a class or number of nodes; links: predict edges.", rich_help_panel=LESS_COMMON
         ),
+    ] = Task.nodes,
+    preset: Annotated[
+        Preset | None,
+        typer.Option(
+            help="Settings to start from: best, or those of the paper or its authors.  [default: best]",
+            show_default=False,
+            rich_help_panel=LESS_COMMON,
+        ),
+        OF_NODES,
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with settings.", rich_help_panel=LESS_COMMON),
+        OF_NODES,
+    ] = None,
+    device: Annotated[OnDevice, OF_NODES] = Device.auto,
     calibration: Annotated[
         float,
         typer.Option(
             min=0,
             max=0.9,
             metavar="SHARE",
-            help="Validation nodes that training does not look at, for predict --coverage.",
+            help="Share of the validation nodes to set aside for prediction sets (predict --coverage).",
+            rich_help_panel=LESS_COMMON,
         ),
+        OF_NODES,
     ] = 0.0,
-    data_dir: DataFolder = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that DIR holds.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR.")] = False,
     quiet: bool = False,
-    progress: bool = False,
 ) -> None:
     """Train a model on a graph and save it.
 
-    DIR then holds the parameters, the settings, the metrics and the graph: all that evaluating, predicting and
-    explaining need. Several processes, which torchrun starts, share the runs of the default, to the same bits, and
-    train a single run of paper or authors together, to the same result up to rounding.
+    DIR will hold everything that predicting and explaining need: the parameters, the settings, the graph and the
+    results. The method and its settings are chosen on the validation nodes, and the reasons are printed; the test nodes
+    are used once, at the end.
+
+    Several processes started by torchrun share the work. With the default preset the result is the same bit for bit;
+    with paper or authors it is the same up to rounding.
     """
-    from se_gnn.apps.cli.output_folder import TRAINING, check_model_folder
-    from se_gnn.apps.cli.sharded import rank_device, versions
-    from se_gnn.datasets import load_dataset
-    from se_gnn.graph.storage import load_graph
+    from se_gnn.apps.cli.outputs import TRAINING, check_model_folder
+    from se_gnn.apps.cli.sharded import rank_device
+    from se_gnn.datasets import dataset_name, load_data
+    from se_gnn.device import memory_budget
     from se_gnn.model import check_model_size
+    from se_gnn.model.facts import versions
     from se_gnn.ranks import divided_threads, joined
     from se_gnn.settings.reading import asked_settings
-    from se_gnn.similarity.memory import memory_budget
+    from se_gnn.training.checkpoint import agreed
     from se_gnn.training.fit import with_calibration
+    from se_gnn.training.terminal import plan_text, results_text
 
-    shown = shows_progress(progress, quiet)
+    if task is Task.links:
+        from se_gnn.apps.cli.links import train_links
+
+        train_links(load_data(data, seed), out, settings=settings or [], seed=seed, overwrite=overwrite, quiet=quiet)
+        return
+    shown = shows_progress(quiet)
     with joined() as ranks:
         divided_threads(ranks.local_size)
         shown, quiet = shown and ranks.first, quiet or not ranks.first
@@ -112,66 +132,39 @@ def train(
         if ranks.first:
             check_model_folder(out, overwrite=overwrite, resume=resume)
         dataset = dataset_name(data)
-        asked = asked_settings(None if preset is None else preset.value, config, settings or [])
-        asked.resolve(dataset=dataset)
+        asked = asked_settings(None if preset is None else preset.value, config, settings or [], quick=quick)
+        if dataset is not None:  # a stored graph is read soon enough, and decides whether a number is predicted
+            asked.resolve(dataset=dataset)
         where = rank_device(device.value)
-        memory_budget(max_memory)
-        graph = load_graph(data) if dataset is None else load_dataset(dataset, seed=seed, data_dir=data_dir)
+        memory_budget()
+        graph = load_data(data, seed)
         graph.check_trainable()
         held = with_calibration(graph, calibration, seed=seed)
         resolved = asked.resolve(held)
         check_model_size(held, resolved)
         if not quiet:
-            say(_describe(held, resolved, seed, str(where), ranks.size))
+            say(plan_text(held, resolved, seed, str(where), ranks.size))
         if ranks.several:
-            ranks.check_same({**versions(), **_agreed(held, resolved, seed)})
+            ranks.check_same({**versions(), **agreed(held, resolved, seed)})
         trained = _train_and_save(
-            graph, asked, out, ranks, resume=resume, seed=seed, device=str(where), max_memory=max_memory,
-            calibration=calibration, progress=shown,
+            graph, asked, out, ranks, resume=resume, seed=seed, device=str(where), calibration=calibration,
+            progress=shown,
         )  # fmt: skip
     if not quiet:
-        say(_report(trained, out))
-        typer.echo(f"\nSaved to {out}. Now see why a node is predicted as it is:")
-        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", node_text(graph, _example(graph))]))
-
-
-def _agreed(graph: Graph, settings: Resolved, seed: int) -> dict[str, str]:
-    """What all ranks must have in common: the seed and each setting by its name, then all of it with the data."""
-    from se_gnn.training.checkpoint import fingerprint
-
-    values = {name: json.dumps(value) for name, value in settings.values().items()}
-    given = ", ".join(settings.asked.given)
-    return {"seed": str(seed), **values, "given": given, "data": fingerprint(graph, settings.values(), seed)}
-
-
-def dataset_name(data: str) -> str | None:
-    """The exact name of a data set, or None for the folder of a stored graph; anything else is an error.
-
-    A folder that has the name of a data set is meant where it is written as a path, ./digits.
-    """
-    from se_gnn.datasets import dataset_names
-    from se_gnn.datasets.registry import unknown_dataset
-    from se_gnn.graph.storage import holds_graph
-
-    name = data.lower().replace("_", "-")
-    if name in dataset_names():
-        return name
-    if data and holds_graph(data):
-        return None
-    if data and Path(data).is_dir():
-        raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
-    raise InputError(unknown_dataset(data, ", or a stored graph's folder"))
+        say(results_text(trained, out))
+        say(f"\nSaved to {out}. Next, see why a node gets its prediction:")
+        say("  " + shlex.join(["se-gnn", "explain", str(out), "--node", graph.nodes.text_of(example_node(graph))]))
 
 
 def _train_and_save(
     graph: Graph, settings: Settings, out: Path, ranks: Ranks, *, resume: bool, progress: bool, **options: Any
-) -> TrainedModel:
+) -> Model:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
-    from se_gnn.apps.cli.output_folder import TRAINING
+    from se_gnn.apps.cli.outputs import TRAINING
     from se_gnn.files import read_file
-    from se_gnn.model.evaluate import evaluate_nodes
     from se_gnn.model.folder import EPOCHS, save_model
+    from se_gnn.model.metrics import evaluate_nodes
     from se_gnn.training.checkpoint import NAME as CHECKPOINT
 
     try:
@@ -179,25 +172,25 @@ def _train_and_save(
             trained = training.fit(graph, settings, progress=progress, folder=work, ranks=ranks, **options)
             if ranks.first:
                 with phase("scoring", shown=progress):
-                    test = evaluate_nodes(trained, graph.test)  # looked at once, when everything has been chosen
+                    test = evaluate_nodes(trained, graph.test)  # once, after everything has been chosen
                 trained = trained.with_facts(test=test)
                 save_model(trained, out, epochs=read_file(work / EPOCHS))
             ranks.barrier("saved")
     except KeyboardInterrupt as interrupt:
         kept = any((out / TRAINING).rglob(CHECKPOINT))  # of one of its runs
-        hint = "To resume from the last checkpoint" if kept else "Nothing was kept yet. To start again"
-        typer.echo(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
+        hint = "To resume from the last checkpoint" if kept else "Nothing was saved yet. To start again"
+        say(f"\ninterrupted. {hint}, run the same command with --resume.", err=True)
         raise typer.Exit(130) from interrupt
     return trained
 
 
 @contextmanager
 def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
-    """The folder for work in progress: the first rank makes it and removes it, the others come after and leave before.
+    """The folder for unfinished work: the first rank makes it, and removes it after the others have left.
 
-    Where the machines share no folder, each keeps its own checkpoints.
+    If the machines do not share a folder, each keeps its own checkpoints.
     """
-    from se_gnn.apps.cli.output_folder import TRAINING, output_folder
+    from se_gnn.apps.cli.outputs import TRAINING, output_folder
     from se_gnn.files import writing_to
 
     if ranks.first:
@@ -210,97 +203,104 @@ def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
         yield work
 
 
-def _describe(graph: Graph, settings: Resolved, seed: int, device: str, ranks: int) -> str:
-    """What was understood, before the work begins."""
-    kind = "dense" if not hasattr(graph.features, "indptr") else "sparse"
-    alone = int((graph.degrees == 0).sum())
-    similarity = settings.similarity
-    lines = [
-        f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}, "
-        f"{graph.num_features:,} {kind} features, {count(graph.num_classes, 'class', 'classes')}",
-        f"  split     {len(graph.train):,} labeled, {len(graph.validation):,} validation, "
-        f"{len(graph.test):,} test nodes",
-    ]
-    if len(graph.calibration):
-        told = f"{count(len(graph.calibration), 'node')} held out for sets with a guarantee (predict --coverage)"
-        lines += _wrapped("calibrate", told)
-    if graph.merged.given > graph.num_edges:
-        lines += _wrapped("merged", str(graph.merged))
-    if alone:
-        lines += _wrapped("alone", f"{count(alone, 'node')} without edges, compared by their own attributes only")
-    if ranks > 1:
-        lines += _wrapped("processes", f"{ranks}, {_divided(settings)}")
-    lines += _wrapped("preset", _taken(settings, graph))
-    if settings.selection.portfolio:
-        told = "Settings are chosen on the validation nodes; the reasons follow."
-        if not len(graph.validation):
-            told = "There are no validation nodes to choose by: the first recipe is used, with its own settings."
-        return "\n".join([*lines, *_wrapped("settings", told), f"  run       seed {seed}, on {device}", ""])
-    lines += _wrapped(
-        "settings",
-        f"{settings.vote.num_nearest} nearest of {len(graph.train):,} labeled nodes, "
-        f"{similarity.measure} similarity, lambda {similarity.node_weight:g}, {count(similarity.hops, 'hop')}, "
-        f"up to {count(settings.training.epochs, 'epoch')}",
-    )
-    return "\n".join([*lines, f"  run       seed {seed}, on {device}", ""])
-
-
-def _divided(settings: Resolved) -> str:
-    """What several processes do."""
-    from se_gnn.training.trainer import is_split
-
-    if settings.selection.portfolio or settings.encoder.members > 1:
-        return "each trains whole runs"
-    if is_split(settings):
-        return "which train one run together"
-    return "one of which trains: a single run with objective = vote is not split"
-
-
-def _taken(settings: Resolved, graph: Graph) -> str:
-    """Which preset fills in the settings, whether it has some for this data set, and how many were given."""
-    from se_gnn.settings.presets import PRESETS
-
-    own = PRESETS[settings.preset].dataset_with_settings(graph.dataset)
-    given = f", {count(len(settings.asked.given), 'setting')} given" if settings.asked.given else ""
-    return f"{settings.preset}, " + (f"with its settings for {own}" if own else "as for every graph") + given
-
-
-def _wrapped(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
-
-
-def _report(trained: TrainedModel, out: Path) -> str:
-    """What was decided in a finished training, and its figures."""
-    facts, best, most = trained.facts, trained.facts.chosen_run, trained.settings.training.epochs
-    assert best is not None
-    test, validation = facts.test or {}, facts.validation or {}
-    stopped = f" of {most:,}: stopped early," if best.stopped_early else ","
-    runs = f" in {len(facts.runs)} runs" if len(facts.runs) > 1 else f"{stopped} the best was epoch {best.best_epoch}"
-    decided = [line for decision in trained.settings.decisions for line in _wrapped("decided", str(decision))]
-    return "\n".join(
-        [
-            *([*decided, ""] if decided else []),
-            f"test accuracy        {percent(test['accuracy'])}",
-            f"validation accuracy  {percent(validation['accuracy'])}",
-            f"precision@5          {percent(test['precision_at_5'])}",
-            f"epochs               {facts.epochs}{runs}; {facts.seconds_per_epoch:.2g} s each",
-            *unlike_classes(test, out),
-        ]
-    )
-
-
-def unlike_classes(test: Mapping[str, Any], out: Path) -> list[str]:
-    """That accuracy says little, where the classes of the test nodes are found in very different shares."""
-    accuracy, balanced = test["accuracy"], test["balanced_accuracy"]
-    if accuracy is None or accuracy - balanced < UNLIKE:
-        return []
-    told = (
-        f"Accuracy says little here: the mean recall of the classes is {percent(balanced)}, some are seldom found. "
-        f"{shlex.join(['se-gnn', 'evaluate', str(out)])} shows each class. Rank nodes by the probability of a rare "
-        "class, or let fewer nodes of the common ones vote (se-gnn import --set max_train=N)."
-    )
-    return ["", *textwrap.wrap(told, WIDTH, break_on_hyphens=False)]
-
-
-def _example(graph: Graph) -> int:
+def example_node(graph: Graph) -> int:
+    """A node to look at first: one that nothing was learned from, if there is one."""
     return int(graph.test[0]) if len(graph.test) else 0
+
+
+def tune(
+    data: GraphName,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the trials.", show_default=False)],
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to search, for example 90s, 10m or 2h.")
+    ] = "10m",
+    trials: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Largest number of trials.  [default: as time allows]")
+    ] = None,
+    settings: Assignments = None,
+    seed: Seed = 0,
+    device: OnDevice = Device.auto,
+    quiet: bool = False,
+) -> None:
+    """Search for better settings on the validation nodes.
+
+    Test nodes are not used. DIR then holds best.toml for `se-gnn train --config`, one line per trial in
+    trials.jsonl and, if matplotlib is installed, trials.png. Settings given with --set are used in every trial. The
+    same command resumes an interrupted search.
+    """
+    from se_gnn.datasets import load_data
+    from se_gnn.device import resolve_device
+    from se_gnn.settings.reading import asked_settings
+    from se_gnn.training.tuning import BEST, Tuning, parse_budget
+
+    seconds = parse_budget(budget)
+    asked = asked_settings(None, None, settings or [])
+    where = resolve_device(device.value)
+    search = Tuning(load_data(data, seed), asked, out, seed=seed, device=where)
+    if search.trials and not quiet:
+        say(f"Resuming the search in {out} after {count(len(search.trials), 'trial')}.")
+    by = search.base.selection.best_by.replace("_", " ")
+
+    def show(trial: Trial) -> None:
+        if not quiet:
+            best = search.best()
+            ended = ", ended early" if trial.ended else ""
+            say(
+                f"trial {trial.number}: {trial.settings['recipe']}, {by} {trial.value:.4f} after {trial.epochs} epochs"
+                f"{ended}; best so far {best.value:.4f} (trial {best.number})",
+                err=True,
+            )
+
+    try:
+        ranking = search.run(seconds, max_trials=trials, say=show)
+    except KeyboardInterrupt as interrupt:
+        say("\ninterrupted: the trials are kept, and the same command resumes the search", err=True)
+        raise typer.Exit(130) from interrupt
+    _draw(search.trials, by, out)
+    if not quiet:
+        shown = ("recipe", "learning_rate", "weight_decay", "attribute_dropout", "temperature")
+        names = [name for name in shown if name in ranking[0].settings]  # settings that the user gave are not searched
+        rows = [
+            [str(t.number), f"{t.value:.4f}", str(t.epochs), *(str(t.settings[name]) for name in names)]
+            for t in ranking[:SHOWN_TRIALS]
+        ]
+        say(table(["trial", by, "epochs", *(name.replace("_", " ") for name in names)], rows))
+        command = ["se-gnn", "train", data, "--config", str(out / BEST), "--out", "model/"]
+        say(f"\nThe best settings are in {out / BEST}. Train with them:\n  {shlex.join(command)}")
+
+
+def _draw(trials: list[Trial], by: str, out: Path) -> None:
+    """Draw the trials if matplotlib is installed."""
+    from se_gnn.optional import MissingPackage
+
+    try:
+        from se_gnn.plot.curves import trials_figure
+    except MissingPackage:
+        return
+    from se_gnn.plot.style import save_figure
+
+    save_figure(trials_figure([(t.settings["recipe"], t.value, t.ended) for t in trials], by), out / "trials.png")
+
+
+def datasets() -> None:
+    """List the data sets that `se-gnn train` knows by name."""
+    from se_gnn.datasets import dataset_infos
+
+    infos = dataset_infos()
+    indent = max(len(info.name) for info in infos) + 2
+    groups = (
+        ("Embedded, nothing to download:", [info for info in infos if info.embedded]),
+        ("Downloaded on first use:", [info for info in infos if not info.embedded and not info.by_hand]),
+        ("Downloaded by hand:", [info for info in infos if info.by_hand]),
+    )
+    for title, members in groups:
+        say(title)
+        for info in members:
+            say(paragraph(info.description, indent=indent + 2, label=f"  {info.name}"))
+        say("")
+    say(
+        paragraph(
+            "Files are read from the folder in the environment variable SE_GNN_DATA, then from the cache folder. "
+            "If a file is missing, the error message says where to get it."
+        )
+    )

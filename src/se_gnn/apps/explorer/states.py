@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from se_gnn.apps.service.node_table import NodeQuery, Sort
+from se_gnn.apps.service.columns import Sort
+from se_gnn.apps.service.node_table import NodeQuery
 from se_gnn.explain import CRUCIAL_EDGES
+from se_gnn.graph import Graph
 from se_gnn.ranking import WhatIf
 
 ROWS = 25
 MOST_CRUCIAL = 20
+MOST_EXPANDED = 12  # nodes whose edges are drawn around a node
+LONGEST_KEY = 500  # characters of a name in an address
 CORNERS = ("left", "bottom", "right", "top")
 
 
@@ -26,12 +30,17 @@ class TableState:
     def href(self, **changes: object) -> str:
         """Where the table is with some changes; but for a change of the page itself, it begins at the first."""
         page = changes.pop("page", 1)
-        return _href(self.path, self._items(replace(self.query, **changes), int(str(page))))  # type: ignore[arg-type]
+        return href(self.path, self._items(replace(self.query, **changes), int(str(page))))  # type: ignore[arg-type]
 
     @property
     def here(self) -> str:
         """The address of this state."""
         return self.href(page=self.page)
+
+    @property
+    def export(self) -> str:
+        """Where all nodes of this state are a file."""
+        return href("/export", self._items(self.query, 1))
 
     def sorted_by(self, sort: str) -> str:
         """Where the table is sorted by a column; by the same one again, the other way round."""
@@ -41,7 +50,7 @@ class TableState:
 
     def _items(self, query: NodeQuery, page: int) -> Iterable[tuple[str, object]]:
         usual = NodeQuery()
-        for name in ("search", "predicted", "label", "part", "outcome", "answered", "least", "most", "sort"):
+        for name in ("search", "of", "predicted", "label", "part", "outcome", "answered", "least", "most", "sort"):
             value = getattr(query, name)
             if value is not None and value != getattr(usual, name):
                 yield name, value
@@ -55,12 +64,14 @@ class TableState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeState:
-    """One node, the settings of its vote, and what is seen of it."""
+    """One node, the settings of its vote, and what is shown of it."""
 
+    graph: Graph
     node: int
     what_if: WhatIf = WhatIf()  # noqa: RUF009 - frozen
     crucial_edges: int = CRUCIAL_EDGES
-    beside: int | None = None  # labeled neighbor whose local graph is beside the node's; None: the nearest
+    beside: int | None = None  # case whose local graph is beside the node's; None: the nearest
+    expanded: tuple[int, ...] = ()  # nodes around it whose edges are drawn, too
 
     @property
     def changed(self) -> bool:
@@ -68,29 +79,60 @@ class NodeState:
         return self.what_if != WhatIf()
 
     @property
+    def path(self) -> str:
+        """The address of the node."""
+        return node_href(self.graph, self.node)
+
+    @property
     def href(self) -> str:
         """The address of this state."""
-        return _href(f"/nodes/{self.node}", [*self._what_if(), *self._seen()])
+        return href(self.path, [*self._what_if(), *self._seen()])
+
+    def toggled(self, node: int) -> str:
+        """The address with the edges of another node drawn, or no longer drawn."""
+        kept = tuple(one for one in self.expanded if one != node)
+        return replace(self, expanded=kept if node in self.expanded else (*kept, node)[-MOST_EXPANDED:]).href
 
     @property
     def json_href(self) -> str:
         """The same explanation for programs."""
-        return _href(f"/v1/nodes/{self.node}/explanation", self._what_if())
+        return href(f"/v1{self.path}/explanation", self._what_if())
 
     def _what_if(self) -> Iterable[tuple[str, object]]:
         if self.what_if.num_nearest is not None:
             yield "num_nearest", self.what_if.num_nearest
         if self.what_if.node_weight is not None:
             yield "node_weight", f"{self.what_if.node_weight:g}"
-        yield from (("without", node) for node in self.what_if.without)
+        yield from (("without", node_key(self.graph, node)) for node in self.what_if.without)
 
     def _seen(self) -> Iterable[tuple[str, object]]:
         if self.crucial_edges != CRUCIAL_EDGES:
             yield "edges", self.crucial_edges
         if self.beside is not None:
-            yield "beside", self.beside
+            yield "beside", node_key(self.graph, self.beside)
+        yield from (("expand", node_key(self.graph, node)) for node in self.expanded)
 
 
-def _href(path: str, items: Iterable[tuple[str, object]]) -> str:
+def node_key(graph: Graph, node: int) -> str:
+    """What stands for a node in an address: its name, so that a link survives a new import, if it can be written."""
+    name = graph.nodes.text_of(node)
+    if len(name) > LONGEST_KEY or not name.isprintable() or not set(name.split("/")).isdisjoint(("", ".", "..")):
+        return f"#{node}"
+    return f"#{node}" if "\\" in name else name
+
+
+def node_href(graph: Graph, node: int) -> str:
+    """The address of the page of a node."""
+    return f"/nodes/{quote(node_key(graph, node), safe='')}"
+
+
+def pair_href(graph: Graph, source: int, target: int, kind: str = "") -> str:
+    """The address of the page of a pair."""
+    ends = [("source", node_key(graph, source)), ("target", node_key(graph, target))]
+    return href("/pairs", [*ends, *([("type", kind)] if kind else [])])
+
+
+def href(path: str, items: Iterable[tuple[str, object]]) -> str:
+    """An address with a query."""
     query = urlencode([(name, str(value)) for name, value in items])
     return f"{path}?{query}" if query else path

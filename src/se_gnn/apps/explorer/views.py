@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
-from se_gnn.apps.explorer.states import MOST_CRUCIAL, ROWS, NodeState, TableState
-from se_gnn.apps.service.answers import table_of
-from se_gnn.apps.service.node_table import Outcome, Part
+from se_gnn.apps.explorer.states import (
+    MOST_CRUCIAL,
+    ROWS,
+    NodeState,
+    TableState,
+    href,
+    node_href,
+    node_key,
+    pair_href,
+)
+from se_gnn.apps.service.answers import agreement_of, node_id, pair_explanation, recommendations, table_of
+from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
-from se_gnn.apps.web import Pages, ProblemError
+from se_gnn.apps.web import Pages
+from se_gnn.errors import InputError
 from se_gnn.explain import Explanation
-from se_gnn.plot.text import isolated
-from se_gnn.report.card import model_card
-from se_gnn.report.charts import reliability_diagram
-from se_gnn.report.node import node_part
-from se_gnn.report.node_image import NodeImages
-from se_gnn.report.predictions import Row
-from se_gnn.report.set_table import set_table
+from se_gnn.explain.attributes import mentioning
+from se_gnn.graph import Graph
+from se_gnn.plot.local_view import plain_view
+from se_gnn.plot.placement import laid_out
+from se_gnn.plot.style import isolated
+from se_gnn.plot.svg import LocalGraphPicture, plain_picture
+from se_gnn.report.node import NodeImages, node_part
+from se_gnn.report.page import card_values
+from se_gnn.report.pair import pair_part
 from se_gnn.similarity import measure_named
 
 STYLES = (
@@ -26,6 +42,15 @@ STYLES = (
     "explorer.css", "print.css", "classes.css",
 )  # fmt: skip
 MOST_NEAREST = 200  # of the slider
+MOST_AROUND = 30  # edges of one node that are drawn around it
+RECOMMENDED = 15  # links of a node that are shown, and neighbors
+EXAMPLES = {
+    "/v1/predict": """curl -s http://127.0.0.1:8000/v1/predict -H 'Content-Type: application/json' -d '{
+  "new_nodes": [{"account": "X-1", "country": "DE", "balance": 1250.5}],
+  "new_edges": [{"from": "X-1", "to": "ACC-0017"}]
+}'""",
+    "/v1/nodes/{node}": "curl -s http://127.0.0.1:8000/v1/nodes/ACC-0017",
+}
 
 
 class Views:
@@ -33,63 +58,108 @@ class Views:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._about: tuple[Snapshot, dict[str, Any]] | None = None
 
-    def nodes(self, snapshot: Snapshot, state: TableState) -> str:
+    def nodes(self, snapshot: Snapshot, state: TableState, notice: str = "") -> str:
         """The table of all nodes."""
-        return self._render("nodes.html", snapshot, **table_values(snapshot, state))
+        return self.render("nodes.html", snapshot, notice=notice, **table_values(snapshot, state))
+
+    def export(self, snapshot: Snapshot, query: NodeQuery, chosen: Sequence[str]) -> bytes:
+        """Some nodes, or all that a query asks for in its order, as `se-gnn predict` writes them to a CSV file."""
+        table = table_of(snapshot)
+        ids = np.array([node_id(snapshot, one) for one in chosen], int) if chosen else table.find(query)
+        return table.columns.as_csv(ids)
 
     def map(self, snapshot: Snapshot, state: TableState) -> str:
         """The map, and the table of the nodes in a region of it."""
-        return self._render("map.html", snapshot, **table_values(snapshot, state))
+        return self.render("map.html", snapshot, **table_values(snapshot, state))
 
     def node(self, snapshot: Snapshot, state: NodeState) -> str:
-        """One node and why it was predicted as it was."""
-        if not 0 <= state.node < snapshot.graph.num_nodes:
-            raise ProblemError(
-                404, f"there is no node {state.node}: positions go from 0 to {snapshot.graph.num_nodes - 1}"
-            )
-        return self._render("node_page.html", snapshot, **node_values(snapshot, state))
+        """One node and why it was predicted as it was; of a model of links, its likely links."""
+        if snapshot.predicts_links:
+            return self.render("links_page.html", snapshot, **link_values(snapshot, state.node))
+        return self.render("node_page.html", snapshot, **node_values(snapshot, state))
+
+    def pair(self, snapshot: Snapshot, source: str, target: str, kind: str) -> str:
+        """A pair of nodes and why it is likely to be linked, or not."""
+        part = pair_part(pair_explanation(snapshot, source, target, kind))
+        ends = part.explanation.query
+        asked = [("source", source), ("target", target), *([("type", kind)] if kind else [])]
+        values = {"part": part, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
+        swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, kind)
+        return self.render("pair_page.html", snapshot, swapped=swapped, report_href=href("/report", asked), **values)
 
     def model(self, snapshot: Snapshot) -> str:
-        """The model card."""
+        """The model card; it is made once, because prediction sets of all nodes take time."""
         table_of(snapshot)  # or 503
+        return snapshot.once("card", lambda: self._model(snapshot))
+
+    def _model(self, snapshot: Snapshot) -> str:
+        if snapshot.predicts_links:
+            return self.render("links_model.html", snapshot, model=snapshot.links.trained_)
         assert snapshot.prediction is not None
-        card = model_card(snapshot.trained, snapshot.prediction)
-        return self._render(
-            "model_page.html",
-            snapshot,
-            card=card,
-            reliability=reliability_diagram(card.calibration),
-            sets=set_table(snapshot.trained),
-        )
+        values = card_values(snapshot.trained, snapshot.prediction)
+        return self.render("model_page.html", snapshot, agreement=agreement_of(snapshot), **values)
 
-    def _render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
-        text: str = self._pages.environment.get_template(template).render(**self._known(snapshot), **values)
+    def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
+        """What programs can ask for, from the description that OpenAPI has."""
+        schemas, operations = description["components"]["schemas"], []
+        for path, methods in description["paths"].items():
+            for method, one in methods.items():
+                body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+                named = schemas.get(body.get("$ref", "").rpartition("/")[2], {})
+                operations.append(
+                    {
+                        "method": method.upper(),
+                        "path": path,
+                        "about": one.get("description", ""),
+                        "parameters": one.get("parameters", []),
+                        "fields": named.get("properties", {}),
+                        "example": EXAMPLES.get(path),
+                    }
+                )
+        return self.render("api.html", snapshot, operations=operations, token=token)
+
+    def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
+        """A page about a snapshot."""
+        known = snapshot.once("known", lambda: _known_of(snapshot))
+        text: str = self._pages.environment.get_template(template).render(**known, **values)
         return text
-
-    def _known(self, snapshot: Snapshot) -> dict[str, Any]:
-        held = self._about
-        if held is None or held[0] is not snapshot:
-            held = self._about = (snapshot, _known_of(snapshot))
-        return held[1]
 
 
 def _known_of(snapshot: Snapshot) -> dict[str, Any]:
     graph = snapshot.graph
-    return {
+    known = {
         "graph": graph,
-        "settings": snapshot.trained.settings,
+        "links": snapshot.predicts_links,
         "styles": STYLES,
         "title": graph.name,
         "digest": snapshot.digest or "",
         "shown_name": graph.caption,
-        "node_href": lambda node: f"/nodes/{node}",
+        "node_href": lambda node: node_href(graph, node),
+        "node_key": lambda node: node_key(graph, node),
+        "pair_href": lambda source, target, kind="": pair_href(graph, source, target, kind),
         "link_edges": True,
         "numbered": graph.captions is None and all(name.isdigit() for name in graph.node_names),
         "images": NodeImages(graph),
-        "measure": measure_named(snapshot.trained.settings.similarity.measure),
     }
+    if not snapshot.predicts_links:
+        settings = snapshot.trained.settings
+        known |= {"settings": settings, "measure": measure_named(settings.similarity.measure)}
+    return known
+
+
+def link_values(snapshot: Snapshot, node: int) -> dict[str, Any]:
+    """The likely links of a node, for each type that may start from it, and the links that it has."""
+    model, graph, found, known = snapshot.links.trained_, snapshot.graph, [], []
+    for kind in model.types:
+        links = model.scorer(kind).links
+        known += [(other, pair_href(graph, node, other, kind.name)) for other in links.ahead.of_node(node).tolist()]
+        if kind.directed:
+            behind = links.behind.of_node(node).tolist()
+            known += [(other, pair_href(graph, other, node, kind.name)) for other in behind]
+        with contextlib.suppress(InputError):  # links of this type do not start from such a node
+            found.append((kind, recommendations(snapshot, node, RECOMMENDED, kind.name).recommendations))
+    return {"node": node, "found": found, "known": known[:RECOMMENDED], "degree": len(known)}
 
 
 def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
@@ -99,23 +169,13 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
     last = max(1, -(-len(found) // ROWS))
     page = min(state.page, last)
     first = (page - 1) * ROWS
-    rows = [
-        Row(
-            node=node,
-            predicted=int(table.predicted[node]),
-            probability=float(table.probability[node]),
-            label=int(snapshot.graph.labels[node]),
-            part="" if table.part_name(node) is Part.none else table.part_name(node),
-            closest=int(table.closest[node]),
-            closest_label=int(snapshot.graph.labels[table.closest[node]]),
-            weight=float(table.weight[node]),
-        )
-        for node in found[first : first + ROWS].tolist()
-    ]
     return {
         "state": state,
         "query": state.query,
-        "rows": rows,
+        "table": table,
+        "columns": table.columns,
+        "chance": table.columns.measure(state.query.of),
+        "nodes": found[first : first + ROWS].tolist(),
         "total": len(found),
         "first": first,
         "page": page,
@@ -130,34 +190,44 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
     """An explanation laid out, and the model's own prediction where the vote has other settings."""
     comparison = snapshot.comparisons.of(state.node)
     rank = 0
-    explanation = comparison.explain(1, what_if=state.what_if)
+    explanation = comparison.explain(1, what_if=state.what_if, attributes=True)[0]
     if state.beside is not None:
-        rank = next((i for i, one in enumerate(explanation.neighbors) if one.node == state.beside), 0)
+        rank = next((i for i, one in enumerate(explanation.votes) if one.node == state.beside), 0)
         if rank:
-            explanation = comparison.explain(rank + 1, what_if=state.what_if)
-    part = node_part(explanation, [rank], crucial_edges=state.crucial_edges, href=lambda node: f"/nodes/{node}")
-    own = comparison.explain(1) if state.changed else explanation
+            explanation = comparison.explain(rank + 1, what_if=state.what_if, attributes=True)[0]
+    if snapshot.novelty is not None:
+        explanation = explanation.abstaining(snapshot.novelty.abstention(state.node))
+    part = node_part(
+        explanation, [rank], crucial_edges=state.crucial_edges, href=lambda node: node_href(snapshot.graph, node)
+    )
+    own = snapshot.comparisons.own(state.node) if state.changed else explanation
     labeled = len(snapshot.graph.train)
     return {
         "state": state,
         "part": part,
-        "far": _is_far(snapshot, state.node),
         "own": own,
+        "around": _around(snapshot.graph, explanation, state),
         "beside": part.shown[0].node,
-        "vote_actions": _actions(explanation, part.shown[0].node),
+        "vote_actions": _actions(explanation, part.shown[0].node, snapshot.graph),
         "most_nearest": min(MOST_NEAREST, labeled - int(explanation.left_out)) or 1,
         "most_crucial": min(MOST_CRUCIAL, max(1, len(explanation.edge_ids))),
     }
 
 
-def _is_far(snapshot: Snapshot, node: int) -> bool:
-    """Whether a node is too unlike anything known for an answer."""
-    table = snapshot.table
-    return table is not None and table.answered is not None and not table.answered[node]
+def _around(graph: Graph, explanation: Explanation, state: NodeState) -> LocalGraphPicture:
+    """The edges of the node, and of the nodes around it that were expanded; a click on a node expands it."""
+    shown = np.array(sorted({state.node, *state.expanded}))
+    ptr, _, edge_ids = graph.neighbors().rows(shown)
+    some = [edge_ids[low : min(high, low + MOST_AROUND)] for low, high in itertools.pairwise(ptr.tolist())]
+    edges = np.unique(np.concatenate(some)).astype(np.int64)
+    known = mentioning(explanation, graph, edges, shown.tolist())
+    view = plain_view(known, state.node, edges, {}, most_edges=len(edges))
+    links = {node: state.toggled(node) for node in view.nodes.tolist() if node != state.node}
+    return plain_picture(view, laid_out([view])[0], known, links.get)
 
 
-def _actions(explanation: Explanation, beside: int) -> Any:
-    """What can be done with a labeled neighbor: compare with it, switch it off."""
+def _actions(explanation: Explanation, beside: int, graph: Graph) -> Any:
+    """What can be done with a case: compare with it, switch it off."""
 
     def buttons(node: int) -> Markup:
         name = isolated(explanation.caption(node))
@@ -166,9 +236,9 @@ def _actions(explanation: Explanation, beside: int) -> Any:
             if node == beside
             else Markup(
                 '<button form="what-if" name="beside" value="{}" aria-label="Compare with {}">compare</button>'
-            ).format(node, name)
+            ).format(node_key(graph, node), name)
         )
         off = Markup('<button form="what-if" name="without" value="{}" aria-label="Switch {} off">switch off</button>')
-        return Markup('<span class="actions">{} {}</span>').format(seen, off.format(node, name))
+        return Markup('<span class="actions">{} {}</span>').format(seen, off.format(node_key(graph, node), name))
 
     return buttons

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from se_gnn.apps.service import models
+from se_gnn.apps.service.columns import NumberColumns, known_value, predict
 from se_gnn.apps.service.models import Node, Outlook, Vote
-from se_gnn.apps.service.node_map import STEPS
-from se_gnn.apps.service.node_table import NodeQuery, NodeTable, Part
+from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeQuery, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
-from se_gnn.apps.web.problems import ProblemError, busy
+from se_gnn.apps.web.guard import ProblemError, busy
+from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError
-from se_gnn.explain import Explanation
-from se_gnn.explain.edge_text import agreeing_facts, edge_text
-from se_gnn.graph import UNKNOWN, local_graphs
+from se_gnn.explain import Explanation, explain
+from se_gnn.explain.attributes import edge_info
+from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.explain.text import agreeing_facts
+from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.plot.palette import class_style
+from se_gnn.model import Prediction
+from se_gnn.model.numbers import NumberPrediction, number_metrics
+from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
+
+if TYPE_CHECKING:
+    from se_gnn.links import PairExplanation
 
 MOST_MATCHES = 200
 
@@ -33,29 +42,40 @@ def table_of(snapshot: Snapshot) -> NodeTable:
 
 
 def node_id(snapshot: Snapshot, key: int | str) -> int:
-    """A node by position or name; 404 where there is none."""
+    """A node by position (a number) or by name, caption or #POSITION (a text); 404 if there is none."""
     try:
-        return snapshot.graph.node_id(key)
+        return snapshot.graph.nodes.find(key) if isinstance(key, str) else snapshot.graph.node_id(key)
     except InputError as error:
         raise ProblemError(404, str(error)) from error
 
 
 def node_of(snapshot: Snapshot, node: int) -> Node:
     """A node."""
-    graph, label = snapshot.graph, int(snapshot.graph.labels[node])
-    known = None if label == UNKNOWN else _class(snapshot, label)
+    graph = snapshot.graph
+    known = None if snapshot.predicts_links else _value(known_value(graph, node))
     return Node(id=node, name=_text(graph.node_names[node]), caption=_text(graph.caption(node)), label=known)
 
 
 def model_card(snapshot: Snapshot) -> models.ModelCard:
     """The model in figures."""
-    graph, settings = snapshot.graph, snapshot.trained.settings
-    s, vote = settings.similarity, settings.vote
+    graph, about = snapshot.graph, dict[str, Any]()
+    if snapshot.predicts_links:
+        link = snapshot.links.trained_
+        about |= {"predicts": "links", "link_types": [one.name for one in link.types]}
+        about |= {"num_nearest": link.settings.num_nearest, "node_weight": link.settings.node_weight}
+        about["validation"] = link.facts["validation"]
+    else:
+        if graph.predicts_numbers:
+            about |= {"predicts": "numbers", "number": _text(graph.numbers.name), "unit": _text(graph.numbers.unit)}
+        else:
+            about |= {"predicts": "classes", "classes": [_text(name) for name in graph.class_names]}
+        settings = snapshot.trained.settings
+        about |= {name: getattr(settings.vote, name) for name in ("num_nearest", "temperature")}
+        about |= {name: getattr(settings.similarity, name) for name in ("node_weight", "hops", "measure", "directions")}
+        about |= {"preset": settings.preset, "agreement": agreement_of(snapshot), "accuracy": _accuracy(snapshot)}
     return models.ModelCard(
-        name=_text(graph.name), digest=snapshot.digest or "", preset=settings.preset, nodes=graph.num_nodes,
-        edges=graph.num_edges, features=graph.num_features, classes=[_text(name) for name in graph.class_names],
-        num_nearest=vote.num_nearest, node_weight=s.node_weight, temperature=vote.temperature, hops=s.hops,
-        measure=s.measure, directions=s.directions, scored=snapshot.ready, accuracy=_accuracy(snapshot),
+        name=_text(graph.name), digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
+        features=graph.num_features, scored=snapshot.ready, **about,
     )  # fmt: skip
 
 
@@ -68,48 +88,95 @@ def node_page(snapshot: Snapshot, query: NodeQuery, offset: int, limit: int) -> 
 
 def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
     """A row of that table."""
-    table = table_of(snapshot)
+    table, columns = table_of(snapshot), table_of(snapshot).columns
+    row = {name: _value(value) for name, value in columns.row(node).items()}
+    if columns.closest is not None:
+        row |= {"closest": int(columns.closest[node]), "weight": float(columns.weight[node])}
     return models.NodeRow(
         **node_of(snapshot, node).model_dump(),
         part=table.part_name(node),
-        predicted=_class(snapshot, int(table.predicted[node])),
-        probability=float(table.probability[node]),
         outcome=table.outcome_name(node),
         answered=None if table.answered is None else bool(table.answered[node]),
-        closest=int(table.closest[node]),
-        weight=float(table.weight[node]),
+        **row,
     )
 
 
-def predictions(snapshot: Snapshot, keys: Sequence[int | str]) -> models.Predictions:
-    """Predictions of some nodes, in their order."""
-    nodes = np.array([node_id(snapshot, key) for key in keys], dtype=np.int64)
-    found = snapshot.trained.predict(nodes)
-    voting, rows = found.voting, []
+def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Predictions:
+    """Predictions of known nodes, or of new rows, in their order."""
+    snapshot, nodes, notes = _asked(snapshot, request)
+    trained, graph = snapshot.trained, snapshot.graph
+    found, rows = predict(trained, nodes), []
+    numbers = None if isinstance(found, Prediction) else NumberColumns(trained, found)
     for i, node in enumerate(nodes.tolist()):
-        votes = [
-            _vote(snapshot, int(other), float(weight))
-            for other, weight in zip(found.neighbors[i][voting[i]], found.weights[i][voting[i]])
-        ]
-        rows.append(
-            models.PredictedNode(
-                **node_of(snapshot, node).model_dump(),
-                predicted=_class(snapshot, int(found.classes[i])),
-                probabilities=_by_class(snapshot, found.probabilities[i].tolist()),
-                votes=votes,
-            )
-        )
-    return models.Predictions(predictions=rows)
+        if isinstance(found, Prediction):
+            probabilities = _by_class(snapshot, found.probabilities[i].tolist())
+            answer: dict[str, Any] = {
+                "predicted": _text(graph.class_names[found.classes[i]]),
+                "probabilities": probabilities,
+            }
+        elif numbers is not None:
+            answer = numbers.row(i)
+        voting = np.isfinite(found.overall[i])
+        pairs = zip(found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
+        votes = [_vote(snapshot, case, weight) for case, weight in pairs]
+        rows.append(models.PredictedNode(**node_of(snapshot, node).model_dump(), **answer, votes=votes))
+    return models.Predictions(predictions=rows, notes=notes)
 
 
-def explanation(snapshot: Snapshot, node: int, k: int | None, what_if: WhatIf) -> Explanation:
+def explanations(snapshot: Snapshot, request: models.ExplainRequest) -> bytes:
+    """Explanations of known nodes, or of new rows: a JSON object with a list of them."""
+    snapshot, nodes, notes = _asked(snapshot, request)
+    batch = explain(snapshot.trained, nodes, k=request.k)
+    listed = ",".join(one.to_json(indent=None) for one in batch)
+    return f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}'.encode("utf-8", "replace")
+
+
+def _asked(snapshot: Snapshot, request: models.NewRows) -> tuple[Snapshot, IntArray, list[str]]:
+    """The nodes that a request asks for; new rows are scored as if they had been in the graph from the start.
+
+    Nothing is trained or stored: the new rows are in a snapshot of their own.
+    """
+    if request.nodes is not None:
+        return snapshot, np.array([node_id(snapshot, key) for key in request.nodes], dtype=np.int64), []
+    from se_gnn.tables.new_nodes import read_new_nodes
+
+    if not request.new_nodes:
+        raise InputError("give `nodes`, names or positions of known nodes, or `new_nodes`, rows of the node table")
+    trained, num_nodes = snapshot.trained, snapshot.graph.num_nodes
+    edges = _tables(request.new_edges) if request.new_edges else None
+    new = read_new_nodes(snapshot.graph, _tables(request.new_nodes), edges)
+    grown = Snapshot(trained.with_new_nodes(new), snapshot.digest)
+    nodes = grown.graph.candidates  # of new authors beside new papers, only papers have an answer
+    return grown, nodes[nodes >= num_nodes], list(new.notes)
+
+
+def _tables(given: models.Rows | Mapping[str, models.Rows]) -> Any:
+    """One Arrow table, or one for each type."""
+    return {name: _table(rows) for name, rows in given.items()} if isinstance(given, Mapping) else _table(given)
+
+
+def _table(rows: models.Rows) -> Any:
+    """Rows as an Arrow table; the cells of a column that mixes numbers and texts become texts."""
+    pa: Any = require("pyarrow", extra="tables", feature="new rows")
+    arrays = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            arrays[name] = pa.array([None if value is None else str(value) for value in values])
+    return pa.table(arrays)
+
+
+def explanation(snapshot: Snapshot, node: int | str, k: int | None, what_if: WhatIf) -> Explanation:
     """An explanation, under the model's settings or others."""
-    return snapshot.comparisons.of(node_id(snapshot, node)).explain(k, what_if=what_if)
+    found = snapshot.comparisons.of(node_id(snapshot, node))
+    return found.explain(k, what_if=what_if, attributes=True)[0]
 
 
-def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.NearestPage:
+def nearest(snapshot: Snapshot, node: int | str, offset: int, limit: int) -> models.NearestPage:
     """All labeled nodes by similarity, a page of them."""
-    ranking = explanation(snapshot, node, 1, WhatIf()).ranking
+    ranking = snapshot.comparisons.of(node_id(snapshot, node)).explain(1).ranking
     total = int(ranking.voting[0].sum())
     weights = np.zeros(ranking.depth, dtype=np.float32)
     weights[: ranking.num_nearest] = ranking.weights[0].numpy()
@@ -128,9 +195,9 @@ def nearest(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.Ne
     return models.NearestPage(total=total, offset=offset, nearest=page)
 
 
-def local_graph(snapshot: Snapshot, node: int, offset: int, limit: int) -> models.LocalGraphPage:
+def local_graph(snapshot: Snapshot, key: int | str, offset: int, limit: int) -> models.LocalGraphPage:
     """The local graph of a node, a page of its edges."""
-    node, settings = node_id(snapshot, node), snapshot.trained.settings.similarity
+    node, settings = node_id(snapshot, key), snapshot.trained.settings.similarity
     edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
     ends = snapshot.graph.edges.ends[page]
@@ -150,7 +217,7 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.settings.similarity
     query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
-    found, matching, _ = trained.similarity.compare_with_matches(query, case)
+    found, matching = trained.similarity.compare_with_matches(query, case)
     rows = matching.rows(0)
     values = matching.similarity[rows, 0]
     matched = matching.matched(rows, 0)
@@ -171,7 +238,9 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
                 similarity=float(values[i]),
                 alike=[
                     _text(name)
-                    for name in agreeing_facts(trained.graph, int(matching.edge_ids[rows[i]]), int(matched[i]))
+                    for name in agreeing_facts(
+                        *(edge_info(trained.graph, int(one)) for one in (matching.edge_ids[rows[i]], matched[i]))
+                    )
                 ],
             )
             for i in best.tolist()
@@ -188,8 +257,8 @@ def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfA
     comparison = snapshot.comparisons.of(node)
     return models.WhatIfAnswer(
         node=node_of(snapshot, node),
-        before=_outlook(snapshot, comparison.explain(1)),
-        after=_outlook(snapshot, comparison.explain(1, what_if=other)),
+        before=_outlook(snapshot, comparison.explain(1)[0]),
+        after=_outlook(snapshot, comparison.explain(1, what_if=other)[0]),
         without=[node_of(snapshot, one) for one in without],
     )
 
@@ -198,42 +267,84 @@ def node_map(snapshot: Snapshot) -> models.MapAnswer:
     """All nodes on a plane."""
     if snapshot.map is None:
         raise busy("all nodes are being placed; ask again in a moment", 1)
-    graph = snapshot.graph
+    names, colors = [_text(name) for name in snapshot.map.colors.names], snapshot.map.colors.colors
     return models.MapAnswer(
-        total=graph.num_nodes,
-        steps=STEPS,
-        classes=[_text(name) for name in graph.class_names],
-        colors=[class_style(label).color for label in range(graph.num_classes)],
-        **snapshot.map.columns,
+        total=snapshot.graph.num_nodes, steps=STEPS, classes=names, colors=colors, **snapshot.map.drawn
     )
+
+
+def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
+    """How likely some pairs are linked."""
+    ids = [(node_id(snapshot, one), node_id(snapshot, other)) for one, other in request.pairs]
+    found = snapshot.links.predict_proba(ids, type=request.type).tolist()
+    return models.Pairs(
+        pairs=[
+            models.Pair(source=node_of(snapshot, u), target=node_of(snapshot, v), probability=chance)
+            for (u, v), chance in zip(ids, found)
+        ]
+    )
+
+
+def pair_explanation(snapshot: Snapshot, source: int | str, target: int | str, kind: str | None) -> PairExplanation:
+    """Why two nodes are likely to be linked, or not."""
+    return snapshot.links.explain(node_id(snapshot, source), node_id(snapshot, target), type=kind or None)
+
+
+def recommendations(snapshot: Snapshot, node: int | str, k: int, kind: str | None) -> models.Recommendations:
+    """The likeliest new links of a node."""
+    predictor, own = snapshot.links, node_id(snapshot, node)
+    found = [
+        models.Recommended(**node_of(snapshot, one.node).model_dump(), probability=one.probability)
+        for one in predictor.recommend(own, k, type=kind or None)
+    ]
+    return models.Recommendations(node=node_of(snapshot, own), recommendations=found)
 
 
 def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
+    answer = explanation.answer
+    if isinstance(answer, NumberAnswer):
+        bounded = answer.low is not None and answer.high is not None
+        said: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
+    else:
+        probabilities = _by_class(snapshot, answer.probabilities)
+        said = {"predicted": _text(explanation.predicted_name), "probabilities": probabilities}
     return Outlook(
-        num_nearest=explanation.settings.vote.num_nearest,
-        node_weight=explanation.settings.similarity.node_weight,
-        predicted=_class(snapshot, explanation.predicted),
-        probabilities=_by_class(snapshot, explanation.probabilities),
-        votes=[_vote(snapshot, one.node, one.weight) for one in explanation.neighbors],
+        num_nearest=explanation.settings.num_nearest,
+        node_weight=explanation.settings.node_weight,
+        votes=[_vote(snapshot, one.node, one.weight) for one in explanation.votes],
+        **said,
     )
 
 
-def _accuracy(snapshot: Snapshot) -> list[models.PartAccuracy]:
-    table, graph = snapshot.table, snapshot.graph
-    if table is None:
+def _accuracy(snapshot: Snapshot) -> list[models.PartFigures]:
+    """How good the model is on each part of the split."""
+    if snapshot.table is None:
         return []
-    found = []
+    graph, outcome, found = snapshot.graph, snapshot.table.columns.outcome, []
     for part, name in SHOWN_PARTS.items():
         nodes: IntArray = getattr(graph, part)
-        right = int((table.predicted[nodes] == graph.labels[nodes]).sum())
-        share = right / len(nodes) if len(nodes) else None
-        found.append(models.PartAccuracy(part=Part(name), nodes=len(nodes), accuracy=share))
+        figures: dict[str, Any] = {"part": Part(name), "nodes": len(nodes)}
+        if graph.predicts_numbers and isinstance(snapshot.prediction, NumberPrediction):
+            told = number_metrics(snapshot.prediction.values[nodes], graph.values[nodes])
+            figures |= {name: told[name] for name in ("r2", "mae", "rmse")}
+        elif len(nodes):
+            figures["accuracy"] = float((outcome[nodes] == OUTCOMES.index(Outcome.right)).mean())
+        found.append(models.PartFigures(**figures))
     return found
 
 
+def agreement_of(snapshot: Snapshot) -> float | None:
+    """Share of held-out nodes on which the vote agrees with the model it explains; None: the vote is the model."""
+    trained = snapshot.trained
+    if not isinstance(trained.encoder, OutputEncoder) or trained.facts.test is None:
+        return None
+    return float(trained.facts.test["accuracy"])
+
+
 def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
-    name, label = snapshot.graph.node_names[node], int(snapshot.graph.labels[node])
-    return Vote(id=node, name=_text(name), label=_class(snapshot, label), weight=weight)
+    label = known_value(snapshot.graph, node)
+    assert label is not None  # cases are labeled
+    return Vote(id=node, name=_text(snapshot.graph.node_names[node]), label=_value(label), weight=weight)
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
@@ -241,22 +352,20 @@ def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
 
 
 def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
-    values = snapshot.graph.edge_values
-    if values is None:
+    if snapshot.graph.edge_values is None:
         return None
-    text = edge_text(snapshot.graph, edge)
-    directed = values.direction is not None and bool(values.direction[edge])
+    info = edge_info(snapshot.graph, edge)
     return models.EdgeValue(
-        start=text.start if directed else None,
-        end=text.end if directed else None,
-        type=None if values.type is None else _text(values.type_names[values.type[edge]]),
-        weight=None if values.weight is None else float(values.weight[edge]),
-        facts={_text(fact.name): _text(fact.value) for fact in text.facts},
+        start=info.start if info.directed else None,
+        end=info.end if info.directed else None,
+        type=None if info.type is None else _text(info.type),
+        weight=info.weight,
+        facts={_text(name): _text(value) for name, value in info.facts.items()},
     )
 
 
-def _class(snapshot: Snapshot, label: int) -> str:
-    return _text(snapshot.graph.class_names[label])
+def _value(value: Any) -> Any:
+    return _text(value) if isinstance(value, str) else value
 
 
 def _by_class(snapshot: Snapshot, values: Sequence[float]) -> dict[str, float]:

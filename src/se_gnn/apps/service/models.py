@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from se_gnn.apps.service.node_table import Outcome, Part
 
@@ -13,6 +13,8 @@ MOST_ROWS = 200  # of one page
 MOST_EDGES = 5000  # of one page
 MOST_EXPLAINED = 20  # neighbors with matched edges: a hub has thousands of them
 MOST_NEAREST = 1000  # K of a what-if: each neighbor is left out in turn
+MOST_BATCH = 100  # explanations of one request
+MOST_NEW = 10_000  # rows of one table in a request
 LARGEST_ID = 2**31 - 1
 LONGEST_NAME = 10_000
 
@@ -20,8 +22,18 @@ NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
 NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is no position
 NodeKey = Annotated[Position | NodeName, Field(description="a node: an integer is its position, a text is its name")]
+Cell = str | int | float | bool | None
+Rows = list[dict[str, Cell]]
+Table = Annotated[Rows, Field(min_length=1, max_length=MOST_NEW)]
+Value = str | float  # a class by its name, or a number in the unit of its column
 Probability = Annotated[float, Field(ge=0, le=1.000001)]
-Probabilities = Annotated[dict[str, Probability], Field(description="one per class, by name; they add up to 1")]
+Probabilities = Annotated[
+    dict[str, Probability] | None,
+    Field(description="one per class, by name; they add up to 1. null if numbers are predicted"),
+]
+Interval = Annotated[
+    tuple[float, float] | None, Field(description="of a number: low and high; null without calibration nodes")
+]
 
 
 class Answer(BaseModel):
@@ -36,35 +48,77 @@ class Node(Answer):
     id: NodeId = Field(description="position in the graph")
     name: str = Field(description="unique in the graph")
     caption: str = Field(description="what people see; the name where it has no caption")
-    label: str | None = Field(description="known class")
+    label: Value | None = Field(description="known class or number")
 
 
 class NodeRow(Node):
     """A row of the table of all nodes."""
 
     part: Part
-    predicted: str
-    probability: Probability = Field(description="of the predicted class")
-    outcome: Outcome
+    predicted: Value | None = Field(None, description="class or number; null if links are predicted")
+    probability: Probability | None = Field(None, description="of the predicted class")
+    interval: Interval = None
+    links: int | None = Field(None, description="edges of the node, if links are predicted")
+    outcome: Outcome = Field(description="of a number: right if the known one lies in its interval")
     answered: bool | None = Field(
         description="whether anything known is near enough for an answer; null where it is not judged"
     )
-    closest: NodeId = Field(description="the most similar labeled node")
-    weight: Probability = Field(description="its weight in the vote")
+    closest: NodeId | None = Field(None, description="the most similar labeled node")
+    weight: Probability | None = Field(None, description="its weight in the vote")
 
 
-class NodePage(Answer):
-    """Some rows, and how many there are."""
+class Page(Answer):
+    """A page of a list, and how long the list is."""
 
     total: int = Field(ge=0)
     offset: int = Field(ge=0)
+
+
+class NodePage(Page):
+    """Some rows."""
+
     rows: list[NodeRow] = Field(max_length=MOST_ROWS)
 
 
-class PredictRequest(Answer):
-    """Nodes to predict."""
+class NewRows(Answer):
+    """Known nodes, or rows of nodes that the graph does not have yet, with their edges."""
 
-    nodes: list[NodeKey] = Field(min_length=1, max_length=MOST_NODES)
+    nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_NODES, description="known nodes")
+    new_nodes: Table | dict[str, Table] | None = Field(
+        None,
+        description="rows of new nodes, with the columns of the node table that was imported; if nodes have several "
+        "types, a list of rows for each type",
+    )
+    new_edges: Table | dict[str, Table] | None = Field(
+        None,
+        description="rows of their edges, with the columns of the edge table; each end is the id of a known or a new "
+        "node; if edge types had their own tables, a list of rows for each type",
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.nodes is None) == (self.new_nodes is None):
+            raise ValueError("give either nodes or new_nodes")
+        if self.new_edges is not None and self.new_nodes is None:
+            raise ValueError("new_edges have an effect only with new_nodes")
+        return self
+
+
+class PredictRequest(NewRows):
+    """What to predict."""
+
+
+class ExplainRequest(NewRows):
+    """What to explain."""
+
+    nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_BATCH, description="known nodes")
+    k: int = Field(5, ge=1, le=MOST_EXPLAINED, description="cases with matched edges and shared attributes")
+
+
+class Notes(Answer):
+    """What was unusual about new rows."""
+
+    notes: list[str] = Field([], description="what was unusual about new rows: unknown categories, for example")
 
 
 class Vote(Answer):
@@ -72,19 +126,24 @@ class Vote(Answer):
 
     id: NodeId
     name: str
-    label: str
+    label: Value
     weight: Probability
 
 
-class PredictedNode(Node):
-    """What the model says of one node."""
+class Said(Answer):
+    """What the model says of a node."""
 
-    predicted: str
-    probabilities: Probabilities
+    predicted: Value
+    probabilities: Probabilities = None
+    interval: Interval = None
     votes: list[Vote] = Field(description="the K nearest labeled nodes, nearest first")
 
 
-class Predictions(Answer):
+class PredictedNode(Node, Said):
+    """A node, and what the model says of it."""
+
+
+class Predictions(Notes):
     """Predictions in the order of the request."""
 
     predictions: list[PredictedNode]
@@ -100,11 +159,9 @@ class Nearest(Node):
     structure_similarity: float | None
 
 
-class NearestPage(Answer):
+class NearestPage(Page):
     """All labeled nodes that can vote, nearest first, a page of them."""
 
-    total: int = Field(ge=0)
-    offset: int = Field(ge=0)
     nearest: list[Nearest]
 
 
@@ -126,13 +183,11 @@ class LocalEdge(Answer):
     carries: EdgeValue | None = Field(None, description="null: edges of this graph carry nothing but their ends")
 
 
-class LocalGraphPage(Answer):
-    """The edges among all nodes that are at most so many hops away, a page of them, and the nodes of these."""
+class LocalGraphPage(Page):
+    """A page of the edges among all nodes within a number of hops, and their nodes."""
 
     node: Node
     hops: int = Field(ge=1)
-    total: int = Field(ge=0, description="edges of the local graph")
-    offset: int = Field(ge=0)
     edges: list[LocalEdge]
     nodes: list[Node]
 
@@ -176,14 +231,11 @@ class WhatIfRequest(Answer):
     without: list[NodeKey] = Field(default=[], max_length=MOST_NODES, description="labeled nodes that do not vote")
 
 
-class Outlook(Answer):
+class Outlook(Said):
     """A prediction under some settings."""
 
     num_nearest: int = Field(ge=1)
     node_weight: float = Field(ge=0, le=1)
-    predicted: str
-    probabilities: Probabilities
-    votes: list[Vote]
 
 
 class WhatIfAnswer(Answer):
@@ -195,12 +247,49 @@ class WhatIfAnswer(Answer):
     without: list[Node]
 
 
-class PartAccuracy(Answer):
-    """How many nodes of a part of the split are predicted right."""
+class PairsRequest(Answer):
+    """Pairs of nodes, source first if links have a direction."""
+
+    pairs: list[tuple[NodeKey, NodeKey]] = Field(min_length=1, max_length=MOST_NODES)
+    type: str | None = Field(None, max_length=LONGEST_NAME, description="type of the links, if there are several")
+
+
+class Pair(Answer):
+    """A pair, and how likely it is linked; a link that exists is scored as if it did not."""
+
+    source: Node
+    target: Node
+    probability: Probability
+
+
+class Pairs(Answer):
+    """Pairs in the order of the request."""
+
+    pairs: list[Pair]
+
+
+class Recommended(Node):
+    """A node that another node is likely to be linked with."""
+
+    probability: Probability
+
+
+class Recommendations(Answer):
+    """The likeliest new links of a node, likeliest first."""
+
+    node: Node
+    recommendations: list[Recommended]
+
+
+class PartFigures(Answer):
+    """How good the model is on a part of the split: accuracy of classes, or R2 and errors of numbers."""
 
     part: Part
     nodes: int = Field(ge=0)
-    accuracy: float | None = Field(ge=0, le=1)
+    accuracy: float | None = Field(None, ge=0, le=1)
+    r2: float | None = None
+    mae: float | None = None
+    rmse: float | None = None
 
 
 class ModelCard(Answer):
@@ -208,19 +297,27 @@ class ModelCard(Answer):
 
     name: str = Field(description="of the data set")
     digest: str = Field(description="of the model folder's manifest; changes with the model")
-    preset: str
+    predicts: Literal["classes", "numbers", "links"]
+    preset: str | None = None
     nodes: int = Field(ge=1)
     edges: int = Field(ge=0)
     features: int = Field(ge=0)
-    classes: list[str]
+    classes: list[str] = Field([], description="empty unless classes are predicted")
+    number: str | None = Field(None, description="name of the number that is predicted")
+    unit: str = ""
+    link_types: list[str] = Field([], description="types of links, if links are predicted")
     num_nearest: int = Field(ge=1, description="K")
     node_weight: float = Field(ge=0, le=1, description="lambda")
-    temperature: float = Field(gt=0, description="tau")
-    hops: int = Field(ge=1, description="n")
-    measure: str
-    directions: str
+    temperature: float | None = Field(None, gt=0, description="tau")
+    hops: int | None = Field(None, ge=1, description="n")
+    measure: str | None = None
+    directions: str | None = None
     scored: bool = Field(description="whether all nodes have been scored yet")
-    accuracy: list[PartAccuracy] = Field(description="empty until all nodes have been scored")
+    agreement: float | None = Field(
+        None, description="share of held-out nodes on which the vote and the model that it explains agree"
+    )
+    accuracy: list[PartFigures] = Field([], description="empty until all nodes have been scored")
+    validation: dict[str, float] | None = Field(None, description="figures on validation links")
 
 
 class MapAnswer(Answer):
@@ -228,19 +325,13 @@ class MapAnswer(Answer):
 
     total: int = Field(ge=0, description="nodes of the graph; of very many a part is drawn")
     steps: int
-    classes: list[str]
-    colors: list[str] = Field(description="one per class")
+    classes: list[str] = Field(description="classes, ranges of numbers, or node types")
+    colors: list[str] = Field(description="one for each of them")
     node: list[int]
     x: list[int]
     y: list[int]
     predicted: list[int]
     labeled: list[int] = Field(description="1: the node is labeled")
-
-
-class Health(Answer):
-    """The server is there."""
-
-    status: str
 
 
 class Readiness(Answer):

@@ -1,24 +1,32 @@
-"""All nodes as columns, filtered and sorted by arrays, so that a million rows stay quick. Shapes: N nodes."""
+"""All nodes as a table, on a plane and as text; arrays filter, sort and search a million rows in no time.
+
+Shapes: N nodes, P points of the map, B bytes of text.
+"""
 
 from __future__ import annotations
 
-import re
 import threading
+import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 
-from se_gnn.apps.service.node_text import NodeText
-from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.apps.service.columns import Columns, Keys, Sort, text_ranks
+from se_gnn.errors import InputError
+from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
-from se_gnn.model import Prediction
-from se_gnn.report.predictions import SHOWN_PARTS, certainty, parts_of
+from se_gnn.plot.projection import project
+from se_gnn.report.predictions import SHOWN_PARTS, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
-_DIGITS = re.compile(r"(\d+)")
+MOST_WORDS = 8  # of a search
+MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
+STEPS = 65_535  # of a coordinate: whole numbers are short
+BETWEEN = b"\xff"  # no byte of any text in UTF-8
+_PLAIN_LETTERS = str.maketrans("øØłŁđĐıħĦ", "oOlLdDihH")  # accents that Unicode does not take apart
 
 
 class Part(StrEnum):
@@ -45,19 +53,8 @@ class Answered(StrEnum):
     no = "no"
 
 
-class Sort(StrEnum):
-    """Columns to sort by."""
-
-    node = "node"
-    name = "name"
-    predicted = "predicted"
-    probability = "probability"
-    label = "label"
-    outcome = "outcome"
-    part = "part"
-    weight = "weight"
-
-
+PARTS = (Part.none, *(Part(name) for name in SHOWN_PARTS.values()))
+OUTCOMES = (Outcome.unknown, Outcome.wrong, Outcome.right)
 Region = tuple[float, float, float, float]  # of the map: left, bottom, right, top, each from 0 to 1
 WHOLE: Region = (0.0, 0.0, 1.0, 1.0)
 
@@ -73,42 +70,34 @@ class NodeQuery:
     """Which nodes, in which order; None: any."""
 
     search: str = ""
+    of: int | None = None  # class whose probability is meant; None: the predicted one
     predicted: int | None = None
     label: int | None = None
     part: Part | None = None
     outcome: Outcome | None = None
     answered: Answered | None = None
-    least: float = 0.0  # probability of the predicted class
-    most: float = 1.0
+    least: float | None = None  # probability, or number
+    most: float | None = None
     region: Region | None = None
     sort: Sort = Sort.node
     descending: bool = False
 
 
 class NodeTable:
-    """The columns of all nodes, each [N]."""
+    """All nodes: found by words, filters and regions of the map, in any order."""
 
-    def __init__(self, graph: Graph, prediction: Prediction) -> None:
-        self.graph = graph
-        self.predicted: IntArray = prediction.classes
-        self.probability: FloatArray = certainty(prediction)
-        self.closest: IntArray = prediction.neighbors[:, 0]
-        self.weight: FloatArray = prediction.weights[:, 0]
-        self.part: IntArray = parts_of(graph)  # 0 for none, then the order of SHOWN_PARTS
-        self.outcome: IntArray = np.where(graph.labels == UNKNOWN, 0, 1 + (graph.labels == self.predicted))
-        self.answered: BoolArray | None = None  # None until it is judged
-        self._text = NodeText(graph)
-        self._points: FloatArray | None = None
+    def __init__(self, columns: Columns, points: FloatArray | None = None) -> None:
+        self.columns, self.graph = columns, columns.graph
+        self._points = points  # where the nodes are on the map, [N, 2] from 0 to 1
+        self.part: IntArray = parts_of(self.graph)  # [N], 0 for none, then the order of SHOWN_PARTS
+        self.answered: BoolArray | None = None  # [N]; None until it is judged
+        self._text = NodeText(self.graph)
         self._orders: dict[tuple[Sort, bool], IntArray] = {}
         self._views: OrderedDict[NodeQuery, IntArray] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self.predicted)
-
-    def place(self, points: FloatArray) -> None:
-        """Say where the nodes are on the map, [N, 2] from 0 to 1: regions are asked for by it."""
-        self._points = points
+        return len(self.part)
 
     def judge(self, abstains: BoolArray) -> None:
         """Say which nodes are too unlike anything known for an answer, [N]."""
@@ -122,7 +111,7 @@ class NodeTable:
             if query in self._views:
                 self._views.move_to_end(query)
                 return self._views[query]
-        order = self._order(query.sort, query.descending)
+        order = self._order(query.sort, query.descending, query.of)
         view = order[self._passing(query)[order]]
         with self._lock:
             self._views[query] = view
@@ -132,76 +121,128 @@ class NodeTable:
 
     def part_name(self, node: int) -> Part:
         """The part of the split that a node is in."""
-        return [Part.none, *(Part(name) for name in SHOWN_PARTS.values())][int(self.part[node])]
+        return PARTS[int(self.part[node])]
 
     def outcome_name(self, node: int) -> Outcome:
-        """Whether a node's prediction is right."""
-        return (Outcome.unknown, Outcome.wrong, Outcome.right)[int(self.outcome[node])]
+        """Whether a node's prediction is right; of a number, whether the known one is in its interval."""
+        return OUTCOMES[int(self.columns.outcome[node])]
 
     def _passing(self, query: NodeQuery) -> BoolArray:
-        passing = self._text.having(query.search)
-        if query.predicted is not None:
-            passing &= self.predicted == query.predicted
-        if query.label is not None:
-            passing &= self.graph.labels == query.label
+        passing = self._text.having(query.search) & self.columns.having(query.predicted, query.label)
+        measure = self.columns.measure(query.of).astype(np.float64)  # any bound can be compared with it
         if query.part is not None:
-            passing &= self.part == [Part.none, *SHOWN_PARTS.values()].index(query.part)
+            passing &= self.part == PARTS.index(query.part)
         if query.outcome is not None:
-            passing &= self.outcome == (Outcome.unknown, Outcome.wrong, Outcome.right).index(query.outcome)
+            passing &= self.columns.outcome == OUTCOMES.index(query.outcome)
         if query.answered is not None and self.answered is not None:
             passing &= self.answered == (query.answered is Answered.yes)
-        if query.least > 0:
-            passing &= self.probability >= query.least
-        if query.most < 1:
-            passing &= self.probability <= query.most
+        if query.least is not None:
+            passing &= measure >= query.least
+        if query.most is not None:
+            passing &= measure <= query.most
         if query.region is not None and self._points is not None:
             left, bottom, right, top = query.region
             x, y = self._points[:, 0], self._points[:, 1]
             passing &= (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
         return passing
 
-    def _order(self, sort: Sort, descending: bool) -> IntArray:
+    def _order(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
         """Ids of all nodes in an order, equal ones by their ids; made once."""
-        if (sort, descending) not in self._orders:
-            key = self._keys()[sort]()
-            self._orders[sort, descending] = np.argsort(-key if descending else key, kind="stable")
-        return self._orders[sort, descending]
+        found = self._orders.get((sort, descending)) if of is None or sort is not Sort.probability else None
+        if found is None:
+            keys: Keys = {
+                Sort.node: lambda: np.arange(len(self)),
+                Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
+                Sort.outcome: lambda: self.columns.outcome,
+                Sort.part: lambda: self.part,
+                Sort.weight: lambda: self.columns.weight,
+                **self.columns.keys(of),
+            }
+            if sort not in keys:
+                raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
+            key = keys[sort]()
+            found = np.argsort(-key if descending else key, kind="stable")
+            if of is None:  # there may be many classes
+                self._orders[sort, descending] = found
+        return found
 
-    def _keys(self) -> dict[Sort, Callable[[], IntArray | FloatArray]]:
-        ranks = _class_ranks(self.graph.class_names)  # the last is that of an unknown class
-        return {
-            Sort.node: lambda: np.arange(len(self)),
-            Sort.name: self._name_ranks,
-            Sort.predicted: lambda: ranks[self.predicted],
-            Sort.probability: lambda: self.probability,
-            Sort.label: lambda: ranks[self.graph.labels],
-            Sort.outcome: lambda: self.outcome,
-            Sort.part: lambda: self.part,
-            Sort.weight: lambda: self.weight,
+
+class NodeText:
+    """Finds the nodes whose name or caption contains some words, whatever their case and accents.
+
+    All texts are one array of bytes: a search is a few passes over it, with no loop over rows.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        names = (_bytes(name) for name in graph.node_names)
+        if graph.captions is not None:
+            names = (name + BETWEEN + _bytes(caption) for name, caption in zip(names, graph.captions))
+        rows = list(names)
+        sizes = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
+        self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(rows) else np.zeros(0, np.int64)
+        self._text: npt.NDArray[np.uint8] = np.frombuffer(BETWEEN.join([*rows, b""]), np.uint8)  # [B]
+        self._counts = np.bincount(self._text, minlength=256)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def having(self, query: str) -> BoolArray:
+        """Whether each node has all words of a query, [N]."""
+        found = np.ones(len(self), dtype=bool)
+        for word in map(_bytes, query.split()[:MOST_WORDS]):
+            if word:  # an accent alone leaves nothing to search for
+                found &= self._having(word)
+        return found
+
+    def _having(self, word: bytes) -> BoolArray:
+        pattern = np.frombuffer(word, np.uint8)
+        rarest = int(np.argmin(self._counts[pattern]))
+        at = np.flatnonzero(self._text == pattern[rarest]) - rarest
+        at = at[(at >= 0) & (at <= len(self._text) - len(pattern))]
+        for place in np.argsort(self._counts[pattern], kind="stable").tolist():  # those that rule out most come first
+            at = at[self._text[at + place] == pattern[place]]
+        found = np.zeros(len(self), dtype=bool)
+        found[np.searchsorted(self._starts, at, side="right") - 1] = True
+        return found
+
+
+def _bytes(text: str) -> bytes:
+    """A text as it is searched: without case and accents.
+
+    >>> _bytes("Müller"), _bytes("MULLER"), _bytes("Łódź")
+    (b'muller', b'muller', b'lodz')
+    """
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN_LETTERS))
+        text = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return text.casefold().encode("utf-8", "surrogatepass")
+
+
+class NodeMap:
+    """Where each node is, from 0 to 1 along both axes, and which nodes are drawn."""
+
+    def __init__(self, embeddings: FloatArray, columns: Columns) -> None:
+        points = np.clip((project(embeddings, "pca") + 1) / 2, 0, 1)
+        low, high = points.min(axis=0), points.max(axis=0)
+        span = np.where(high > low, high - low, 1)
+        labeled = columns.graph.train if columns.kind != "link" else np.empty(0, np.int64)
+        self.points: FloatArray = (0.02 + 0.96 * (points - low) / span).astype(np.float32)  # [N, 2]
+        self.nodes: IntArray = _drawn(len(points), labeled)  # [P]
+        self.colors = columns.colors()
+        steps = np.round(self.points[self.nodes] * STEPS).astype(np.int64)
+        self.drawn = {
+            "node": self.nodes.tolist(),
+            "x": steps[:, 0].tolist(),
+            "y": steps[:, 1].tolist(),
+            "predicted": self.colors.group[self.nodes].tolist(),
+            "labeled": np.isin(self.nodes, labeled).astype(np.int64).tolist(),
         }
 
-    def _name_ranks(self) -> IntArray:
-        """Place of each node by what people see of it; numbers in it count as numbers."""
-        return _ranks([self.graph.caption(node) for node in range(len(self))])
 
-
-def _class_ranks(names: tuple[str, ...]) -> IntArray:
-    return np.append(_ranks(names), len(names))
-
-
-def _ranks(texts: list[str] | tuple[str, ...]) -> IntArray:
-    """Place of each text in their order.
-
-    >>> _ranks(["n10", "N2", "n1"]).tolist()
-    [2, 1, 0]
-    """
-    keys = [_natural(text) for text in texts]
-    ranks = np.empty(len(texts), dtype=np.int64)
-    ranks[sorted(range(len(texts)), key=keys.__getitem__)] = np.arange(len(texts))
-    return ranks
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Texts and numbers in turn; a number is first told by its length, which spares reading it."""
-    pieces = _DIGITS.split(text.casefold())
-    return [(len(piece.lstrip("0")), piece.lstrip("0")) if i % 2 else (0, piece) for i, piece in enumerate(pieces)]
+def _drawn(num_nodes: int, labeled: IntArray) -> IntArray:
+    """All nodes, or the labeled ones and others at random; the labeled last, so that they are on top."""
+    others = np.setdiff1d(np.arange(num_nodes), labeled)
+    room = max(0, MOST_POINTS - len(labeled))
+    if len(others) > room:
+        others = np.sort(np.random.default_rng(0).choice(others, room, replace=False))
+    return np.concatenate([others, labeled])

@@ -10,45 +10,137 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numba
 import numpy as np
 
-from se_gnn.apps.service.comparisons import Comparisons
-from se_gnn.apps.service.node_map import NodeMap
-from se_gnn.apps.service.node_table import NodeTable
-from se_gnn.apps.service.turns import turn
+from se_gnn.apps.service.columns import Columns, LinkColumns, columns_of, predict
+from se_gnn.apps.service.node_table import NodeMap, NodeTable
 from se_gnn.errors import InputError
-from se_gnn.explain import Explainer
-from se_gnn.files import SMALL, read_current, sha256
-from se_gnn.graph import Graph
-from se_gnn.labels.novelty import novelty_of_all
-from se_gnn.model import Prediction, TrainedModel
-from se_gnn.model.folder import MANIFEST, load_model
+from se_gnn.explain import Comparison
+from se_gnn.files import sha256
+from se_gnn.graph.storage import graph_digest
+from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.model import Model, Prediction
+from se_gnn.model.folder import is_links_folder, is_model_folder, load_model, model_digest
+from se_gnn.model.numbers import NumberPrediction
+
+if TYPE_CHECKING:
+    from se_gnn.links import SEGNNLinkPredictor
+
+T = TypeVar("T")
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
+MOST_COMPARISONS = 64
+MOST_EXPLANATIONS = 8  # that are shown beside those with other settings
+MOST_BYTES = 128 * 2**20  # of all comparisons that are kept
+LARGEST_BYTES = 32 * 2**20  # of one that is kept
 
+_ONE_AT_A_TIME = threading.Lock()
 _log = logging.getLogger("se_gnn.service")
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Run kernels within it; threads take turns if numba has neither OpenMP nor TBB, or it would end the process."""
+    if _alone():
+        with _ONE_AT_A_TIME:
+            yield
+    else:
+        yield
+
+
+def _alone() -> bool:
+    try:
+        return bool(numba.threading_layer() == "workqueue")  # type: ignore[attr-defined]
+    except ValueError:  # no kernel has run yet
+        return True
+
+
+class Comparisons:
+    """The nodes that were looked at last, compared with all cases, so that moving a slider compares nothing again."""
+
+    def __init__(self, trained: Model) -> None:
+        self._trained, self._lock = trained, threading.Lock()
+        self._kept: OrderedDict[int, Comparison] = OrderedDict()
+        self._bytes = 0
+        # under the model's own settings, without what attributes do
+        self.own = lru_cache(MOST_EXPLANATIONS)(lambda node: self.of(node).explain(1)[0])
+
+    def of(self, node: int) -> Comparison:
+        """The comparison of one node."""
+        with self._lock:
+            if node in self._kept:
+                self._kept.move_to_end(node)
+                return self._kept[node]
+        found = Comparison.of(self._trained, node)
+        if found.num_bytes <= LARGEST_BYTES:
+            self._keep(node, found)
+        return found
+
+    def _keep(self, node: int, found: Comparison) -> None:
+        with self._lock:
+            if node in self._kept:
+                return
+            self._kept[node] = found
+            self._bytes += found.num_bytes
+            while len(self._kept) > MOST_COMPARISONS or self._bytes > MOST_BYTES:
+                _, gone = self._kept.popitem(last=False)
+                self._bytes -= gone.num_bytes
 
 
 class Snapshot:
     """One model, ready to answer; the table of all nodes and the map come a little later."""
 
-    def __init__(self, trained: TrainedModel, digest: str | None) -> None:
-        self.trained, self.digest = trained, digest
-        self.explainer = Explainer(trained)
-        self.comparisons = Comparisons(self.explainer)
-        self.prediction: Prediction | None = None
+    def __init__(self, model: Model | SEGNNLinkPredictor, digest: str | None) -> None:
+        self._model, self.digest = model, digest
+        self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
         self.map: NodeMap | None = None
-        with turn():
-            trained.ranker  # noqa: B018 - computed once, before any request
+        self.novelty: Novelty | None = None
+        self._once: dict[str, Any] = {}
+        self.graph = model.graph if isinstance(model, Model) else model.graph_
+        if isinstance(model, Model):
+            with turn():
+                model.ranker  # noqa: B018 - computed once, before any request
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """Nodes that were looked at last, compared with all cases."""
+        return Comparisons(self.trained)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What is made for pages once, and kept as long as the model is served."""
+        if name not in self._once:
+            self._once[name] = make()
+        found: T = self._once[name]
+        return found
 
     @property
-    def graph(self) -> Graph:
-        """The graph of the model."""
-        return self.trained.graph
+    def predicts_links(self) -> bool:
+        """Whether pairs are asked for, not nodes."""
+        return not isinstance(self._model, Model)
+
+    @property
+    def trained(self) -> Model:
+        """The model; refused if it predicts links."""
+        if not isinstance(self._model, Model):
+            raise InputError("this model predicts links: ask for a pair (/v1/pairs), or for recommendations of a node")
+        return self._model
+
+    @property
+    def links(self) -> SEGNNLinkPredictor:
+        """The model of links; refused if nodes are predicted."""
+        if isinstance(self._model, Model):
+            raise InputError("this model predicts nodes, not links: se-gnn train --task links makes one that does")
+        return self._model
 
     @property
     def ready(self) -> bool:
@@ -56,41 +148,45 @@ class Snapshot:
         return self.map is not None
 
     def prepare(self, stop: threading.Event | None = None) -> None:
-        """Score all nodes and place them on the map; ends early when it is told to stop."""
+        """Score all nodes and place them on the map; ends early on request."""
         if self.ready:
             return
-        blocks = []
-        for low in range(0, self.graph.num_nodes, BLOCK):
-            if stop is not None and stop.is_set():
-                return
-            with turn():
-                blocks.append(self.trained.predict(np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
-        self.prediction = Prediction.joined(blocks)
-        placed = NodeMap(self.trained.embeddings.cpu().numpy(), self.graph, self.prediction)
-        table = NodeTable(self.graph, self.prediction)
-        table.place(placed.points)
+        if self.predicts_links:
+            columns: Columns = LinkColumns(self.graph)
+            placed = NodeMap(self.links.trained_.attributes.embeddings().numpy(), columns)
+        else:
+            blocks = []
+            for low in range(0, self.graph.num_nodes, BLOCK):
+                if stop is not None and stop.is_set():
+                    return
+                with turn():
+                    blocks.append(predict(self.trained, np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
+            self.prediction = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
+            columns, everyone = columns_of(self.trained, self.prediction), np.arange(self.graph.num_nodes)
+            placed = NodeMap(self.trained.embedded.rows(everyone).cpu().numpy(), columns)
+        table = NodeTable(columns, placed.points)
         self.table, self.map = table, placed
-        judged = novelty_of_all(self.trained)
-        if judged is not None:
-            table.judge(judged.abstains)
+        self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
+        if self.novelty is not None:
+            table.judge(self.novelty.abstains)
 
 
 class Store:
     """Holds the current snapshot; with a folder, watches it."""
 
-    def __init__(self, snapshot: Snapshot, folder: Path | None = None) -> None:
-        self._snapshot, self._folder = snapshot, folder
+    def __init__(self, snapshot: Snapshot, folder: Path | None = None, graph: Path | None = None) -> None:
+        self._snapshot, self.folder, self.graph_folder = snapshot, folder, graph
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.refused: str | None = None  # why the folder's model is not the one that is served
 
     @classmethod
-    def of_folder(cls, folder: str | Path) -> Store:
-        """The model of a folder, as `se-gnn train` writes it."""
-        return cls(_read(Path(folder)), Path(folder))
+    def of_folder(cls, folder: str | Path, graph: Path | None = None) -> Store:
+        """The model of a folder, as `se-gnn train` writes it, on its own graph or on that of another folder."""
+        return cls(_read(Path(folder), graph), Path(folder), graph)
 
     @classmethod
-    def of_model(cls, trained: TrainedModel) -> Store:
+    def of_model(cls, trained: Model | SEGNNLinkPredictor) -> Store:
         """A model that is in memory."""
         return cls(Snapshot(trained, "memory"))
 
@@ -113,13 +209,13 @@ class Store:
 
     def refresh(self) -> bool:
         """Take the folder's model, if it is another one and can be read; whether it was taken."""
-        if self._folder is None:
+        if self.folder is None:
             return False
         try:
-            if _manifest_digest(self._folder) == self._snapshot.digest:
+            if _digest(self.folder, self.graph_folder) == self._snapshot.digest:
                 self.refused = None
                 return False
-            fresh = _read(self._folder)
+            fresh = _read(self.folder, self.graph_folder)
             fresh.prepare(self._stop)
         except (InputError, OSError) as error:
             if self.refused is None:
@@ -135,21 +231,34 @@ class Store:
             self.refresh()
 
 
-def _read(folder: Path) -> Snapshot:
+def _read(folder: Path, graph: Path | None) -> Snapshot:
     """The model in a folder; one that is replaced while it is read is read again, and otherwise refused."""
     for _ in range(3):
-        before = _manifest_digest(folder)
+        before = _digest(folder, graph)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a write that is about to end
-            trained = load_model(folder)
-        if before == _manifest_digest(folder):
-            return Snapshot(trained, before)
+            model = _load(folder, graph)
+        if before == _digest(folder, graph):
+            return Snapshot(model, before)
     raise InputError(f"{folder} changes while it is read")
 
 
-def _manifest_digest(folder: Path) -> str | None:
-    """What tells one model of a folder from the next; None where there is no manifest."""
+def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
+    if is_model_folder(folder):
+        return load_model(folder, graph)
+    if not is_links_folder(folder):
+        return load_model(folder, graph)  # which says what is wrong
+    from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second
+
+    if graph is not None:
+        raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
+    return SEGNNLinkPredictor.load(folder)
+
+
+def _digest(folder: Path, graph: Path | None) -> str | None:
+    """What tells one model of a folder, on one graph, from the next; None if there is none."""
     try:
-        return sha256(read_current(folder, MANIFEST, limit=SMALL))
+        own = model_digest(folder)
+        return own if graph is None else sha256(f"{own} {graph_digest(graph)}".encode())
     except InputError:
         return None

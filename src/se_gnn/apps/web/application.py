@@ -1,7 +1,10 @@
-"""A FastAPI application behind its guard, with problems for errors, assets, and a way to sign in."""
+"""A FastAPI application behind its guard: errors as problems or pages, styles and scripts, and a way to sign in."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
+from importlib import resources
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -9,12 +12,69 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from se_gnn.apps.web.guard import SIGN_IN, Guard
-from se_gnn.apps.web.pages import Pages, wants_page
-from se_gnn.apps.web.problems import MEDIA_TYPE, ProblemError, problem_bytes
-from se_gnn.apps.web.session import Session
+from se_gnn import __version__
+from se_gnn.apps.web.guard import MEDIA_TYPE, SIGN_IN, Guard, ProblemError, Session, problem_bytes
 from se_gnn.apps.web.settings import WebSettings
 from se_gnn.errors import InputError
+from se_gnn.report.templating import page_environment
+
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+class Assets:
+    """Files by name; :meth:`href` changes with the content, so that browsers may keep them."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = dict(files)
+        digest = hashlib.sha256()
+        for name in sorted(self._files):
+            digest.update(name.encode() + b"\0" + self._files[name])
+        self.version = digest.hexdigest()[:12]
+
+    @classmethod
+    def of_packages(cls, packages: Iterable[str], more: Mapping[str, bytes] | None = None) -> Assets:
+        """The files in the folder `assets` of each of some packages, and others that are made."""
+        files: dict[str, bytes] = {}
+        for package in packages:
+            for file in resources.files(package).joinpath("assets").iterdir():
+                if file.name.endswith(tuple(TYPES)):
+                    files[file.name] = file.read_bytes()
+        return cls({**files, **(more or {})})
+
+    def href(self, name: str) -> str:
+        """Where a page finds a file. Modules import their neighbors by name, so the version is a folder."""
+        if name not in self._files:
+            raise KeyError(name)
+        return f"/assets/{self.version}/{name}"
+
+    def serve(self, app: FastAPI) -> None:
+        """Answer for the files."""
+
+        @app.get("/assets/{version}/{name}", include_in_schema=False)
+        async def asset(version: str, name: str) -> Response:
+            if version != self.version or name not in self._files:
+                raise ProblemError(404, "there is no such asset")
+            keep = {"Cache-Control": "public, max-age=31536000, immutable"}
+            return Response(self._files[name], media_type=TYPES[name[name.rfind(".") :]], headers=keep)
+
+
+class Pages:
+    """Templates of some packages, those of the report and of `se_gnn.apps.web` included."""
+
+    def __init__(self, packages: Iterable[str], assets: Assets) -> None:
+        self.assets = assets
+        self.environment = page_environment([*packages, "se_gnn.apps.web", "se_gnn.report"])
+        self.environment.globals.update(asset=assets.href, version=__version__)
+
+    def html(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """A page."""
+        text = self.environment.get_template(template).render(**values)
+        return Response(text, status_code=status, media_type="text/html; charset=utf-8")
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person asks, with a browser, and not a program."""
+    return "text/html" in request.headers.get("accept", "")
 
 
 def new_application(settings: WebSettings, pages: Pages, **about: Any) -> FastAPI:

@@ -1,22 +1,31 @@
 """What stands before every application: who asks, what for, how much and how often; and what every answer says.
 
 A page on another site can make a browser send requests here. So `Host` must be a name of this server (a site whose
-name was made to point here has another one) and `Origin`, where a browser sends it, must be this server, too. No answer
+name was made to point here has another one) and `Origin`, if a browser sends it, must be this server, too. No answer
 may be framed, sniffed, kept by a cache, or load anything from elsewhere.
+
+The token comes in the header `Authorization` or, for browsers, in a cookie made from it. Texts are compared in constant
+time: how long a refusal takes says nothing about the token. Errors are `application/problem+json` (RFC 9457).
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
-from se_gnn.apps.web.problems import MEDIA_TYPE, ProblemError, problem_bytes
-from se_gnn.apps.web.rate import RateLimit
-from se_gnn.apps.web.session import Session
+from pydantic import BaseModel, Field
+
 from se_gnn.apps.web.settings import WebSettings
 
 Scope = MutableMapping[str, Any]
@@ -31,6 +40,9 @@ OPEN_PATHS = ("/healthz", SIGN_IN)  # and the assets: nothing there is secret
 ASSETS = "/assets/"
 LONGEST_TARGET = 8192  # path and query
 BODY_SECONDS = 10.0
+COOKIE = "se-gnn-session"
+MEDIA_TYPE = "application/problem+json"
+MOST_ADDRESSES = 10_000  # that are remembered; the one that asked longest ago is forgotten first
 
 _log = logging.getLogger("se_gnn.web")
 
@@ -196,3 +208,100 @@ def _is_page(scope: Scope) -> bool:
 
 def _header(headers: Pairs, wanted: bytes) -> str:
     return next((value.decode("latin-1") for name, value in headers if name == wanted), "")
+
+
+class Problem(BaseModel):
+    """Why a request has no answer."""
+
+    type: str = Field("about:blank", description="kind of the problem; the status says it")
+    title: str = Field(description="the status in words")
+    status: int = Field(ge=400, le=599, description="the HTTP status")
+    detail: str = Field(description="what is wrong with this request, and what to do")
+
+
+class ProblemError(Exception):
+    """Ends a request with a status and a reason."""
+
+    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+
+
+def problem_of(status: int, detail: str) -> Problem:
+    """The problem that a status and a reason make."""
+    return Problem(type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail)
+
+
+def problem_bytes(status: int, detail: str) -> bytes:
+    """The body of an answer."""
+    return json.dumps(problem_of(status, detail).model_dump()).encode()
+
+
+def busy(detail: str, seconds: int = 1) -> ProblemError:
+    """The server has too much to do; ask again in some seconds."""
+    return ProblemError(503, detail, headers={"Retry-After": str(seconds)})
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of the problems that an operation may answer with."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: schema}} for status in statuses}
+
+
+PROBLEMS = problem_responses(400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)
+
+
+class Session:
+    """Knows the token; does not keep who has signed in: the cookie is a keyed digest."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+        self.cookie = hmac.new(self._token, b"se-gnn session 1", hashlib.sha256).hexdigest()
+        self.proof = hmac.new(self._token, b"se-gnn form 1", hashlib.sha256).hexdigest()  # of a form
+
+    def is_proof(self, given: str) -> bool:
+        """Whether a text is the proof that the forms of this server carry."""
+        return hmac.compare_digest(given.encode(), self.proof.encode())
+
+    def is_token(self, given: str) -> bool:
+        """Whether a text is the token."""
+        return hmac.compare_digest(hashlib.sha256(given.encode()).digest(), hashlib.sha256(self._token).digest())
+
+    def allows(self, authorization: str, cookies: str) -> bool:
+        """Whether the headers `Authorization` and `Cookie` of a request let it in."""
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() == "bearer" and self.is_token(given.strip()):
+            return True
+        try:
+            held = SimpleCookie(cookies).get(COOKIE)
+        except CookieError:
+            return False
+        return held is not None and hmac.compare_digest(held.value.encode(), self.cookie.encode())
+
+    def set_cookie(self, *, secure: bool) -> str:
+        """The header `Set-Cookie` of somebody who gave the token."""
+        return f"{COOKIE}={self.cookie}; Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
+
+
+class RateLimit:
+    """Counts the requests of each address.
+
+    >>> limit = RateLimit(per_second=1, burst=2, clock=iter([0.0, 0.0, 0.0, 1.5]).__next__)
+    >>> [limit.wait_of("a") for _ in range(4)]
+    [0.0, 0.0, 1.0, 0.0]
+    """
+
+    def __init__(self, *, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._burst, self._clock = per_second, float(burst), clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> tokens, when
+
+    def wait_of(self, address: str) -> float:
+        """0 where the request may go on, else the seconds until the next may."""
+        now = self._clock()
+        tokens, then = self._buckets.pop(address, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - then) * self._per_second)
+        allowed = tokens >= 1
+        self._buckets[address] = (tokens - allowed, now)
+        if len(self._buckets) > MOST_ADDRESSES:
+            self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1 - tokens) / self._per_second

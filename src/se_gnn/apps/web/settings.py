@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.files import read_file
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SHORTEST_TOKEN, LONGEST_TOKEN = 16, 4096
-_SMALL = 64 * 1024
+LARGEST_BODY = 4 * 2**20  # new rows come in batches
+# limits that can be set on the command line: type, least and largest value
+LIMITS: dict[str, tuple[type, float, float]] = {
+    "workers": (int, 1, 64),
+    "seconds": (float, 1, 86_400),
+    "per_second": (float, 0.1, 1e9),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +42,7 @@ class WebSettings:
     hosts: frozenset[str] = LOOPBACK_NAMES
     any_address: bool = False
     token: str | None = None
-    most_bytes: int = _SMALL
+    most_bytes: int = LARGEST_BODY
     per_second: float = 200.0
     burst: int = 400
     seconds: float = 30.0
@@ -78,23 +86,43 @@ def is_loopback(host: str) -> bool:
 
 
 def settings_for(
-    host: str, *, token_file: Path | None = None, allow_hosts: tuple[str, ...] = (), **limits: float | int
+    host: str,
+    *,
+    token_file: Path | None = None,
+    allow_hosts: tuple[str, ...] = (),
+    limits: Mapping[str, Any] | None = None,
 ) -> WebSettings:
-    """Settings of a server that listens on ``host``: beyond loopback there has to be a token."""
+    """Settings of a server that listens on ``host``; any address but loopback needs a token."""
     token = None if token_file is None else read_token(token_file)
-    named = frozenset(one.lower() for one in allow_hosts)
     wrong = next((one for one in allow_hosts if host_name(one) is None), None)
     if wrong is not None:
         raise InputError(f"--allow-host must be a name such as graphs.example.org, got {wrong!r}")
+    hosts = LOOPBACK_NAMES | {one.lower() for one in allow_hosts}
+    checked = _checked_limits(limits or {})
     if is_loopback(host):
-        return WebSettings(hosts=LOOPBACK_NAMES | named, token=token, **limits)  # type: ignore[arg-type]
+        return WebSettings(hosts=hosts, token=token, **checked)
     if token is None:
         raise InputError(
             f"--host {host} can be reached from other machines: give --token-file FILE with a secret text of at least "
             f"{SHORTEST_TOKEN} characters, or leave --host at 127.0.0.1"
         )
-    own = frozenset({host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()})
-    return WebSettings(hosts=LOOPBACK_NAMES | own | named, any_address=True, token=token, **limits)  # type: ignore[arg-type]
+    own = {host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
+    return WebSettings(hosts=hosts | own, any_address=True, token=token, **checked)
+
+
+def _checked_limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in given.items():
+        if name not in LIMITS:
+            raise InputError(f"--set: unknown limit {shortened(name)}{did_you_mean(name, LIMITS)}")
+        kind, least, most = LIMITS[name]
+        fits = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        if not fits or not least <= value <= most:
+            words = "a whole number" if kind is int else "a number"
+            raise InputError(f"--set {name} must be {words} between {least:g} and {most:g}, got {shortened(value)}")
+    limits = dict(given)
+    if "per_second" in limits:
+        limits["burst"] = max(1, round(2 * limits["per_second"]))
+    return limits
 
 
 def read_token(path: Path) -> str:

@@ -3,7 +3,7 @@
 // data-m: its row has that one alone, an edge of a neighbor the ids of all that are matched with it.
 
 const REACH = 14; // pixels: how near to an edge a pointer has to be
-const MOST_TOLD = 2; // edges that are told in words at a time
+const MOST_TOLD = 2; // edges described in words at a time
 
 export function makeMatching(block) {
   const told = block.querySelector(".told");

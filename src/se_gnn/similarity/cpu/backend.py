@@ -1,6 +1,7 @@
-"""The CPU: edge matching, means, distances, the largest numbers of rows, and the search, all in compiled code.
+"""The CPU: edge matching, its gradient, means, distances, the largest of rows, and the search, in compiled code.
 
-Shapes: T queries, L cases, Q query edges, D dimensions.
+Every sum runs in a fixed order. Shapes: N nodes, T queries, L cases or local graphs, Q query edges, K key edges, D
+dimensions.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.deterministic.sums import apart_of_rows
-from se_gnn.deterministic.threads import map_parts
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.layers import map_parts
+from se_gnn.deterministic.vectors import apart_of_rows, dot_of_rows
+from se_gnn.device import items_within
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
-from se_gnn.similarity.backend import Nearest, Points
-from se_gnn.similarity.cpu.gradient import pull_back
+from se_gnn.similarity.backend import Backend, Nearest, Points, few_wanted
 from se_gnn.similarity.cpu.lanes import LANES
 from se_gnn.similarity.cpu.matching import (
     GRAM_BYTES,
@@ -27,16 +29,16 @@ from se_gnn.similarity.cpu.matching import (
     Matcher,
     NodeProducts,
     Vectors,
+    edge_squares,
     exchange,
     multiplied,
     packed,
     take_queries,
 )
 from se_gnn.similarity.cpu.pairs import pair_matches, pair_means
-from se_gnn.similarity.cpu.scores import edge_squares
+from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way
-from se_gnn.similarity.memory import items_within
-from se_gnn.similarity.torch_backend import TorchBackend, few_wanted
+from se_gnn.similarity.measure import EPS
 
 if TYPE_CHECKING:
     from se_gnn.similarity.comparison import Comparison
@@ -49,22 +51,36 @@ FEWEST = 16  # local graphs at a time so that their products can be held; fewer 
 MANY = 2**16  # similarities that are worth a thread
 
 
-class CpuBackend(TorchBackend):
+class CpuBackend(Backend):
     """Comparisons in float32, with the same bits for any number of threads."""
 
     def match(self, points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
-        """By products of nodes: see `matching.py`."""
+        """Find best matches by products of nodes: see `matching.py`."""
         best, winners = Matcher(Vectors.of(points), queries, keys).match(0, len(queries))
         return torch.from_numpy(best), torch.from_numpy(winners)
 
     def pull_back(
         self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
-        """Every sum in a fixed order: see `gradient.py`."""
-        return pull_back(points.vectors.contiguous(), queries, keys, points.measure, best, winners, grad.contiguous())
+        """Through the winning pairs alone, every sum in a fixed order."""
+        h, query_ends, key_ends = points.vectors.contiguous(), queries.ends, keys.node_ends
+        if not len(keys):
+            return torch.zeros_like(h)
+        asking, answering = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
+        lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (asking, answering))
+        weights = points.measure.gradient(best, grad.contiguous(), winners, *lengths)
+        (cross, own_query, own_key), chosen = (weight.numpy() for weight in weights), winners.numpy()
+        grad_h = np.zeros(h.shape, np.float32)
+        grad_queries, grad_keys = np.empty_like(asking), np.empty_like(answering)
+        _pull_queries(answering, chosen, cross, own_query.sum(axis=1), asking, grad_queries)
+        _add_to_ends(grad_h, query_ends, grad_queries)
+        order, key_ptr = _by_key(chosen.ravel(), len(keys))
+        _pull_keys(asking, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], answering, grad_keys)
+        _add_to_ends(grad_h, key_ends, grad_keys)
+        return torch.from_numpy(grad_h)
 
     def row_sums(self, values: Tensor, rows: Rows) -> Tensor:
-        """In the order of the edges."""
+        """Add rows in the order of the edges."""
         total = RunningSums(rows, values.shape[1], values.dtype)
         total.add(values)
         return total.sums
@@ -92,7 +108,7 @@ class CpuBackend(TorchBackend):
         return torch.from_numpy(pair_means(Matcher(Vectors.of(points), *way), asking, ptr, answers))
 
     def distances(self, a: Tensor, b: Tensor) -> Tensor:
-        """From the differences: equal vectors have distance 0, and a pair has the same bits alone and among others."""
+        """Computed from the differences: equal vectors have distance 0, and a pair always has the same bits."""
         if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
             return super().distances(a, b)
         ptr = np.arange(len(a) + 1) * len(b)
@@ -117,7 +133,7 @@ class CpuBackend(TorchBackend):
         return torch.from_numpy(order)
 
     def search(self, comparison: Comparison, count: int, budget: int) -> Nearest | None:
-        """By bounds: see `search.py`."""
+        """Search by bounds: see `search.py`."""
         from se_gnn.similarity.cpu.search import nearest_by_bounds  # loads much that explaining a node does not need
 
         return nearest_by_bounds(comparison, count, budget)
@@ -225,7 +241,7 @@ class RunningSums:
         return self.sums.div_(self.rows.sizes)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _add_rows(
     part: FloatArray, low: int, columns: Int32Array, ptr: Int32Array, cursor: Int32Array, sums: FloatArray
 ) -> None:
@@ -246,7 +262,7 @@ def _array(vectors: Tensor) -> FloatArray:
     return array
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def distances_of_rows(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArray, listed: IntArray) -> FloatArray:
     """Entries ``ptr[t]`` to ``ptr[t + 1]``: the distances of a_t and the b that are listed from ``first[t]`` on."""
     distances = np.empty(ptr[-1], np.float32)
@@ -257,7 +273,7 @@ def distances_of_rows(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArr
     return distances
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
     """Each row's largest, largest first, by insertion; of equals the first comes first."""
     count = len(held)
@@ -276,3 +292,82 @@ def first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
             order[t, slot] = i
             if kept < count:
                 kept += 1
+
+
+@compiled
+def _lengths(vectors: FloatArray) -> FloatArray:
+    """Length of each vector."""
+    lengths = np.empty(len(vectors), np.float32)
+    for i in range(len(vectors)):
+        lengths[i] = max(np.sqrt(dot_of_rows(vectors, i, vectors, i)), np.float32(EPS))
+    return lengths
+
+
+@compiled(parallel=True)
+def _pull_queries(
+    keys: FloatArray, winners: Int32Array, cross: FloatArray, own: FloatArray, queries: FloatArray, out: FloatArray
+) -> None:
+    for q in numba.prange(len(queries)):
+        total = out[q]
+        for d in range(len(total)):  # loops: whole rows take the compiler seconds
+            total[d] = own[q] * queries[q, d]
+        for t in range(winners.shape[1]):
+            weight = cross[q, t]
+            if weight != 0:
+                key = winners[q, t]
+                for d in range(len(total)):
+                    total[d] += weight * keys[key, d]
+
+
+@compiled(parallel=True)
+def _pull_keys(
+    queries: FloatArray,
+    cross: FloatArray,
+    own: FloatArray,
+    order: IntArray,
+    key_ptr: IntArray,
+    num_local: int,
+    keys: FloatArray,
+    out: FloatArray,
+) -> None:
+    for k in numba.prange(len(keys)):
+        total = np.zeros(keys.shape[1], np.float32)
+        weight_own = np.float32(0)
+        for i in range(key_ptr[k], key_ptr[k + 1]):
+            pair = order[i]
+            weight = cross[pair]
+            if weight != 0:
+                weight_own += own[pair]
+                query = pair // num_local
+                for d in range(len(total)):
+                    total[d] += weight * queries[query, d]
+        for d in range(len(total)):
+            out[k, d] = total[d] + weight_own * keys[k, d]
+
+
+@compiled
+def _by_key(winners: Int32Array, num_keys: int) -> tuple[IntArray, IntArray]:
+    """Pairs grouped by their key, in order: a counting sort."""
+    key_ptr = np.zeros(num_keys + 1, np.int64)
+    for key in winners:
+        if key >= 0:
+            key_ptr[key + 1] += 1
+    key_ptr = np.cumsum(key_ptr)
+    slot = key_ptr[:-1].copy()
+    order = np.empty(key_ptr[-1], np.int64)
+    for pair in range(len(winners)):
+        key = winners[pair]
+        if key >= 0:
+            order[slot[key]] = pair
+            slot[key] += 1
+    return order, key_ptr
+
+
+@compiled
+def _add_to_ends(grad_h: FloatArray, ends: IntArray, grad: FloatArray) -> None:
+    """An edge is the mean of its two ends: each end receives half."""
+    for e in range(len(ends)):
+        for d in range(grad.shape[1]):
+            half = grad[e, d] / 2
+            grad_h[ends[e, 0], d] += half
+            grad_h[ends[e, 1], d] += half

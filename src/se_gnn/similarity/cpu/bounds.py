@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.cpu.lanes import (
     FAST,
@@ -45,7 +45,7 @@ class Lanes(NamedTuple):
     limits: FloatArray  # [WIDTH]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def room_for(most: int, most_keys: int) -> Lanes:
     """Room for so many edges that meet so many others."""
     blocks = (most + WIDTH - 1) // WIDTH + 1
@@ -61,7 +61,7 @@ def room_for(most: int, most_keys: int) -> Lanes:
     )
 
 
-@numba.njit(**PLAIN)
+@compiled(**PLAIN)
 def fill(lanes: Lanes, edges: Edges, node: int) -> None:
     """Lay out the edges of a node; where they end, the last one again."""
     start, size = edges.ptr[node], edges.ptr[node + 1] - edges.ptr[node]
@@ -75,7 +75,7 @@ def fill(lanes: Lanes, edges: Edges, node: int) -> None:
             lanes.long[block * LONG + d, lane] = edges.long[name, d]
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
     """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
     if unit:
@@ -84,7 +84,7 @@ def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.
     return -max(distance - apart, np.float32(0))
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
     """The same less what they may be wrong by; the match that is found may be another that is as good but for that."""
     if unit:
@@ -93,7 +93,7 @@ def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np
     return -(distance + apart)
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def short_bound(
     lanes: Lanes, size: int, keys: Edges, other: int, spare: np.float32, apart: np.float32, unit: bool
 ) -> np.float32:
@@ -128,7 +128,7 @@ def short_bound(
     return total / np.float32(size)
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def long_bounds(
     lanes: Lanes,
     size: int,
@@ -155,7 +155,7 @@ def long_bounds(
         if (above + left) / count < needed:
             return -np.float32(np.inf), -np.float32(np.inf)
         left -= lanes.sums[block]
-        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)  # type: ignore[call-arg]
+        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)
         for i in range(WIDTH):
             lanes.limits[i] = lanes.out[1, i] - np.float32(2) * spare_below
         for k in range(end - start):
@@ -173,7 +173,7 @@ def long_bounds(
     return above / count, below / count
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def _product(a: FloatArray, b: FloatArray) -> np.float32:
     total = np.float32(0)
     for d in range(len(a)):
@@ -181,7 +181,7 @@ def _product(a: FloatArray, b: FloatArray) -> np.float32:
     return total
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def _structure_bounds(
     lanes: Lanes,
     back_lanes: Lanes,
@@ -223,12 +223,12 @@ def _structure_bounds(
     return half * (above + back), half * (below + back_below), 2
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def pair_bounds(
     lanes: Lanes,
     back_lanes: Lanes,
-    targets: Nodes,
-    labeled: Nodes,
+    queries: Nodes,
+    cases: Nodes,
     edges: Edges,
     keys: Edges,
     terms: Terms,
@@ -240,16 +240,16 @@ def pair_bounds(
 ) -> tuple[np.float32, np.float32, int]:
     """Upper and lower bound of overall similarity, and how often long vectors were looked at.
 
-    Both are -inf where the upper is found to be below ``least`` (-inf: none is known). The edges of the target are in
-    ``lanes``. ``bits`` say which edges of the labeled node may be best matches, ``back_bits`` which of the target.
+    Both are -inf where the upper is found to be below ``least`` (-inf: none is known). The edges of the query are in
+    ``lanes``. ``bits`` say which edges of the case may be best matches, ``back_bits`` which of the query.
     """
     bits[:] = -1
     back_bits[:] = -1
     size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
     one, lowest, unit = np.float32(1), -np.float32(np.inf), terms.unit
-    together = targets.squares[t] + labeled.squares[i]
+    together = queries.squares[t] + cases.squares[i]
     spare = np.float32(3) * terms.rounding * (one if unit else together + np.float32(UNDERFLOW))
-    score = _product(targets.points[t], labeled.points[i])
+    score = _product(queries.points[t], cases.points[i])
     upper = at_most(score, together, spare, np.float32(0), unit)
     lower = at_least(score, together, spare, np.float32(0), unit)
     rest, looked = one - terms.node_weight, 0
@@ -268,7 +268,7 @@ def pair_bounds(
     return upper + wrong * (abs(upper) + one), lower - wrong * (abs(lower) + one), looked
 
 
-@numba.njit(**FAST)
+@compiled(**FAST)
 def first_bounds(
     row: FloatArray,
     square: np.float32,
@@ -310,7 +310,7 @@ def first_bounds(
         row[i] = -np.inf
 
 
-@numba.njit(**PLAIN)
+@compiled(**PLAIN)
 def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
     """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
     for i in range(k):
@@ -328,7 +328,7 @@ def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.
     return last
 
 
-@numba.njit(**PLAIN)
+@compiled(**PLAIN)
 def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
     """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
     for j in range(len(best)):
@@ -340,14 +340,14 @@ def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) ->
     return last
 
 
-@numba.njit(**PLAIN)
+@compiled(**PLAIN)
 def listed(row: FloatArray, least: np.float32, places: Int32Array, limits: FloatArray) -> int:
     """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
     count = 0
     for j in range(WIDTH):
         limits[j] = max(least, LOWEST)
     for low in range(0, len(row), WIDTH):
-        reached: int = which_reach(row, 0, low, limits)  # type: ignore[call-arg]
+        reached: int = which_reach(row, 0, low, limits)
         if reached:
             for j in range(WIDTH):
                 if (reached >> j) & 1:

@@ -20,7 +20,8 @@ import numba
 import numpy as np
 import torch
 
-from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH, apart_from_edge, apart_of_rows, dot_of_edges
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Points
 from se_gnn.similarity.cpu.lanes import (
@@ -28,14 +29,127 @@ from se_gnn.similarity.cpu.lanes import (
     LANES,
     ROWS,
     argmax_lanes,
-    argmax_rows,
     edges_to_lanes,
     product_tile,
     transpose_tile,
 )
-from se_gnn.similarity.cpu.scores import CLOSE, edge_squares, roots, to_cosines, to_distances
+from se_gnn.similarity.edges import edge_entry
 from se_gnn.similarity.items import KeyEdges, QueryEdges
-from se_gnn.similarity.measure import Measure
+from se_gnn.similarity.measure import EPS, Measure
+
+CLOSE = np.float32(1 / 16)  # a squared distance below this share of the squared lengths is computed again
+SURE = np.float32(1 / 1024)  # and below this share of that, so are all keys of the local graph
+CANCELED = np.float32(16)  # a cosine is computed again where the ends of the edges are so much longer than the edges
+
+
+@compiled(parallel=True)
+def edge_squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Squared length of each edge, [E], and the mean of the squared lengths of its ends, which is never less, [E]."""
+    squares, reach = np.empty(len(ends), np.float32), np.empty(len(ends), np.float32)
+    for e in numba.prange(len(ends)):
+        u, v = ends[e, 0], ends[e, 1]
+        squares[e] = dot_of_edges(h, u, v, u, v)
+        reach[e] = squares[e] + apart_of_rows(h, u, h, v) / np.float32(4)
+    return squares, reach
+
+
+def roots(squares: FloatArray) -> FloatArray:
+    """Lengths from their squares; none is 0."""
+    lengths: FloatArray = np.maximum(np.sqrt(squares), np.float32(EPS))
+    return lengths
+
+
+@compiled(parallel=True)
+def to_distances(
+    h: FloatArray,
+    query_ends: IntArray,
+    key_ends: IntArray,
+    ptr: IntArray,
+    members: Int32Array,
+    row_ptr: IntArray,
+    first: IntArray,
+    listed: IntArray,
+    query_squares: FloatArray,
+    query_limits: FloatArray,
+    key_limits: FloatArray,
+    winners: Int32Array,
+    best: FloatArray,
+) -> None:
+    """Scores to -||a - b||; where the edges are close, from their difference, once for each key.
+
+    Where they are so close that the rounding of scores may have hidden a closer key, all keys are looked at.
+    """
+    num_queries = len(query_ends)
+    for block in numba.prange((num_queries + LANES - 1) // LANES):
+        scored = np.full(len(key_ends), -1, np.int64)  # by which query
+        values = np.empty(len(key_ends), np.float32)
+        wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
+        low, high = block * LANES, min((block + 1) * LANES, num_queries)
+        longest = 0
+        for q in range(low, high):
+            longest = max(longest, row_ptr[q + 1] - row_ptr[q])
+        close = np.empty(longest, np.int64)  # columns whose winner is close
+        a = np.empty((1, h.shape[1]), np.float32)
+        for q in range(low, high):
+            row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
+            local = listed[first[q] : first[q] + len(row)]  # local graph of each column
+            for t in range(len(row)):
+                row[t] = -np.sqrt(max(query_squares[q] - np.float32(2) * row[t], np.float32(0)))
+            num_close = 0
+            for t in range(len(row)):
+                close[num_close] = t
+                num_close += row[t] * row[t] < query_limits[q] + key_limits[max(names[t], 0)]
+            for d in range(h.shape[1]):
+                a[0, d] = edge_entry(h, query_ends, q, d)
+            for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
+                num_wanted = num_left = 0
+                for t in close[:num_close]:
+                    start, end = (ptr[local[t]], ptr[local[t] + 1]) if every else (0, 1)
+                    for m in range(start, end):
+                        key = members[m] if every else names[t]
+                        wanted[num_wanted] = key
+                        num_wanted += scored[key] != q
+                        scored[key] = q
+                for key in wanted[:num_wanted]:
+                    values[key] = -np.sqrt(apart_from_edge(a, 0, h, key_ends[key, 0], key_ends[key, 1]))
+                for t in close[:num_close]:
+                    limit = query_limits[q] + key_limits[names[t]]
+                    row[t] = values[names[t]]
+                    if every:
+                        row[t] = -np.inf
+                        for m in range(ptr[local[t]], ptr[local[t] + 1]):
+                            if values[members[m]] > row[t]:
+                                row[t], names[t] = values[members[m]], members[m]
+                    elif row[t] < 0 and row[t] * row[t] < limit * SURE:
+                        close[num_left] = t
+                        num_left += 1
+                num_close = num_left
+
+
+@compiled(parallel=True)
+def to_cosines(
+    h: FloatArray,
+    query_ends: IntArray,
+    key_ends: IntArray,
+    query_lengths: FloatArray,
+    key_lengths: FloatArray,
+    query_stretch: FloatArray,
+    key_stretch: FloatArray,
+    row_ptr: IntArray,
+    winners: Int32Array,
+    best: FloatArray,
+) -> None:
+    """Scores to cosines; where the ends of an edge nearly cancel, from the vectors of the edges."""
+    for q in numba.prange(len(query_ends)):
+        row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
+        for t in range(len(row)):
+            key = max(names[t], 0)
+            if names[t] >= 0 and query_stretch[q] * key_stretch[key] > CANCELED:
+                product = dot_of_edges(h, query_ends[q, 0], query_ends[q, 1], key_ends[key, 0], key_ends[key, 1])
+                row[t] = product / (query_lengths[q] * key_lengths[key])
+            else:
+                row[t] /= query_lengths[q]
+
 
 GRAM_BYTES = 1 << 25  # products held at a time: what the third-level cache keeps
 WHOLE = 48  # rows come in whole tiles, of the product and of what exchanges them with columns
@@ -91,7 +205,7 @@ class Room(threading.local):
 ROOM = Room()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: int) -> tuple[IntArray, Int32Array]:
     """Distinct ends of the first queries, and the places of their ends: ``least`` queries, or until there are many."""
     place = np.full(num_nodes, -1, np.int32)
@@ -111,7 +225,7 @@ def take_queries(query_ends: IntArray, num_nodes: int, most_nodes: int, least: i
     return nodes[:count], ends
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def packed(h: FloatArray, nodes: IntArray) -> FloatArray:
     """Vectors of some nodes, `COLUMNS` side by side, [blocks, D, COLUMNS]; zeros where nodes end."""
     depth = h.shape[1]
@@ -130,7 +244,7 @@ def multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
     return gram
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArray) -> None:
     left = np.zeros((len(gram), h.shape[1]), np.float32)
     for i in numba.prange(len(nodes)):
@@ -140,15 +254,15 @@ def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArra
     for task in numba.prange(groups * len(right)):
         block, low = task % len(right), task // len(right) * ROW_GROUP
         for row in range(low, min(low + ROW_GROUP, len(gram)), ROWS):
-            product_tile(left, row, right, block, gram)  # type: ignore[call-arg]
+            product_tile(left, row, right, block, gram)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def exchange(gram: FloatArray, out: FloatArray) -> None:
     """Rows and columns exchanged."""
     for column in numba.prange(gram.shape[1] // WIDTH):
         for row in range(0, len(gram), WIDTH):
-            transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)  # type: ignore[call-arg]
+            transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,11 +314,10 @@ class Matcher:
             return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
         best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
         rows = ListedRows.full(*shape)
-        at = keys.cover
-        cover = (at.at_hub_ptr, at.at_hub, at.hub_ptr, at.hubs, at.other_ptr, at.others)
+        local = keys.ends, self.scale, self.offset, keys.ptr, keys.members
         for part, some in self._products(low, high):
             padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
-            segment_argmax(some.gram, padded, keys.ends, self.scale, self.offset, *cover, best[part], winners[part])
+            segment_argmax(some.gram, padded, *local, best[part], winners[part])
         known = None if self.query_squares is None else tuple(part[low:high] for part in self.query_squares)
         self.finish(self.queries.ends[low:high], rows, best.reshape(-1), winners.reshape(-1), known)
         return best, winners
@@ -247,46 +360,35 @@ class Matcher:
             low += len(ends)
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
+@compiled(parallel=True)  # no fastmath: -inf must survive
 def segment_argmax(
     gram: FloatArray,
     ends: Int32Array,
     key_ends: Int32Array,
     scale: FloatArray,
     offset: FloatArray,
-    at_hub_ptr: IntArray,
-    at_hub: Int32Array,
-    hub_ptr: IntArray,
-    hubs: Int32Array,
-    other_ptr: IntArray,
-    others: Int32Array,
+    ptr: IntArray,
+    members: Int32Array,
     best: FloatArray,
     winners: Int32Array,
 ) -> None:
     """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
     num_queries, num_local = best.shape
-    num_hubs = len(at_hub_ptr) - 1
     for block in numba.prange(len(ends) // LANES):
         low = block * LANES
         count = min(LANES, num_queries - low)
         product = np.empty((gram.shape[1], LANES), np.float32)
         for lane in range(0, LANES, WIDTH):
-            edges_to_lanes(gram, ends, low + lane, lane, product)  # type: ignore[call-arg]
-        hub_scores, hub_keys = np.empty((num_hubs, LANES), np.float32), np.empty((num_hubs, LANES), np.int32)
-        for hub in range(num_hubs):
-            start, end = at_hub_ptr[hub], at_hub_ptr[hub + 1]
-            argmax_lanes(product, key_ends, scale, offset, at_hub, start, end, hub_scores, hub_keys, hub)  # type: ignore[call-arg]
+            edges_to_lanes(gram, ends, low + lane, lane, product)
         scores, keys = np.empty((WIDTH, LANES), np.float32), np.empty((WIDTH, LANES), np.int32)
         for first in range(0, num_local, WIDTH):
             some = min(WIDTH, num_local - first)
             for i in range(some):
-                start, end = other_ptr[first + i], other_ptr[first + i + 1]
-                argmax_lanes(product, key_ends, scale, offset, others, start, end, scores, keys, i)  # type: ignore[call-arg]
-                start, end = hub_ptr[first + i], hub_ptr[first + i + 1]
-                argmax_rows(hub_scores, hub_keys, hubs, start, end, scores, keys, i)
+                start, end = ptr[first + i], ptr[first + i + 1]
+                argmax_lanes(product, key_ends, scale, offset, members, start, end, scores, keys, i)
             full = count // WIDTH * WIDTH if some == WIDTH else 0  # lanes that are written as whole tiles
             for lane in range(0, full, WIDTH):
-                transpose_tile(scores, 0, lane, best, low + lane, first)  # type: ignore[call-arg]
+                transpose_tile(scores, 0, lane, best, low + lane, first)
                 transpose_tile(keys, 0, lane, winners, low + lane, first)
             for q in range(full, count):
                 for i in range(some):

@@ -13,7 +13,8 @@ import numba
 import numpy as np
 import torch
 
-from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.local import csr_rows
 from se_gnn.similarity.cpu.lanes import (
@@ -103,7 +104,7 @@ def _matched(
     return best, winners, row_ptr
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: sums in the order of the edges
+@compiled(parallel=True)  # no fastmath: sums in the order of the edges
 def _means(
     best: FloatArray,
     row_ptr: IntArray,
@@ -131,7 +132,7 @@ def _means(
             total[i] /= sizes[a]
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # no fastmath: -inf must survive
+@compiled(parallel=True)  # no fastmath: -inf must survive
 def _pair_argmax(
     moved: FloatArray,
     query_ends: IntArray,
@@ -222,20 +223,20 @@ def _pair_argmax(
                 first = block * COLUMNS
                 for column in range(0, COLUMNS, WIDTH):
                     for d in range(0, whole, WIDTH):
-                        gather_tile(moved, theirs, first + column, d, right[0], d, column)  # type: ignore[call-arg]
+                        gather_tile(moved, theirs, first + column, d, right[0], d, column)
                     for d in range(whole, depth):
                         for j in range(column, column + WIDTH):
                             right[0, d, j] = moved[theirs[first + j], d]
                 for row in range(0, num_rows, ROWS):
-                    product_tile(left, row, right, 0, gram)  # type: ignore[call-arg]
+                    product_tile(left, row, right, 0, gram)
                 for some in range(len(products)):
                     for lane in range(0, LANES, WIDTH):
                         target = products[some, first : first + COLUMNS]
-                        edges_to_lanes(gram, ends, some * LANES + lane, lane, target)  # type: ignore[call-arg]
+                        edges_to_lanes(gram, ends, some * LANES + lane, lane, target)
             for low in range(0, size, LANES):
                 product = products[low // LANES]
                 for i in range(count):
-                    argmax_lanes(  # type: ignore[call-arg]
+                    argmax_lanes(
                         product, own_ends, own_scale, own_offset, every, starts[i], starts[i + 1], scores, names, 0
                     )
                     for q in range(min(LANES, size - low)):

@@ -20,18 +20,18 @@ import numba
 import numpy as np
 import torch
 
-from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH
+from se_gnn.device import items_within
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine, grouped
 from se_gnn.similarity.cpu.bounds import fill, first_bounds, kth_largest, likely_least, listed, pair_bounds, room_for
 from se_gnn.similarity.cpu.lanes import COLUMNS, LONG, ROWS, SHORT, product_tile
-from se_gnn.similarity.cpu.matching import Matcher, Vectors, packed
+from se_gnn.similarity.cpu.matching import Matcher, Vectors, edge_squares, packed
 from se_gnn.similarity.cpu.pairs import BITS, pair_means
-from se_gnn.similarity.cpu.scores import edge_squares
 from se_gnn.similarity.cpu.short import UNDERFLOW, Centers, Directions, Edges, Nodes, Terms, rounding
 from se_gnn.similarity.measure import EPS
-from se_gnn.similarity.memory import items_within
 
 BLOCK_BYTES = 1 << 26  # candidates held at a time
 FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, what is prepared would cost more than it saves
@@ -77,29 +77,26 @@ class Search:
     """Finds the nearest cases of the queries of a comparison."""
 
     def __init__(self, comparison: Comparison, count: int, *, budget: int = BLOCK_BYTES) -> None:
-        self.comparison, self.budget, self.h = comparison, budget, comparison.h.detach()
+        self.comparison, self.count, self.budget, self.h = comparison, count, budget, comparison.h.detach()
         self.queries, self.cases = comparison.queries, comparison.cases
         self.vectors, measure = Vectors.of(comparison.points), comparison.measure
         self.ways = [comparison.there()[0], *([comparison.back()[0]] if comparison.both else [])]
         self.matchers = [Matcher(self.vectors, *way) for way in self.ways]
         wrong = np.float32(rounding(self.h.shape[1]))
-        terms = Terms(np.float32(comparison.node_weight), measure.unit, comparison.both, wrong)
+        self.terms = Terms(np.float32(comparison.node_weight), measure.unit, comparison.both, wrong)
         asking, answering = (self._points(side.nodes) for side in (self.queries, self.cases))
         directions = Directions.of(answering, unit=measure.unit)
         own, theirs = self.ways[0]
-        edges = self._edges(directions, own.ends, own.ptr, own.columns)
-        keys = self._edges(directions, theirs.node_ends, theirs.ptr, theirs.members)
-        queries = _nodes(directions, self.queries.nodes, asking)
-        self.order = together(queries.long)
-        self.bounds = Bounds(
-            queries=queries,
-            cases=_nodes(directions, self.cases.nodes, answering),
-            edges=edges,
-            keys=keys,
-            centers=Centers.of(edges, keys, terms),
-            count=count,
-            terms=terms,
-        )
+        self.edges = self._edges(directions, own.ends, own.ptr, own.columns)
+        self.keys = self._edges(directions, theirs.node_ends, theirs.ptr, theirs.members)
+        self.centers = Centers.of(self.edges, self.keys, self.terms)
+        self.query_nodes = _nodes(directions, self.queries.nodes, asking)
+        self.case_nodes = _nodes(directions, self.cases.nodes, answering)
+        self.order = together(self.query_nodes.long)
+        self.width = min(2 * count + 64, len(self.cases))  # candidates of a query that there is room for at first
+        longest = [max(1, int(np.diff(edges.ptr).max(initial=0))) for edges in (self.keys, self.edges)]
+        # whole numbers whose bits name the edges of a case, and of a query where both directions count
+        self.words = -(-longest[0] // BITS), -(-longest[1] // BITS) * comparison.both
 
     def _points(self, nodes: IntArray) -> FloatArray:
         """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
@@ -146,7 +143,7 @@ class Search:
     def _work(self, some: IntArray) -> float:
         """What it takes to find the nearest of some queries."""
         edges, keys = self.queries.sizes, self.cases.sizes
-        found = self.bounds.candidates(some)
+        found = self.candidates(some)
         matched = float((np.repeat(edges[some], np.diff(found.ptr)) * keys[found.positions]).sum())
         exact = EXACT * self.h.shape[1] * len(self.ways) * matched
         return FIRST * len(keys) * len(some) + BY_SHORT * found.short + BY_LONG * found.long + exact
@@ -155,23 +152,58 @@ class Search:
         """What it takes to compare one query with all cases, where all queries are compared."""
         full, depth = 0.0, self.h.shape[1]
         for queries, keys in self.ways:
-            steps = len(keys.cover.at_hub) + len(keys.cover.hubs) + len(keys.cover.others)
-            full += MATCH * len(queries) * steps
+            full += MATCH * len(queries) * len(keys.members)
             full += PRODUCT * depth * len(np.unique(queries.ends)) * len(keys.nodes)
         return full / len(self.queries) + PAIR * len(self.cases)
 
     def nearest(self) -> Nearest:
         """The nearest cases of every query, nearest first, [T, d]."""
         num_queries = len(self.queries)
-        each = 32 * self.bounds.width * (1 + sum(self.bounds.words))  # bytes per query, with copies
+        each = 32 * self.width * (1 + sum(self.words))  # bytes per query, with copies
         step = items_within(min(self.budget, BLOCK_BYTES), each, num_queries)
         blocks = [self._nearest(self.order[low : low + step]) for low in range(0, num_queries, step)]
         return Nearest.joined(blocks, dim=0).taken(torch.from_numpy(np.argsort(self.order)))
 
     def _nearest(self, some: IntArray) -> Nearest:
         """The same of some queries."""
-        found = self.bounds.candidates(some)
-        return _best(found.ptr, self.compared(some, found), self.bounds.count)
+        found = self.candidates(some)
+        return _best(found.ptr, self.compared(some, found), self.count)
+
+    def candidates(self, some: IntArray) -> Candidates:
+        """Those of some queries, by position."""
+        width, right = self.width, packed(self.case_nodes.long, np.arange(len(self.cases)))
+        found, counts, work = self._run(some, width, right)
+        ptr = np.concatenate([[0], np.cumsum(counts)])
+        fitting = counts <= width
+        inside, outside = (np.arange(width) < counts[:, None]) & fitting[:, None], np.repeat(~fitting, counts)
+        joined = [np.empty((ptr[-1], *values.shape[2:]), np.int64) for values in found]
+        for whole, values in zip(joined, found, strict=True):
+            whole[~outside] = values[inside]
+        for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
+            rows, _, _ = self._run(some[i : i + 1], int(counts[i]), right)
+            for whole, values in zip(joined, rows, strict=True):
+                whole[ptr[i] : ptr[i + 1]] = values[0]
+        positions, there, back = joined
+        return Candidates(ptr, positions, there, back, int(work[:, 0].sum()), int(work[:, 1].sum()))
+
+    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[tuple[IntArray, ...], IntArray, IntArray]:
+        """Positions and bits, [T, width, ...], how many there are, and the work that it took."""
+        count = len(some)
+        found = np.empty((count, width), np.int64)
+        there, back = (np.empty((count, width, size), np.int64) for size in self.words)
+        counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
+        num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
+        chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)
+        queries, cases = self.query_nodes, self.case_nodes
+        place = np.full(1 + max(queries.ids.max(initial=0), cases.ids.max(initial=0)), -1, np.int64)
+        place[cases.ids] = np.arange(len(cases.ids))
+        left = np.zeros((chunks[-1], LONG), np.float32)
+        left[:count] = queries.long[some]
+        _search(
+            some, place[queries.ids[some]], queries, cases, self.edges, self.keys, self.centers,
+            self.count, self.terms, left, right, chunks, found, there, back, counts, work,
+        )  # fmt: skip
+        return (found, there, back), counts, work
 
     def compared(self, some: IntArray, found: Candidates) -> Nearest:
         """Some queries compared with their candidates."""
@@ -207,74 +239,7 @@ class Candidates:
     long: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
-    """Bounds of the similarity of queries and cases.
-
-    Args:
-        queries, cases: the nodes of both sides.
-        edges, keys: their edges.
-        centers: of edges.
-        count: how many of the nearest are wanted.
-        terms: what similarity is made of.
-    """
-
-    queries: Nodes
-    cases: Nodes
-    edges: Edges
-    keys: Edges
-    centers: Centers
-    count: int
-    terms: Terms
-
-    @property
-    def width(self) -> int:
-        """Candidates of a query that there is room for at first."""
-        return min(2 * self.count + 64, len(self.cases.ids))
-
-    @property
-    def words(self) -> tuple[int, int]:
-        """Whole numbers whose bits name the edges of a case, and of a query where both directions count."""
-        longest = [max(1, int(np.diff(edges.ptr).max(initial=0))) for edges in (self.keys, self.edges)]
-        return -(-longest[0] // BITS), -(-longest[1] // BITS) * self.terms.both
-
-    def candidates(self, some: IntArray) -> Candidates:
-        """Those of some queries, by position."""
-        width, right = self.width, packed(self.cases.long, np.arange(len(self.cases.ids)))
-        found, counts, work = self._run(some, width, right)
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        fitting = counts <= width
-        inside, outside = (np.arange(width) < counts[:, None]) & fitting[:, None], np.repeat(~fitting, counts)
-        joined = [np.empty((ptr[-1], *values.shape[2:]), np.int64) for values in found]
-        for whole, values in zip(joined, found, strict=True):
-            whole[~outside] = values[inside]
-        for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
-            rows, _, _ = self._run(some[i : i + 1], int(counts[i]), right)
-            for whole, values in zip(joined, rows, strict=True):
-                whole[ptr[i] : ptr[i + 1]] = values[0]
-        positions, there, back = joined
-        return Candidates(ptr, positions, there, back, int(work[:, 0].sum()), int(work[:, 1].sum()))
-
-    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[tuple[IntArray, ...], IntArray, IntArray]:
-        """Positions and bits, [T, width, ...], how many there are, and the work that it took."""
-        count = len(some)
-        found = np.empty((count, width), np.int64)
-        there, back = (np.empty((count, width, size), np.int64) for size in self.words)
-        counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
-        num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
-        chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)
-        place = np.full(1 + max(self.queries.ids.max(initial=0), self.cases.ids.max(initial=0)), -1, np.int64)
-        place[self.cases.ids] = np.arange(len(self.cases.ids))
-        left = np.zeros((chunks[-1], LONG), np.float32)
-        left[:count] = self.queries.long[some]
-        _search(
-            some, place[self.queries.ids[some]], self.queries, self.cases, self.edges, self.keys, self.centers,
-            self.count, self.terms, left, right, chunks, found, there, back, counts, work,
-        )  # fmt: skip
-        return (found, there, back), counts, work
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _search(
     some: IntArray,
     own_place: IntArray,
@@ -317,7 +282,7 @@ def _search(
             group = left[base : base + GROUP]
             for block in range(len(right)):
                 for r in range(0, GROUP, ROWS):
-                    product_tile(group, r, right, block, gram)  # type: ignore[call-arg]
+                    product_tile(group, r, right, block, gram)
             for n in range(base, min(base + GROUP, len(some))):
                 t = some[n]
                 row, size = gram[n - base, :whole], edges.ptr[t + 1] - edges.ptr[t]

@@ -24,7 +24,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from se_gnn.deterministic.llvm import WIDTH
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.cpu.lanes import LONG, SHORT
 from se_gnn.similarity.measure import EPS
@@ -92,7 +93,7 @@ class Directions:
         return made
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc", "contract"})  # sums run in vector lanes
+@compiled(parallel=True, fastmath={"reassoc", "contract"})  # sums run in vector lanes
 def _shorten(
     vectors: FloatArray,
     along: npt.NDArray[np.float64],
@@ -129,7 +130,7 @@ def _shorten(
 class Edges(NamedTuple):
     r"""Short vectors of edges, and the edges of each node.
 
-    ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.search`.
+    ``noise`` and ``far`` say how much rounding may add: see :mod:`se_gnn.similarity.cpu.search`.
 
     Shapes:
         - **short:** :math:`(n, SHORT)`, **long:** :math:`(n, LONG)`, **squares**, **offset** (added to products,
@@ -171,11 +172,11 @@ class Terms(NamedTuple):
 
 
 class Centers(NamedTuple):
-    r"""Centers of edges, how far from each of them the labeled nodes' edges lie, and which centers targets are at.
+    r"""Centers of edges, how far from each of them the edges of the cases lie, and which centers the queries are at.
 
     Shapes:
         - **apart:** :math:`(C, L)` and zeros up to a multiple of `WIDTH` columns
-        - **ptr:** :math:`(T + 1,)`; **at**, **shares**, **radii:** the centers of each target, the share of its edges
+        - **ptr:** :math:`(T + 1,)`; **at**, **shares**, **radii:** the centers of each query, the share of its edges
           that each has (half of it where squares of distances count, and where this is one way of two), and their mean
           distance from it
     """
@@ -188,7 +189,7 @@ class Centers(NamedTuple):
 
     @classmethod
     def of(cls, edges: Edges, keys: Edges, terms: Terms) -> Centers:
-        """From the short vectors of the edges of targets and of labeled nodes; a node without edges has distance 0.
+        """Computed from the short vectors of the edges of queries and cases; a node without edges has distance 0.
 
         What rounding may add for each node counts against its distance or for its radius.
         """
@@ -236,7 +237,7 @@ def _means(sample: FloatArray) -> FloatArray:
     return centers
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _nearest(edges: FloatArray, centers: FloatArray) -> tuple[Int32Array, FloatArray]:
     """The nearest center of each edge, of equals the first, and how far it is."""
     nearest, radii = np.empty(len(edges), np.int32), np.empty(len(edges), np.float32)
@@ -252,7 +253,7 @@ def _nearest(edges: FloatArray, centers: FloatArray) -> tuple[Int32Array, FloatA
     return nearest, radii
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _least_apart(keys: FloatArray, centers: FloatArray, ptr: IntArray, members: Int32Array, apart: FloatArray) -> None:
     """How far the nearest edge of each local graph is from each center."""
     squares = np.empty((len(keys), len(centers)), np.float32)
@@ -271,7 +272,7 @@ def _least_apart(keys: FloatArray, centers: FloatArray, ptr: IntArray, members: 
             apart[c, i] = np.sqrt(least[c])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _grouped(
     nearest: Int32Array,
     radii: FloatArray,
@@ -283,7 +284,7 @@ def _grouped(
     sizes: FloatArray,
     sums: FloatArray,
 ) -> int:
-    """The centers of each target, one after the other."""
+    """The centers of each query, one after the other; returns how many there are in all."""
     slots, count = np.full(num_centers, -1, np.int64), 0
     for t in range(len(ptr) - 1):
         for m in range(ptr[t], ptr[t + 1]):

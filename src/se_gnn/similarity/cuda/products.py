@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from se_gnn.similarity.backend import Points
-from se_gnn.similarity.cpu.scores import CLOSE
+from se_gnn.similarity.cpu.matching import CLOSE
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import KeyEdges, QueryEdges
 from se_gnn.similarity.measure import EPS
@@ -41,7 +41,7 @@ class EdgePoints:
 
     @classmethod
     def of(cls, points: Points, queries: QueryEdges, keys: KeyEdges) -> EdgePoints:
-        """Of both sides of a way."""
+        """The vectors of the edges on both sides of a way."""
         h, ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
         asking, answering = (edge_vectors(h, some) for some in ends)
         probes, targets = asking, answering
@@ -70,7 +70,7 @@ class EdgeHalves:
 
     @classmethod
     def of(cls, points: EdgePoints, keys: KeyEdges) -> EdgeHalves:
-        """Of all local graphs, or of a block of them."""
+        """The halves of all local graphs, or of a block of them."""
         low, high = int(keys.ptr[0]), int(keys.ptr[-1])
         index = keys.on(points.keys.device)
         members = index.members[low:high]
@@ -105,7 +105,7 @@ def in_halves(vectors: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
 
 
 def width_and_chunk(depth: int, device: torch.device) -> tuple[int, int]:
-    """Dimensions that a tile is as wide as, and how many of them are taken at a time."""
+    """Tile width in dimensions, and how many of them are read at a time."""
     width: int = max(16, triton.next_power_of_2(depth))
     return width, width if width <= _dimensions_held(device) else CHUNK
 
@@ -207,7 +207,7 @@ def rows_at(matrix, rows, there, first, depth, CHUNK: tl.constexpr):
 def exact_similarity(
     queries, keys, rows, key, there, depth, UNIT: tl.constexpr, QUERIES: tl.constexpr, CHUNK: tl.constexpr
 ):  # fmt: skip
-    """Of each query with its winner, in float32, CHUNK dimensions at a time."""
+    """Similarity of each query with its winner, in float32, CHUNK dimensions at a time."""
     product = tl.zeros([QUERIES], tl.float32)
     a_square = tl.zeros([QUERIES], tl.float32)
     b_square = tl.zeros([QUERIES], tl.float32)

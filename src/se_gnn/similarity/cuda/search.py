@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.device import items_within
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine
-from se_gnn.similarity.cuda.matching import shares_products
+from se_gnn.similarity.cuda.backend import shares_products
 from se_gnn.similarity.cuda.pairs import CoarseBounds, ShortEdges, coarse_bounds, pair_bounds, pair_means
 from se_gnn.similarity.cuda.products import EdgeHalves, EdgePoints
-from se_gnn.similarity.memory import items_within
 
 FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, comparing all is quick
 FEWEST_PAIRS = 1 << 28

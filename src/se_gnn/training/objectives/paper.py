@@ -14,18 +14,20 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic import rows
-from se_gnn.encoder import EncoderInputs, propagation, step_weights
+from se_gnn.encoder import Drawn, EncoderInputs, propagation, step_weights
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.perturb import replace_edges
 from se_gnn.graph.sparse import SparseMatrix
-from se_gnn.model import SEGNN, Voter
+from se_gnn.model import SEGNN
 from se_gnn.settings import PaperObjective, Resolved, VoteSettings
 from se_gnn.settings.sections import Aggregation
 from se_gnn.similarity import Items, combine
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import measure_named
+from se_gnn.training.objectives.roles import role_loss, roles_of
 from se_gnn.training.share import Share
+from se_gnn.training.voter import Voter
 
 
 class PaperLoss:
@@ -45,6 +47,8 @@ class PaperLoss:
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         # edge data is moved to the device step by step, which a recorded step cannot do
         self.recordable = self.objective.max_local_edges is None and graph.edge_values is None
+        self.role_weight = model.settings.training.role_weight
+        self.roles = roles_of(graph).to(model.device) if self.role_weight else None  # [N, R]
         self.cases, self.asking = voter.cases.items, self.own(voter.cases.items)
         self.queries = voter.items(
             graph.validation,
@@ -54,7 +58,7 @@ class PaperLoss:
         )
 
     def own(self, items: Items) -> Items:
-        """Of all labeled nodes those that this rank compares with all."""
+        """The labeled nodes that this rank compares with all others."""
         return items if self.share.whole else items.select(np.arange(len(items))[self.share.of(len(items))])
 
     def _overall(self, sample: Items | None) -> Tensor:
@@ -78,7 +82,7 @@ class PaperLoss:
             sample = self.cases.sampled(objective.max_local_edges, generator=generator)
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
-        if objective.node_loss_weight > 0 or objective.edge_loss_weight > 0:
+        if objective.node_loss_weight > 0 or objective.edge_loss_weight > 0 or self.role_weight > 0:
             aggregation, edges = self.settings.encoder.aggregation, self.graph.edges.ends
             contrast = ContrastDraws.draw(
                 self.inputs, edges, objective, aggregation, generator=generator, weights=self.step_weights
@@ -93,18 +97,20 @@ class PaperLoss:
         )
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:
-            node_loss, edge_loss = contrast_loss(self.model, self.inputs, draws.contrast, self.share)
+            node_loss, edge_loss, told = contrast_loss(self.model, self.inputs, draws.contrast, self.share, self.roles)
             loss = loss + self.objective.node_loss_weight * node_loss + self.objective.edge_loss_weight * edge_loss
+            if self.role_weight:
+                loss = loss + self.role_weight * told
         return torch.stack([loss, class_loss, node_loss, edge_loss])
 
-    def probabilities(self) -> Tensor:
+    def answers(self) -> Tensor:
         """Class probabilities of the validation nodes, on as many edges as training looks at."""
         own = self.voter.probabilities(self.model(self.inputs), self.queries)
         return self.share.all_rows(own, len(self.graph.validation))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class Draws(Drawn):
     """All that is random in one epoch.
 
     Shapes:
@@ -114,19 +120,6 @@ class Draws:
     sample: Items | None  # of the edges of the labeled nodes, which these are compared on; None: all edges
     references: Tensor  # samples the references of Eq. (11)
     contrast: ContrastDraws | None  # None: no self-supervision
-
-    def to(self, device: torch.device) -> Draws:
-        """The same draws on a device."""
-        contrast = None if self.contrast is None else self.contrast.to(device)
-        return Draws(self.sample, self.references.to(device), contrast)
-
-    def copy_(self, other: Draws) -> None:
-        """Take over other draws, in place; none of the two has a sample."""
-        assert self.sample is None
-        assert other.sample is None
-        self.references.copy_(other.references)
-        if self.contrast is not None and other.contrast is not None:
-            self.contrast.copy_(other.contrast)
 
 
 def classification_loss(
@@ -184,7 +177,7 @@ def _smallest(keys: Tensor, allowed: Tensor, count: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ContrastDraws:
+class ContrastDraws(Drawn):
     """All that is random in the two views and their negatives; no shape depends on the draw.
 
     Nodes of negatives are rows of both views one under the other: node v of the second view is N + v.
@@ -243,20 +236,15 @@ class ContrastDraws:
             other_edges=torch.from_numpy(other_edges),
         )
 
-    def to(self, device: torch.device) -> ContrastDraws:
-        """The same draws on a device."""
-        return ContrastDraws(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
-
-    def copy_(self, other: ContrastDraws) -> None:
-        """Take over other draws, in place."""
-        for field in dataclasses.fields(self):
-            getattr(self, field.name).copy_(getattr(other, field.name))
-
 
 def contrast_loss(
-    model: SEGNN, inputs: EncoderInputs, draws: ContrastDraws, share: Share | None = None
-) -> tuple[Tensor, Tensor]:
-    """Contrastive losses on nodes and on edges, line 8 of Algorithm 1.
+    model: SEGNN,
+    inputs: EncoderInputs,
+    draws: ContrastDraws,
+    share: Share | None = None,
+    roles: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Contrastive losses on nodes and on edges, line 8 of Algorithm 1, and structural identity if there are ``roles``.
 
     The first view has masked attributes; the second has masked attributes and some edges replaced by noise. With a
     ``share`` each rank asks some of the queries.
@@ -270,16 +258,18 @@ def contrast_loss(
     node_loss = _info_nce(
         rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes[own]), model.settings, len(draws.nodes)
     )
-    edge_loss = node_loss.new_zeros(())
+    edge_loss = told = node_loss.new_zeros(())
+    if roles is not None:
+        told = role_loss(rows(second, draws.nodes), roles[draws.nodes], model.settings, own)
     if len(draws.edges):
         own = share.of(len(draws.edges))
         query, positive = (edge_vectors(view, draws.edges[own]) for view in (first, second))
         negatives = edge_vectors(both, draws.other_edges[own])
         edge_loss = _info_nce(query, positive, negatives, model.settings, len(draws.edges))
     if share.whole:
-        return node_loss, edge_loss
-    node_loss, edge_loss = share.summed(torch.stack([node_loss, edge_loss]))
-    return node_loss, edge_loss
+        return node_loss, edge_loss, told
+    node_loss, edge_loss, told = share.summed(torch.stack([node_loss, edge_loss, told]))
+    return node_loss, edge_loss, told
 
 
 def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, settings: Resolved, total: int) -> Tensor:

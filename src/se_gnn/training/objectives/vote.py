@@ -1,8 +1,9 @@
 """The loss of the vote itself: each labeled node is predicted from all others, and two views of the graph should agree.
 
-Nothing is sampled: the vote that is learned is the vote that is cast. Without consistency there is one view of the
-graph; with it there are two, which leave out different attributes and units. Shapes: L labeled, B unlabeled nodes, C
-classes.
+The vote that is learned is the vote that is cast. Only where there are thousands of labeled nodes does a step draw some
+that are predicted, and some that vote. Without consistency there is one view of the graph; with it there are two, which
+leave out different attributes and units. Shapes: L labeled nodes, Q of them predicted, V that may vote, B unlabeled
+nodes, C classes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import torch
 from torch import Tensor
 
 from se_gnn.deterministic import linear, rows
-from se_gnn.encoder import Dropout
+from se_gnn.encoder import Drawn, Dropout
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.model import SEGNN, Voter
+from se_gnn.model import SEGNN
 from se_gnn.ranking import tally, vote
 from se_gnn.settings import VoteObjective
 from se_gnn.similarity import Items, measure_named, top
+from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
+from se_gnn.training.voter import Voter
 
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 NOBODY = -1e9  # a logit without weight: unlike -inf, it gives no NaN if a whole row has it
@@ -44,6 +47,8 @@ class VoteLoss:
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
         self._items: dict[str, Items] = {}
+        self.role_weight = model.settings.training.role_weight
+        self.roles = roles_of(graph).to(model.device) if self.role_weight else None  # [N, R]
         # edge data is learned by comparing local graphs
         self.compares_edges = bool(model.num_edge_features) and self.objective.compare == "node"
 
@@ -52,52 +57,78 @@ class VoteLoss:
         generator, objective = np.random.default_rng([self.seed, epoch]), self.objective
         batch = self.unlabeled if objective.consistency_weight > 0 else self.unlabeled[:0]
         count = 2 if len(batch) else 1
-        views = tuple(
-            View(
-                Dropout.draw(self.inputs, self.settings.encoder, objective, generator=generator),
-                torch.from_numpy(_voting(self.graph, objective.memory_dropout, generator)),
-            )
-            for _ in range(count)
-        )
+        views = tuple(self._view(generator) for _ in range(count))
         if len(batch) > objective.consistency_batch:
             batch = np.sort(generator.choice(batch, objective.consistency_batch, replace=False))
-        return ViewDraws(views, torch.from_numpy(batch), ramp(objective, epoch) if len(batch) else 0.0)
+        asked = np.empty(0, np.int64)
+        if self.roles is not None:
+            asked = np.sort(generator.choice(self.graph.num_nodes, min(BATCH, self.graph.num_nodes), replace=False))
+        consistency = ramp(objective, epoch) if len(batch) else 0.0
+        return ViewDraws(views, torch.from_numpy(batch), consistency, torch.from_numpy(asked))
+
+    def _view(self, generator: np.random.Generator) -> View:
+        objective, total = self.objective, len(self.graph.train)
+        dropout = Dropout.draw(self.inputs, self.settings.encoder, objective, generator=generator)
+        voting = _voting(self.graph, objective.memory_dropout, generator)
+        queries = cases = np.arange(total)
+        if total > objective.memory_batch:
+            cases = _drawn(np.flatnonzero(voting), objective.memory_batch, generator)
+        if total > objective.label_batch:
+            queries = _drawn(queries, objective.label_batch, generator)
+        return View(dropout, *(torch.from_numpy(part) for part in (queries, cases, voting[cases])))
 
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
         objective, temperature = self.objective, self.settings.vote.temperature
-        losses, votes = [], []
+        losses, votes, told = [], [], []
         for view in draws.views:
-            h = self.model.encoder(self.inputs, view.dropout)
-            logits = self._similarity(h, self.labeled, "labeled") / temperature  # [L, L]
-            losses.append(leave_one_out_loss(logits, self.one_hot, view.voting, objective))
+            h, one_hot = self.model.network(self.inputs, view.dropout), self.one_hot[view.cases]
+            silent = (view.queries[:, None] == view.cases[None, :]) | ~view.voting[None, :]  # [Q, V]
+            known = self.one_hot[view.queries]
+            logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
+            losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
             if self.compares_edges:
-                overall = self.voter.similarity(h).compare_among(self.voter.cases.items).overall / temperature
-                losses[-1] = (losses[-1] + leave_one_out_loss(overall, self.one_hot, view.voting, objective)) / 2
+                overall = self._overall(h, self.graph.train[view.queries.cpu().numpy()], "labeled", view) / temperature
+                losses[-1] = (losses[-1] + leave_one_out_loss(overall, silent, known, one_hot, objective)) / 2
             if len(draws.batch):
-                others = self._similarity(h, draws.batch, "batch") / temperature  # [B, L]
+                others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
                 shares = torch.softmax(others.masked_fill(~view.voting[None, :], NOBODY), dim=1)
-                votes.append(linear(shares, self.one_hot.T.contiguous()))  # [B, C]
+                votes.append(linear(shares, one_hot.T.contiguous()))  # [B, C]
+            if self.roles is not None:
+                told.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
         class_loss = torch.stack(losses).mean()
         agreement = consistency_loss(votes, objective.consistency_power) if votes else torch.zeros_like(class_loss)
-        return torch.stack([class_loss + draws.consistency * agreement, class_loss, agreement])
+        loss = class_loss + draws.consistency * agreement
+        if told:
+            loss = loss + self.role_weight * torch.stack(told).mean()
+        return torch.stack([loss, class_loss, agreement])
 
-    def probabilities(self) -> Tensor:
+    def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
         h, settings = self.model(self.inputs), self.settings.vote
         if self.objective.compare == "overall":
             return self.voter.probabilities(h, self._queries(self.graph.validation, "validation"))
-        similarity = self._similarity(h, self.validation, "validation")
+        measure = measure_named(self.settings.similarity.measure)
+        similarity = measure.learned_pairs(rows(h, self.validation), rows(h, self.labeled))
         nearest = top(similarity, settings.num_nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature)
-        return tally(weights, nearest, self.voter.cases.answers_on(h.device))
+        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve)
+        return tally(weights, nearest, self.voter.cases.answers_on(h.device), settings.reserve)
 
-    def _similarity(self, h: Tensor, nodes: Tensor, name: str) -> Tensor:
-        """Similarity of some nodes with all labeled nodes, [B, L]."""
+    def _similarity(self, h: Tensor, nodes: Tensor, name: str, view: View) -> Tensor:
+        """Similarity of some nodes with the labeled nodes that may vote in a view, [B, V]."""
         if self.objective.compare == "overall":
-            queries = self._queries(nodes.cpu().numpy(), name)
-            return self.voter.similarity(h).compare(queries, self.voter.cases.items).overall
-        return measure_named(self.settings.similarity.measure).learned_pairs(rows(h, nodes), rows(h, self.labeled))
+            return self._overall(h, nodes.cpu().numpy(), name, view)
+        measure = measure_named(self.settings.similarity.measure)
+        return measure.learned_pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
+
+    def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
+        """As :meth:`_similarity`, by node and structure; of labeled nodes among themselves the way back is known."""
+        cases, similarity = self.voter.cases.items, self.voter.similarity(h)
+        if len(view.cases) < len(cases):
+            cases = cases.select(view.cases.cpu().numpy())
+        elif name == "labeled" and len(nodes) == len(cases):
+            return similarity.compare_among(cases).overall
+        return similarity.compare(self._queries(nodes, name), cases).overall
 
     def _queries(self, nodes: IntArray, name: str) -> Items:
         """Some nodes to be compared; those that are the same in every epoch are prepared once."""
@@ -118,29 +149,36 @@ def _voting(graph: Graph, share: float, generator: np.random.Generator) -> BoolA
     return kept
 
 
+def _drawn(positions: IntArray, count: int, generator: np.random.Generator) -> IntArray:
+    """Some positions, or all of them if there are no more, ascending."""
+    if len(positions) <= count:
+        return positions
+    return np.sort(generator.choice(positions, count, replace=False))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """What one view leaves out: attributes and units, and the labeled nodes that do not vote."""
+class View(Drawn):
+    """What one view leaves out: attributes and units, and labeled nodes that are not predicted or do not vote."""
 
     dropout: Dropout
-    voting: Tensor  # [L]
+    queries: Tensor  # positions of the labeled nodes that are predicted, [Q]
+    cases: Tensor  # positions of those that may vote, [V]
+    voting: Tensor  # which of these do, [V]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ViewDraws:
+class ViewDraws(Drawn):
     """All that is random in one epoch: the views, and the unlabeled nodes on which they should agree."""
 
     views: tuple[View, ...]
     batch: Tensor  # [B]
     consistency: float  # how much they count
-
-    def to(self, device: torch.device) -> ViewDraws:
-        """The same on a device."""
-        views = tuple(View(view.dropout.to(device), view.voting.to(device)) for view in self.views)
-        return ViewDraws(views, self.batch.to(device), self.consistency)
+    asked: Tensor  # nodes whose role is to be told
 
 
-def leave_one_out_loss(logits: Tensor, one_hot: Tensor, voting: Tensor, objective: VoteObjective) -> Tensor:
+def leave_one_out_loss(
+    logits: Tensor, silent: Tensor, known: Tensor, one_hot: Tensor, objective: VoteObjective
+) -> Tensor:
     r"""Mean of :math:`-\log p_t(y_t)`, with :math:`p_t` the vote of all *other* labeled nodes that vote in this step.
 
     With ``label_smoothing`` e a label counts 1 - e, and e is spread over all classes. With ``balance_classes`` every
@@ -148,24 +186,24 @@ def leave_one_out_loss(logits: Tensor, one_hot: Tensor, voting: Tensor, objectiv
     and is left out.
 
     Args:
-        logits: similarity / tau of all labeled nodes with each other, :math:`(L, L)`.
-        one_hot: their classes, :math:`(L, C)`.
-        voting: which of them vote in this step, :math:`(L,)`.
+        logits: similarity / tau of the predicted nodes with those that may vote, :math:`(Q, V)`.
+        silent: who does not vote on whom: the node itself, and who is left out in this step, :math:`(Q, V)`.
+        known: classes of the predicted nodes, :math:`(Q, C)`.
+        one_hot: classes of those that may vote, :math:`(V, C)`.
         objective: label smoothing and class balance.
     """
-    silent = torch.eye(len(one_hot), dtype=torch.bool, device=logits.device) | ~voting[None, :]
-    log_shares = torch.log_softmax(logits.masked_fill(silent, NOBODY), dim=1)  # [L, L]
-    classes = one_hot.argmax(dim=1)
-    same = (classes[:, None] == classes[None, :]) & ~silent
+    log_shares = torch.log_softmax(logits.masked_fill(silent, NOBODY), dim=1)  # [Q, V]
+    classes = known.argmax(dim=1)
+    same = (classes[:, None] == one_hot.argmax(dim=1)[None, :]) & ~silent
     counted = same.any(dim=1)
     losses = -torch.logsumexp(log_shares.masked_fill(~same, NOBODY), dim=1)  # -log p_t(y_t)
     if objective.label_smoothing > 0:
-        votes = linear(log_shares.exp(), one_hot.T.contiguous())  # [L, C]
+        votes = linear(log_shares.exp(), one_hot.T.contiguous())  # [Q, C]
         spread = votes.clamp_min(SMALLEST).log().mean(dim=1)
         losses = (1 - objective.label_smoothing) * losses - objective.label_smoothing * spread
     weights = counted.to(logits.dtype)
     if objective.balance_classes:
-        weights = weights / (one_hot * weights[:, None]).sum(dim=0).clamp_min(1)[classes]
+        weights = weights / (known * weights[:, None]).sum(dim=0).clamp_min(1)[classes]
     return (losses.masked_fill(~counted, 0) * weights).sum() / weights.sum().clamp_min(SMALLEST)
 
 

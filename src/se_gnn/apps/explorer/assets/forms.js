@@ -37,7 +37,8 @@ export function makeForms() {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     // filters of the form follow a link, so all is taken but where only the page of the table turns
-    show(link.href, { push: true, whole: link.matches("[data-whole], .views a, .empty a") });
+    const whole = link.matches("[data-whole], .views a, .empty a");
+    show(link.getAttribute("href"), { push: true, whole }); // a link in a picture has no text for its href
   });
   window.addEventListener("popstate", () => show(location.pathname + location.search, { whole: true }));
   remember();

@@ -117,7 +117,7 @@ export async function makeMap(holder) {
     }
     const node = data.node[point];
     if (!names.has(node)) {
-      const answer = await fetch(`/v1/nodes/${node}`);
+      const answer = await fetch(`/v1/nodes/%23${node}`);
       if (!answer.ok) return;
       const row = await answer.json();
       names.set(node, `${row.caption}: predicted ${row.predicted} (${Math.round(100 * row.probability)}%)${data.labeled[point] ? ", labeled" : ""}`);
@@ -150,7 +150,7 @@ export async function makeMap(holder) {
     const done = drag;
     drag = null;
     if (done?.region) choose(done.region);
-    else if (nearest(px, py) >= 0) location.assign(`/nodes/${data.node[nearest(px, py)]}`);
+    else if (nearest(px, py) >= 0) location.assign(`/nodes/%23${data.node[nearest(px, py)]}`);
   });
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();

@@ -1,0 +1,201 @@
+"""`se-gnn evaluate`, `report`, `serve` and `verify`: look at what there is."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from se_gnn.apps.cli.commands import without
+from se_gnn.apps.cli.links import refuse_links_folder, report_pairs
+from se_gnn.apps.cli.options import LESS_COMMON, ModelFolder, Nodes, OtherGraph, Overwrite, node_ids, shows_progress
+from se_gnn.apps.cli.outputs import check_file, write_file
+from se_gnn.apps.cli.printing import count, say
+from se_gnn.progress import announce_compilation, phase
+
+if TYPE_CHECKING:
+    from se_gnn.apps.web.settings import WebSettings
+
+
+def evaluate(
+    folder: ModelFolder,
+    graph: OtherGraph = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure a model on its validation and test nodes.
+
+    Prints accuracy, precision@5 (the share of the 5 nearest labeled nodes that have the node's own class), balanced
+    accuracy, macro-F1, loss and calibration error; for each class also its recall and precision on the test nodes. If a
+    number is predicted: R2, mean absolute and root mean squared error, and how many 90% intervals hold the number.
+    """
+    from se_gnn.model.folder import load_model
+    from se_gnn.model.metrics import evaluate as measure
+    from se_gnn.model.metrics import figures_text
+
+    refuse_links_folder(folder, "its figures on validation links are in links.json")
+    trained, shown = load_model(folder, graph), shows_progress()
+    with announce_compilation(shown=shown), phase("scoring", shown=shown):
+        figures = measure(trained)
+    if as_json:
+        say(json.dumps(figures, indent=2, allow_nan=False, ensure_ascii=False))
+    else:
+        say(figures_text(figures))
+
+
+OF_NODES = without("--pair")
+
+
+def report(
+    folder: ModelFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, ending in .html.", show_default=False)],
+    nodes: Annotated[Nodes, OF_NODES] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B[,TYPE]",
+            help="For a model of links: a pair of nodes to explain. Repeatable.",
+            rich_help_panel=LESS_COMMON,
+        ),
+    ] = None,
+    graph: Annotated[OtherGraph, OF_NODES] = None,
+    k: Annotated[
+        int,
+        typer.Option("--k", "-k", min=1, metavar="N", help="How many of the most similar labeled nodes to draw."),
+        OF_NODES,
+    ] = 4,
+    overwrite: Overwrite = False,
+    quiet: bool = False,
+) -> None:
+    """Write a report about a model: one web page with explanations.
+
+    The page is a single HTML file that works offline. It shows how accurate the model is and which predictions are
+    certain or wrong. For each explained node it shows the vote, the matching local graphs, the shared attributes, and
+    what would change the answer. Without --nodes, the report picks some certain and some wrong predictions.
+    """
+    from se_gnn.model.folder import load_model
+    from se_gnn.optional import require
+    from se_gnn.report import report_html
+
+    check_file(out, (".html", ".htm"), overwrite=overwrite)
+    require("jinja2", extra="report", feature="reports")
+    if pair:
+        text = report_pairs(folder, pair, quiet=quiet)
+    else:
+        refuse_links_folder(folder, "give the pairs to explain with --pair A,B")
+        trained, shown = load_model(folder, graph), shows_progress(quiet)
+        wanted = node_ids(trained.graph, nodes)
+        with announce_compilation(shown=shown), phase("scoring", shown=shown):
+            text = report_html(trained, wanted, k=k, progress=shown)
+    page = text.encode()
+    write_file(out, page)
+    if not quiet:
+        say(f"Wrote {out} ({len(page) / 1e6:.1f} MB); open it in a browser.")
+
+
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Address to listen on; every address but 127.0.0.1 needs a token.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free port.")]
+TokenFile = Annotated[Path | None, typer.Option(metavar="FILE", help="File with a token that every request must send.")]
+AllowHost = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Host name that browsers use for this server. Repeatable.")
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A limit: workers (requests computed at the same time, default 2), seconds (per answer, default 30), "
+        "per_second (requests per address, default 200). Repeatable.",
+    ),
+]
+
+
+def serve(
+    folder: ModelFolder,
+    graph: OtherGraph = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token_file: TokenFile = None,
+    allow_host: AllowHost = None,
+    limits: Limits = None,
+    quiet: bool = False,
+) -> None:
+    """Explore a model in the browser, and answer programs over HTTP.
+
+    The pages show every prediction and the labeled nodes behind it. Programs get the same answers under /v1, which is
+    documented at /docs; /healthz, /readyz and /metrics serve monitoring. Nothing is loaded from other servers. When the
+    model or the graph in DIR changes, the server switches to the new one.
+    """
+    settings = web_settings(host, token_file, allow_host, limits)
+    serve_model(folder, host, port, graph=graph, settings=settings, quiet=quiet)
+
+
+def serve_model(
+    folder: Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    graph: Path | None = None,
+    settings: WebSettings | None = None,
+    browser: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Serve a model until Ctrl-C is pressed; ``browser``: open it there."""
+    from se_gnn.optional import require
+
+    for package in ("fastapi", "uvicorn", "jinja2", "prometheus_client"):
+        require(package, extra="serve", feature="the explorer and the service")
+    from se_gnn.apps.explorer import create_app
+    from se_gnn.apps.service import Store
+    from se_gnn.apps.web.server import run_server
+
+    with announce_compilation(shown=shows_progress(quiet)):
+        store = Store.of_folder(folder, graph)
+    app = create_app(store, settings or web_settings(host, None, None, None))
+
+    def ready(address: str) -> None:
+        if not quiet:
+            say(f"Serving {folder} at {address} (press Ctrl-C to stop)")
+        if browser:
+            webbrowser.open(address)
+
+    run_server(app, host=host, port=port, ready=ready)
+
+
+def web_settings(
+    host: str, token_file: Path | None, allow_host: list[str] | None, limits: list[str] | None
+) -> WebSettings:
+    """Who may ask, and how much, from the options."""
+    from se_gnn.apps.web.settings import settings_for
+    from se_gnn.settings.reading import read_assignments
+
+    return settings_for(
+        host, token_file=token_file, allow_hosts=tuple(allow_host or ()), limits=read_assignments(limits or ())
+    )
+
+
+def verify(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder written by predict, explain --out or import.")
+    ],
+) -> None:
+    """Check that a folder of results or a graph is complete."""
+    from se_gnn.graph.storage import holds_graph, load_graph
+    from se_gnn.shards import verify_shards
+
+    if holds_graph(folder):
+        graph = load_graph(folder)
+        say(f"{folder} is complete: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}.")
+        return
+    manifest = verify_shards(folder)
+    size = sum(shard.bytes for shard in manifest.shards)
+    say(
+        f"{folder} is complete: {manifest.run.kind} of {count(manifest.run.num_nodes, 'node')} in "
+        f"{count(len(manifest.shards), 'shard')}, {size:,} bytes."
+    )
+    if not (folder / manifest.parts).is_dir():
+        say("The command that wrote it was interrupted before its last step; run it again to make the files visible.")

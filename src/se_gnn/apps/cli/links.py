@@ -1,0 +1,168 @@
+"""Links on the command line: `train --task links`, `predict --pairs`, `recommend`, `explain --pair`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from se_gnn.apps.cli.options import ModelFolder, Nodes, OverwriteFile, QuietFile, node_ids, shows_progress
+from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_records
+from se_gnn.apps.cli.printing import count, percent, say, table
+from se_gnn.errors import InputError, shortened
+from se_gnn.number_format import number
+
+if TYPE_CHECKING:
+    from se_gnn.graph import Graph
+    from se_gnn.links import PairExplanation, SEGNNLinkPredictor
+
+SETTINGS = ("num_nearest", "node_weight")
+
+
+def train_links(graph: Graph, out: Path, *, settings: list[str], seed: int, overwrite: bool, quiet: bool) -> None:
+    """Fit a model of links and save it."""
+    from se_gnn.links import SEGNNLinkPredictor
+
+    _check_folder(out, overwrite=overwrite)
+    given = _settings(settings)
+    if not quiet:
+        say(f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}; the edges are links")
+    fitted = SEGNNLinkPredictor(**given, seed=seed, progress=shows_progress(quiet)).fit(graph)
+    fitted.save(out)
+    if quiet:
+        return
+    facts, chosen = fitted.trained_.facts, fitted.trained_.settings
+    figures = facts["validation"]
+    say(f"  K = {chosen.num_nearest}, lambda = {chosen.node_weight:g}: {facts['decisions']['reason']}")
+    rows = [["MRR among hard pairs", number(figures["mrr"])], ["Hits@10", percent(figures["hits@10"])]]
+    rows += [["ROC-AUC against random pairs", number(figures["roc_auc"])]]
+    say(table([f"{count(round(figures['links']), 'hidden link')}", "validation"], rows))
+    u, v = (graph.nodes.text_of(int(node)) for node in graph.edges.ends[0])
+    say(f"\nSaved to {out}. Next, see which links are likely, and why:")
+    say("  " + shlex.join(["se-gnn", "recommend", str(out), "--nodes", u, "--k", "5"]))
+    say("  " + shlex.join(["se-gnn", "explain", str(out), "--pair", f"{u},{v}"]))
+
+
+def predict_pairs(folder: Path, pairs: Path, out: Path, *, overwrite: bool, quiet: bool) -> None:
+    """Write the probability of each pair of a file."""
+    from se_gnn.links.pairs import pairs_in_file
+
+    check_file(out, RECORD_FILES, overwrite=overwrite)
+    fitted = _loaded(folder, quiet=quiet)
+    named, types = pairs_in_file(fitted.graph_, pairs)
+    found = dict[int, float]()
+    for kind in dict.fromkeys(types):
+        rows = [i for i, one in enumerate(types) if one == kind]
+        found |= zip(rows, fitted.predict_proba([named[i] for i in rows], type=kind).tolist())
+    names = fitted.graph_.node_names
+    write_records(
+        [{"source": names[u], "target": names[v], "probability": found[i]} for i, (u, v) in enumerate(named)], out
+    )
+    if not quiet:
+        say(f"Wrote the probabilities of {count(len(named), 'pair')} to {out}.")
+
+
+def recommend(
+    folder: ModelFolder,
+    nodes: Nodes = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, metavar="N", help="How many links for each node.")] = 10,
+    kind: Annotated[
+        str | None, typer.Option("--type", metavar="NAME", help="Type of the links, if the graph has several.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them to a file ending in .csv or .jsonl.")
+    ] = None,
+    overwrite: OverwriteFile = False,
+    quiet: QuietFile = False,
+) -> None:
+    """List the likeliest new links of nodes.
+
+    Every node that a node may be linked with is considered, and the result is exact. Existing links are left out. With
+    --out, the links of all nodes are written, unless --nodes names some.
+    """
+    if out is None and not nodes:
+        raise InputError("give --nodes NAMES to list the links of some nodes, or --out FILE to write those of all")
+    if out is not None:
+        check_file(out, RECORD_FILES, overwrite=overwrite)
+    fitted = _loaded(folder, quiet=quiet)
+    graph = fitted.graph_
+    found = fitted.recommend_all(node_ids(graph, nodes), k, type=kind)
+    records = [
+        {"source": graph.node_names[u], "rank": rank + 1, "target": graph.node_names[v], "probability": float(p)}
+        for u, targets, probabilities in zip(found.queries.tolist(), found.nodes.tolist(), found.probabilities)
+        for rank, (v, p) in enumerate(zip(targets, probabilities))
+        if v >= 0
+    ]
+    if out is not None:
+        write_records(records, out)
+        if not quiet:
+            say(f"Wrote {count(len(records), 'link')} of {count(len(found.queries), 'node')} to {out}.")
+        return
+    for u, targets, probabilities in zip(found.queries.tolist(), found.nodes.tolist(), found.probabilities):
+        rows = [[graph.caption(v), percent(float(p))] for v, p in zip(targets, probabilities) if v >= 0]
+        say(table([f"{graph.caption(u)}: likely links", "probability"], rows))
+
+
+def show_pair(folder: Path, pair: str, *, as_json: bool) -> None:
+    """Print why a pair is likely to be linked, or not."""
+    explanation = _explained(_loaded(folder, quiet=False), pair)
+    say(explanation.to_json() if as_json else explanation.to_text())
+
+
+def report_pairs(folder: Path, pairs: list[str], *, quiet: bool) -> str:
+    """A web page about some pairs."""
+    from se_gnn.report import pairs_html
+
+    fitted = _loaded(folder, quiet=quiet)
+    return pairs_html([_explained(fitted, text) for text in pairs], title=fitted.graph_.name)
+
+
+def _explained(fitted: SEGNNLinkPredictor, text: str) -> PairExplanation:
+    from se_gnn.links.pairs import pair_in_text
+
+    u, v, kind = pair_in_text(fitted.graph_, text, [one.name for one in fitted.trained_.types])
+    return fitted.explain(u, v, type=kind)
+
+
+def refuse_links_folder(folder: Path, instead: str) -> None:
+    """Say what to do with a model of links where a model of nodes is wanted."""
+    from se_gnn.model.folder import is_links_folder
+
+    if is_links_folder(folder):
+        raise InputError(f"{folder} holds a model of links: {instead}")
+
+
+def _loaded(folder: Path, *, quiet: bool) -> SEGNNLinkPredictor:
+    from se_gnn.links import SEGNNLinkPredictor
+
+    return SEGNNLinkPredictor.load(folder, progress=shows_progress(quiet))
+
+
+def _check_folder(out: Path, *, overwrite: bool) -> None:
+    from se_gnn.files import visible_names
+    from se_gnn.model.folder import is_links_folder
+
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"--out {out} is a file; name a folder")
+    if is_links_folder(out):
+        if not overwrite:
+            raise InputError(f"{out} already holds a model; --overwrite replaces it")
+    elif visible_names(out):
+        raise InputError(f"{out} exists and does not hold a model of links; name another folder")
+
+
+def _settings(given: list[str]) -> Mapping[str, Any]:
+    from se_gnn.settings.reading import read_assignments
+
+    found = read_assignments(given)
+    for name, value in found.items():
+        if name not in SETTINGS:
+            raise InputError(f"--set with --task links takes {' and '.join(SETTINGS)}, got {shortened(name)}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{name} must be a number, got {shortened(value)}")
+    return found

@@ -1,0 +1,67 @@
+"""`--nodes paper=FILE`, `--edges writes:author-paper=FILE`: several types of nodes and edges on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from se_gnn.errors import InputError
+
+if TYPE_CHECKING:
+    from se_gnn.tables import EdgeTable
+
+
+def table_path(given: str) -> Path:
+    """The file of a table, with a type before it or without."""
+    return Path(given) if Path(given).exists() else Path(given.partition("=")[2] or given)
+
+
+def node_tables(given: list[str], option: str = "--nodes") -> str | dict[str, str]:
+    """The one node table, or the table of each node type."""
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return given[0]
+    tables: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not name.strip() or not path:
+            raise InputError(f"{option} must look like paper=FILE where there are several types, got {text!r}")
+        if name.strip() in tables:
+            raise InputError(f"{option} {name.strip()}=... is given twice; each type has one table")
+        tables[name.strip()] = path
+    return tables
+
+
+def edge_tables(given: list[str], option: str = "--edges") -> str | list[EdgeTable]:
+    """The one edge table, or the table of each edge type with the node types that it joins where they are declared."""
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return given[0]
+    from se_gnn.tables import EdgeTable
+
+    tables = []
+    for text in given:
+        what, equals, path = text.partition("=")
+        name, colon, joined = what.partition(":")
+        types = tuple(one.strip() for one in joined.split("-"))
+        if not equals or not name.strip() or not path or (colon and len(types) != 2):
+            raise InputError(
+                f"{option} must look like writes=FILE or writes:author-paper=FILE where there are several types, got "
+                f"{text!r}"
+            )
+        tables.append(EdgeTable(type=name.strip(), table=path, joins=(types[0], types[1]) if colon else None))
+    return tables
+
+
+def id_columns(given: str, tables: str | Mapping[str, str]) -> str | dict[str, str]:
+    """The id column, or that of each node type."""
+    if isinstance(tables, str) or "=" not in given:
+        return given
+    columns = {}
+    for text in given.split(","):
+        name, equals, column = (part.strip() for part in text.partition("="))
+        if not equals or not column or name not in tables:
+            raise InputError(
+                f"--id must look like {','.join(f'{name}=COLUMN' for name in tables)} or be one column, got {given!r}"
+            )
+        columns[name] = column
+    return columns

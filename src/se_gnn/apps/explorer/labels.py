@@ -1,0 +1,156 @@
+"""The labels page: which labels look wrong, which nodes to label next, what an edit would change, and undoing it.
+
+Anybody who may see the pages may look and preview. Editing needs a server that was started with a token, and a model
+in a folder; each form then carries a proof made from the token, which a page on another site cannot know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request, Response
+
+from se_gnn.apps.explorer.views import Views
+from se_gnn.apps.service.store import Snapshot, Store
+from se_gnn.apps.web import ProblemError, WebSettings, WorkPool
+from se_gnn.apps.web.guard import Session
+from se_gnn.errors import InputError
+from se_gnn.labels import Memory, Preview, audit
+from se_gnn.labels.memory import edit_folder
+from se_gnn.labels.suggest import suggest
+from se_gnn.labels.values import audit_values
+from se_gnn.model import Model
+
+SHOWN = 20  # suspicious labels, and nodes to label next
+MOST_CHANGED = 50  # predictions that a preview lists
+LONGEST_FIELD = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit as a form asks for it; ``state`` is how many edits there were when the form was made."""
+
+    action: str
+    node: str = ""
+    label: str = ""
+    number: int = 0
+    state: int = 0
+    reason: str = ""
+    by: str = ""
+
+    TEXTS: ClassVar = ("action", "node", "label", "reason", "by")
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> Edit:
+        """Read a form; 400 if it is not one of ours."""
+        if form.get("action") not in ("add", "remove", "relabel", "restore"):
+            raise ProblemError(400, "the action must be add, remove, relabel or restore")
+        numbers = {name: form.get(name, "0") for name in ("number", "state")}
+        if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in numbers.values()):
+            raise ProblemError(400, "number and state must be whole numbers")
+        action, node, label, reason, by = (form.get(name, "").strip() for name in cls.TEXTS)
+        number, state = map(int, numbers.values())
+        return cls(action, node, label, number, state, reason, by)
+
+    def apply(self, memory: Memory, *, dry_run: bool) -> Preview:
+        """Edit a memory; an error if somebody else has edited it since the form was made."""
+        if len(memory.history) != self.state:
+            raise InputError("the labels were edited in the meantime: go back to the labels page and look again")
+        given: dict[str, Any] = {"reason": self.reason, "by": self.by or None, "dry_run": dry_run}
+        if self.action == "restore":
+            return memory.restore(self.number, **given)
+        node = memory.trained.graph.nodes.find(self.node)
+        if self.action == "remove":
+            return memory.remove([node], **given)
+        edit = memory.add if self.action == "add" else memory.relabel
+        return edit({node: self.label}, **given)
+
+
+class LabelPages:
+    """The pages about labels."""
+
+    def __init__(self, store: Store, views: Views, settings: WebSettings) -> None:
+        self.store, self._views = store, views
+        self._session = None if settings.token is None else Session(settings.token)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why labels cannot be edited here; None: they can."""
+        if self.store.folder is None:
+            return "This model is not in a folder, so its labels cannot be edited here."
+        if self.store.graph_folder is not None:
+            return "This server shows another graph than the model's own, so labels cannot be edited here."
+        if self._session is None:
+            return "To edit labels here, start the server with --token-file."
+        return None
+
+    def overview(self, snapshot: Snapshot) -> str:
+        """Suspicious labels, nodes to label next, and the history."""
+        found = snapshot.once("findings", lambda: _findings(snapshot.trained))
+        template = "values_page.html" if snapshot.graph.predicts_numbers else "labels.html"
+        return self._views.render(template, snapshot, why_not=self.why_not, **found)
+
+    def preview(self, snapshot: Snapshot, edit: Edit) -> str:
+        """What an edit would change, and a form to make it."""
+        found = edit.apply(Memory(snapshot.trained), dry_run=True)
+        return self._views.render(
+            "label_preview.html", snapshot, edit=edit, preview=found, changed=found.changed[:MOST_CHANGED],
+            proof=self._proof, why_not=self.why_not,
+        )  # fmt: skip
+
+    def edit(self, edit: Edit, proof: str) -> None:
+        """Edit the model in the folder, and serve the new one."""
+        if self.why_not is not None or self._session is None or self.store.folder is None:
+            raise ProblemError(403, self.why_not or "labels cannot be edited here")
+        if not self._session.is_proof(proof):
+            raise ProblemError(403, "this form is not from this server: open the labels page and try again")
+        edit_folder(self.store.folder, lambda memory: edit.apply(memory, dry_run=False))
+        self.store.refresh()
+
+    @property
+    def _proof(self) -> str:
+        return "" if self._session is None else self._session.proof
+
+
+def add_label_pages(app: FastAPI, pages: LabelPages, pool: WorkPool, page: Callable[[str, Snapshot], Response]) -> None:
+    """Answer for the labels page, its previews and edits."""
+
+    @app.get("/labels", include_in_schema=False)
+    async def overview() -> Response:
+        snapshot = pages.store.snapshot
+        return page(await pool.run(pages.overview, snapshot), snapshot)
+
+    @app.post("/labels/preview", include_in_schema=False)
+    async def preview(request: Request) -> Response:
+        snapshot, form = pages.store.snapshot, await _form(request)
+        return page(await pool.run(lambda: pages.preview(snapshot, Edit.of(form))), snapshot)
+
+    @app.post("/labels/edit", include_in_schema=False)
+    async def edit(request: Request) -> Response:
+        form = await _form(request)
+        await pool.run(lambda: pages.edit(Edit.of(form), form.get("proof", "")))
+        return Response(status_code=303, headers={"Location": "/labels"})
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form, the last of each name."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=16)
+    if any(len(value) > LONGEST_FIELD for values in fields.values() for value in values):
+        raise ProblemError(400, f"a field must be at most {LONGEST_FIELD:,} characters")
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def _findings(trained: Model) -> dict[str, Any]:
+    """Suspicious labels or numbers, nodes to label next, and the history."""
+    try:
+        suggestions = suggest(trained, SHOWN, seed=trained.facts.seed)
+    except InputError:  # every node is labeled, or in the split
+        suggestions = []
+    found: dict[str, Any] = {"suggestions": suggestions, "history": Memory(trained).history}
+    if trained.graph.predicts_numbers:
+        return {**found, "audit": audit_values(trained), "most": SHOWN}
+    rows = [row for row in audit(trained) if row.findings or row.suggested != row.label][:SHOWN]
+    return {**found, "rows": rows}

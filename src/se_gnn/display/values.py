@@ -1,0 +1,125 @@
+"""The value of a column that some features stand for, as its table has it, and all that the data says of a node."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from se_gnn.errors import InputError
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.columns import (
+    MISSING,
+    OTHER,
+    BooleanColumn,
+    CategoryColumn,
+    Column,
+    DateColumn,
+    NumberColumn,
+    TextColumn,
+    Values,
+)
+
+DIGITS = 6  # that a float32 feature surely keeps of a number
+
+
+def show_value(column: Column, values: npt.ArrayLike) -> str:
+    """The value that the features of a node at ``column.features`` stand for.
+
+    >>> column = NumberColumn(name="balance", first=3, size=2, marked=True, offset=100, scale=50, decimals=2)
+    >>> show_value(column, [1.5, 0]), show_value(column, [0, 1])
+    ('175.00', '(missing)')
+    """
+    row = np.asarray(values, dtype=np.float64).ravel()
+    if row.shape != (column.size,):
+        raise InputError(f"column {column.name!r} has {column.size} features, got {len(row)} values")
+    if not column.marked:
+        return _show(column, row)
+    return MISSING if row[-1] > 0.5 else _show(column, row[:-1])
+
+
+@functools.singledispatch
+def _show(column: Column, row: Values) -> str:
+    raise InputError(f"column {column.name!r} of kind {column.kind} cannot be shown")
+
+
+@_show.register
+def _(column: NumberColumn, row: Values) -> str:
+    number = float(column.decode(row)[0])
+    whole = len(f"{abs(number):.0f}")
+    text = f"{number:.{max(0, min(column.decimals, DIGITS - whole))}f}"
+    return "0" + text[2:] if text.startswith("-0") and float(text) == 0 else text
+
+
+@_show.register
+def _(column: BooleanColumn, row: Values) -> str:
+    if row[0] in (0, 1):
+        return column.words[int(row[0])]
+    return MISSING if np.float32(row[0]) == np.float32(column.fill) else " / ".join(column.words)
+
+
+@_show.register
+def _(column: CategoryColumn, row: Values) -> str:
+    names = (*column.categories, OTHER)
+    return " / ".join(names[i] for i in np.flatnonzero(row)) or OTHER
+
+
+@_show.register
+def _(column: DateColumn, row: Values) -> str:
+    days = float(row[0]) * column.scale + column.offset
+    minutes = round(days * 24 * 60) if column.with_time else round(days) * 24 * 60
+    try:
+        date = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=minutes)
+    except OverflowError:  # a row that no table holds
+        return f"{days:.0f} days after 1970"
+    return date.isoformat(sep=" ", timespec="minutes") if column.with_time else date.date().isoformat()
+
+
+@_show.register
+def _(column: TextColumn, row: Values) -> str:
+    order = np.argsort(-row, kind="stable")
+    return " ".join(column.vocabulary[i] for i in order if row[i] > 0) or "(no known word)"
+
+
+def node_values(graph: Graph, node: int) -> dict[str, str]:
+    """The values of a node by column.
+
+    The row of its table as it was given (``graph.raw``), text and columns that are no features included; what is not in
+    the table, or was not kept, is read back from the features; features by name where there was no table. Of several
+    kinds of nodes, the columns of its own.
+
+    >>> graph = Graph.build(features=[[0.5], [1.0]], edges=[[0, 1]], labels=[0, 1], feature_names=["size"])
+    >>> node_values(graph, 0)
+    {'size': '0.5'}
+    """
+    raw = {} if graph.raw is None else graph.raw.row(node)
+    if graph.node_types is not None:
+        return _of_kind(graph, node, raw)
+    shown = {name: MISSING if text is None else text for name, text in raw.items()}
+    if shown and all(column.name in shown for column in graph.columns or ()):
+        return shown
+    stored: Any = graph.features[[node]]
+    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
+    if graph.columns is not None:
+        return {c.name: show_value(c, row[list(c.features)]) for c in graph.columns if c.name not in shown} | shown
+    names = graph.feature_names or [f"feature {i}" for i in range(graph.num_features)]
+    return {name: f"{value:g}" for name, value in zip(names, row.tolist())}
+
+
+def _of_kind(graph: Graph, node: int, raw: dict[str, str | None]) -> dict[str, str]:
+    """The values of a node in the columns of its kind, which are called by it: "paper: year"."""
+    assert graph.node_types is not None
+    own = f"{graph.node_type_names[graph.node_types[node]]}: "
+    shown = {name: MISSING if text is None else text for name, text in raw.items() if name.startswith(own)}
+    stored: Any = graph.features[[node]]
+    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
+    if graph.columns is not None:
+        columns = [column for column in graph.columns if column.name.startswith(own) and column.name not in shown]
+        return {column.name: show_value(column, row[list(column.features)]) for column in columns} | shown
+    names = graph.feature_names or [f"{own}feature {i}" for i in range(graph.num_features)]
+    present = [i for i in np.flatnonzero(row) if names[i].startswith(own)]
+    return {names[i]: f"{row[i]:g}" for i in present} | shown

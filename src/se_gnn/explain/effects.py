@@ -1,0 +1,280 @@
+"""Attribute effects: which attributes make two nodes, or two edges, similar, by an exact "what if" for each.
+
+An attribute is taken from the nodes' own rows of X, all else stays, and the encoder is run again on what changes: the
+first layer is linear, so its output moves by a column of its weights; the later layers and the residual of the nodes in
+question are computed again, for all attributes at once. An edge is (h_i + h_j) / 2 + W a_ij: what it carries itself is
+taken from a_ij. Shapes: S shared attributes, U nodes (2, or up to 4 for two
+edges), F features, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from se_gnn.encoder import Change, row_factors
+from se_gnn.errors import InputError
+from se_gnn.explain.attributes import attributes_of, attributes_of_edges
+from se_gnn.explain.explanation import SharedAttribute, SharedAttributes
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.model import Model
+from se_gnn.similarity import measure_named
+from se_gnn.similarity.edges import edge_features, edge_vectors
+
+TakenFrom = Literal["one", "both"]
+EdgeTerms = tuple[Tensor | None, Tensor | None]  # what two edges add to the mean of their ends, [D] each
+
+NOTE = (
+    "Each effect is exact: the attribute is taken from {whom}, all else stays as it is, and their similarity is "
+    "computed again; the effect is {lost}. Below 0: they would be more similar without it. Taken means {taken}. "
+    "The effects do not add up to the similarity, because attributes act together."
+)
+WHOM = {"one": "one of the two {things} at a time", "both": "both {things}"}
+LOST = {"one": "what is lost, the mean of the two ways", "both": "what is lost"}
+TO_ZERO = "set to 0"
+TO_MEAN = "set to its mean over all nodes"
+TO_EITHER = "set to 0 where the attribute counts something (never negative, mostly 0), else to its mean over all nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEdgeAttributes:
+    """The attributes that two matched edges share, as :class:`SharedAttributes` has them of nodes.
+
+    The value of an edge is the mean of the values of its two ends, as its representation is, Eq. (3).
+    """
+
+    edge: tuple[int, int]
+    matched: tuple[int, int]
+    similarity: float
+    attributes: tuple[SharedAttribute, ...]
+    num_shared: int
+    note: str
+
+
+def shared_attributes(
+    trained: Model, target: int, neighbor: int, top: int = 10, *, taken_from: TakenFrom = "one"
+) -> SharedAttributes:
+    r"""Which attributes make two nodes similar.
+
+    The effect of attribute j is :math:`s^n(v_t, v_l) - s^n_{-j}(v_t, v_l)`, where the embedding of one of the two nodes
+    is computed without it; the mean of the two ways counts. An attribute that counts something (a word, a category) is
+    shared if both nodes have it; a measured one if the values differ by at most half a standard deviation.
+
+    Under ``taken_from="both"`` both embeddings are computed without it. Where ``measure`` is ``distance`` that says
+    little: what is alike in both adds nothing to a distance.
+
+    Args:
+        trained: the model and its graph.
+        target: id of the one node.
+        neighbor: id of the other.
+        top: how many attributes are listed.
+        taken_from: ``one`` node at a time, or ``both`` together.
+    """
+    for name, node in (("target", target), ("neighbor", neighbor)):
+        _check_node(name, node, trained.graph)
+    if target == neighbor:
+        raise InputError(f"target and neighbor must be two nodes, got {target} twice")
+    similarity = _similarity(trained, [target], [neighbor])
+    attributes, num_shared = _compared(trained, [target], [neighbor], top, taken_from)
+    note = _note(trained, "nodes", taken_from)
+    return SharedAttributes(int(target), int(neighbor), similarity, attributes, num_shared, note)
+
+
+def shared_edge_attributes(
+    trained: Model,
+    edge: Sequence[int],
+    matched: Sequence[int],
+    top: int = 10,
+    *,
+    taken_from: TakenFrom = "one",
+) -> SharedEdgeAttributes:
+    """Which attributes of their ends make two matched edges similar: each is taken from both ends of an edge.
+
+    Where the model reads what edges carry, that is part of the two edges, and stays as it is; see
+    :func:`se_gnn.explain.shared_edge_data`. Then no other edge may have the same two ends.
+    """
+    for name, ends in (("edge", edge), ("matched", matched)):
+        if len(ends) != 2:
+            raise InputError(f"{name} must name two nodes, got {len(ends)}")
+        for node in ends:
+            _check_node(name, node, trained.graph)
+    terms = (_edge_term(trained, edge), _edge_term(trained, matched))
+    similarity = _similarity(trained, edge, matched, terms)
+    attributes, num_shared = _compared(trained, edge, matched, top, taken_from, terms)
+    ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
+    note = _note(trained, "edges", taken_from)
+    return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
+
+
+@torch.no_grad()
+def shared_edge_data(trained: Model, edge: int, matched: int, top: int = 10) -> tuple[SharedAttribute, ...]:
+    """The attributes that two edges share, largest effect first.
+
+    The effect is the similarity of the two edges that is lost when the attribute is taken from one of them (set to 0
+    where it counts something, else to its mean over all edges), the mean of the two ways. It is 0 where the model does
+    not read the attributes of edges (``match_attributes``).
+
+    Args:
+        trained: the model and its graph.
+        edge: id of the one edge, a row of ``graph.edges.ends``.
+        matched: id of the other.
+        top: how many attributes are listed.
+    """
+    graph, settings = trained.graph, trained.settings.similarity
+    values = graph.edge_values
+    if values is None or values.attributes is None:
+        raise InputError(f"edges must carry attributes to share some, those of {graph.name} carry none")
+    for name, given in (("edge", edge), ("matched", matched)):
+        if not 0 <= given < graph.num_edges:
+            raise InputError(f"{name} must be between 0 and {graph.num_edges - 1}, got {given}")
+    known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]  # [2, A]
+    shared = known.shared(rows[0], rows[1])
+    effects = np.zeros(len(shared), np.float32)
+    carried = edge_features(values, settings)
+    if carried is not None and settings.match_attributes:
+        measure, points = measure_named(settings.measure), measure_named(settings.measure).points(trained.embeddings)
+        middle = edge_vectors(
+            points, torch.from_numpy(graph.edges.ends[[edge, matched]]).to(points.device)
+        )  # [2, D of H]
+
+        def vectors(rows: FloatArray) -> Tensor:
+            """The two edges with other values."""
+            return middle + trained.embedded.effects.terms(torch.from_numpy(rows).to(points.device))
+
+        pair = carried[[edge, matched]]
+        whole = vectors(pair)
+        similarity = float(measure.aligned(whole[0], whole[1]))
+        for i, one in enumerate(shared):
+            less = pair.copy()
+            less[:, list(one.features)] = known.without[list(one.features)]
+            taken = vectors(less)
+            ways = (measure.aligned(taken[0], whole[1]), measure.aligned(whole[0], taken[1]))
+            effects[i] = similarity - float(sum(ways)) / 2
+    found = []
+    for i in np.argsort(-effects, kind="stable")[:top].tolist():
+        ours, theirs = (shared[i].show(row[list(shared[i].features)]) for row in rows)
+        found.append(SharedAttribute(shared[i].name, ours, theirs, float(effects[i])))
+    return tuple(found)
+
+
+@torch.no_grad()
+def _compared(
+    trained: Model,
+    ours: Sequence[int],
+    theirs: Sequence[int],
+    top: int,
+    taken_from: TakenFrom,
+    terms: EdgeTerms = (None, None),
+) -> tuple[tuple[SharedAttribute, ...], int]:
+    if top < 0:
+        raise InputError(f"top must be at least 0, got {top}")
+    if taken_from not in get_args(TakenFrom):
+        raise InputError(f"taken_from must be one or both, got {taken_from!r}")
+    known = attributes_of(trained.graph, trained.settings.encoder)
+    our_values, their_values = (_rows(trained, group).mean(axis=0) for group in (ours, theirs))  # [F]
+    shared = known.shared(our_values, their_values)
+    groups = [one.features for one in shared]
+    ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
+    each = [_effects(trained, list(ours), list(theirs), groups, known.without, way, terms) for way in ways]
+    effects = np.mean(each, axis=0)
+    found = []
+    for i in np.argsort(-effects, kind="stable")[:top]:
+        one = shared[i]
+        values = [one.show(row[list(one.features)]) for row in (our_values, their_values)]
+        found.append(SharedAttribute(one.name, values[0], values[1], float(effects[i])))
+    return tuple(found), len(shared)
+
+
+def _effects(
+    trained: Model,
+    ours: list[int],
+    theirs: list[int],
+    groups: list[tuple[int, ...]],
+    without: FloatArray,
+    losing: set[int],
+    terms: EdgeTerms,
+) -> FloatArray:
+    """Similarity that is lost when each group of features is taken from the nodes that are ``losing`` it, [S]."""
+    nodes = sorted({*ours, *theirs})
+    change = _change(trained, nodes, groups, without, losing)
+    h = trained.embedded.effects.without(trained.embedded.steps, change)
+    places = ([nodes.index(node) for node in group] for group in (ours, theirs))
+    mine, other = (_vector(trained, h[rows], term) for rows, term in zip(places, terms))
+    similarity = measure_named(trained.settings.similarity.measure).aligned(mine, other).cpu().numpy()
+    effects: FloatArray = similarity[0] - similarity[1:]
+    return effects
+
+
+def _change(
+    trained: Model, nodes: list[int], groups: list[tuple[int, ...]], without: FloatArray, losing: set[int]
+) -> Change:
+    """Each group of features taken from some nodes; the first variant takes nothing, so that no effect is 0 exactly."""
+    device, scaling = trained.encoder.device, trained.settings.encoder.attribute_scaling
+    features = np.array([j for group in groups for j in group], dtype=np.int64)
+    variant = 1 + np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    rows = _rows(trained, nodes)  # [U, F]
+    had = rows[:, features]  # [U, f]
+    taken = (had - without[features]) * np.array([[node in losing] for node in nodes])  # [U, f]
+    ratio = np.ones((len(nodes), 1 + len(groups)), np.float32)
+    factors = row_factors(rows, scaling)
+    if factors is not None:  # a row without an attribute is scaled by its new length
+        for i, group in enumerate(groups):
+            less = rows.copy()
+            less[:, list(group)] -= taken[:, variant == 1 + i]
+            ratio[:, 1 + i] = np.asarray(row_factors(less, scaling)) / factors
+        had, taken = had * factors[:, None], taken * factors[:, None]
+    arrays = (np.array(nodes), features, had.astype(np.float32), taken.astype(np.float32), variant, ratio)
+    return Change(*(torch.from_numpy(array).to(device) for array in arrays))
+
+
+def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms = (None, None)) -> float:
+    """Eq. (2), of nodes or of edges."""
+    groups = zip((ours, theirs), terms)
+    mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)
+    return float(measure_named(trained.settings.similarity.measure).all_pairs(mine, other))
+
+
+def _vector(trained: Model, h: Tensor, term: Tensor | None) -> Tensor:
+    """A node, or an edge of two ends, Eq. (3), with what the edge adds where it carries something; [U, ..., D]."""
+    if term is None:
+        return h.mean(dim=0)
+    return measure_named(trained.settings.similarity.measure).points(h).mean(dim=0) + term
+
+
+@torch.no_grad()
+def _edge_term(trained: Model, ends: Sequence[int]) -> Tensor | None:
+    """W a of the edge between two nodes, [D]; None where the model reads nothing of it, or there is no such edge."""
+    graph, terms = trained.graph, trained.encoder.edge_terms(trained.graph)
+    if terms is None:
+        return None
+    ids = np.flatnonzero((graph.edges.ends == sorted(ends)).all(axis=1))
+    if len(ids) > 1:
+        raise InputError(
+            f"the ends of an edge must tell which one it is, {len(ids)} edges join {graph.node_names[ends[0]]!r} and "
+            f"{graph.node_names[ends[1]]!r}, and each carries something else"
+        )
+    return terms(torch.from_numpy(ids).to(trained.encoder.device))[0] if len(ids) else None
+
+
+def _rows(trained: Model, nodes: Sequence[int] | IntArray) -> FloatArray:
+    """What the encoder reads of some nodes."""
+    rows: Any = trained.embedded.read_features[list(nodes)]
+    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    return dense
+
+
+def _note(trained: Model, things: str, taken_from: TakenFrom) -> str:
+    counts = attributes_of(trained.graph, trained.settings.encoder).counts
+    taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
+    return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
+
+
+def _check_node(name: str, node: int, graph: Graph) -> None:
+    if not 0 <= node < graph.num_nodes:
+        raise InputError(f"{name} must be between 0 and {graph.num_nodes - 1}, got {node}")

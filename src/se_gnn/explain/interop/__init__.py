@@ -1,1 +1,0 @@
-"""Explanations in the tools people already use; each module needs its package when it is used, not before."""

@@ -1,0 +1,443 @@
+"""An explanation in words: values side by side, edges as people read them, and the sentences.
+
+One rule says for the command line, the report, the explorer and the sentences when two values are alike. They are equal
+if they are the same in the table. Two numbers or dates are close if hardly any other value lies between them, and they
+differ by at most half a standard deviation. Everything else is different, also two rare categories that the encoder
+cannot tell apart.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from se_gnn.explain.explanation import (
+    CaseVote,
+    CompareSettings,
+    EdgeInfo,
+    EdgeMatches,
+    ExplainedModel,
+    Explanation,
+    NodeInfo,
+    NumberAnswer,
+    Value,
+)
+from se_gnn.graph.columns import MISSING, OTHER
+from se_gnn.number_format import number, number_text, whole
+from se_gnn.similarity import measure_named
+
+ARROW, LINE = "→", "–"
+CLOSE = 0.5  # standard deviations that two close values may differ by
+MOST_BETWEEN = 0.05  # share of all values that may lie between them
+MOST_VALUES = 40  # columns side by side
+LONGEST_CAPTION = 60
+MOST_FACTS = 4  # of an edge in a sentence
+
+Likeness = Literal["equal", "close", ""]
+
+
+def likeness(one: Value, other: Value) -> Likeness:
+    """Whether two values of a column are equal or close.
+
+    >>> seven, nine = Value("7", 0.0, 0.07, 0.08), Value("9", 0.1, 0.09, 0.1)
+    >>> likeness(seven, seven), likeness(seven, nine), likeness(seven, Value("30", 0.4, 0.3, 0.31))
+    ('equal', 'close', '')
+    """
+    if {one.text, other.text} & {MISSING, OTHER, ""}:
+        return ""
+    if one.text == other.text:
+        return "equal"
+    if one.number is None or other.number is None:
+        return ""
+    between = max(one.below, other.below) - min(one.upto, other.upto)
+    return "close" if between <= MOST_BETWEEN and abs(one.number - other.number) <= CLOSE else ""
+
+
+def difference(ours: str, theirs: str) -> str:
+    """By how much two numbers or dates differ, in words; nothing of other values.
+
+    >>> difference("118", "120.5"), difference("2024-01-31", "2024-02-02"), difference("a", "b")
+    ('2.5 apart', '2 days apart', '')
+    """
+    try:
+        return f"{abs(float(ours) - float(theirs)):.4g} apart"
+    except ValueError:
+        pass
+    try:
+        days = abs((datetime.datetime.fromisoformat(ours) - datetime.datetime.fromisoformat(theirs)).days)
+    except (TypeError, ValueError):
+        return ""
+    return "1 day apart" if days == 1 else f"{days} days apart"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    """An attribute: the node's value, those of others, and how they are like it."""
+
+    name: str
+    value: str
+    others: tuple[str, ...]
+    alike: tuple[Likeness, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The attributes that are shown, and how many are not."""
+
+    rows: tuple[ValueRow, ...]
+    hidden: int
+
+
+def side_by_side(node: NodeInfo, others: Sequence[NodeInfo]) -> SideBySide:
+    """What the data says of a node and of others; nothing if attributes have no names, or nodes are pictures.
+
+    Of a table all columns are there as it has them; of many words those that the node has. If that is too much,
+    attributes in which more of the others are alike come first.
+    """
+    nothing = Value("")
+    rows = [
+        ValueRow(
+            name,
+            value.text,
+            tuple(other.values.get(name, nothing).text for other in others),
+            tuple(likeness(value, other.values.get(name, nothing)) for other in others),
+        )
+        for name, value in node.values.items()
+    ]
+    if len(rows) > MOST_VALUES:
+        order = np.argsort([-sum(map(bool, row.alike)) for row in rows], kind="stable")[:MOST_VALUES]
+        return SideBySide(tuple(rows[i] for i in sorted(order.tolist())), len(rows) - MOST_VALUES)
+    return SideBySide(tuple(rows), 0)
+
+
+def joint(edge: EdgeInfo) -> str:
+    """What stands between the names of the two ends: the verb of its type, an arrow, or a line."""
+    return (edge.verb or ARROW) if edge.directed else LINE
+
+
+def edge_in_words(edge: EdgeInfo, start: str, end: str) -> str:
+    """An edge with names for its ends and what it carries: "a pays b (amount 118)"."""
+    listed = ", ".join(f"{name} {value}" for name, value in edge.facts.items())
+    return f"{start} {joint(edge)} {end}" + (f" ({listed})" if listed else "")
+
+
+def agreeing_facts(one: EdgeInfo, other: EdgeInfo) -> tuple[str, ...]:
+    """What two edges have in common: the names of equal values, and of close ones with the difference."""
+    found = ["type"] if one.type is not None and one.type == other.type else []
+    for name in (name for name in one.values if name in other.values):
+        alike = likeness(one.values[name], other.values[name])
+        if alike == "equal":
+            found.append(name)
+        elif alike == "close":
+            apart = difference(one.values[name].text, other.values[name].text)
+            found.append(f"{name} (close, {apart})" if apart else f"{name} (close)")
+    return tuple(found)
+
+
+def edge_rule(settings: CompareSettings, carried: Sequence[str]) -> str | None:
+    """How edges that carry something were compared, in words; None if they carry nothing that was read.
+
+    ``carried`` says what edges carry: direction, type, weight, attributes.
+    """
+    same = []
+    if settings.match_direction and "direction" in carried:
+        same.append("the same direction, seen from the center")
+    if settings.match_types == "own" and "type" in carried:
+        same.append("the same type")
+    told = []
+    if same:
+        told.append(f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar.")
+    if settings.match_attributes and "attributes" in carried:
+        told.append("What an edge carries is part of what is compared.")
+    if settings.weighted_mean and "weight" in carried:
+        told.append("An edge counts with its weight.")
+    return " ".join(told) or None
+
+
+class Word(NamedTuple):
+    """A piece of a sentence: plain text, or the id of the node or class that is named there."""
+
+    kind: Literal["text", "node", "class"]
+    text: str
+    id: int = -1
+
+
+Piece = str | Word
+
+
+def words_of(explanation: Explanation) -> list[Word]:
+    """What was predicted, who voted, how the closest is similar, and what would change the answer."""
+    pieces: list[Piece] = []
+    for sentence in _sentences(explanation):
+        pieces += [" ", *sentence] if pieces else sentence
+    return _joined(pieces)
+
+
+def _joined(pieces: list[Piece]) -> list[Word]:
+    words: list[Word] = []
+    for piece in pieces:
+        if isinstance(piece, Word):
+            words.append(piece)
+        elif words and words[-1].kind == "text":
+            words[-1] = Word("text", words[-1].text + piece)
+        else:
+            words.append(Word("text", piece))
+    return words
+
+
+def contrast_words(explanation: Explanation) -> list[Word]:
+    """Why this class and not the other, and what it would take; empty if all cases have one class."""
+    found = explanation.contrast
+    if found is None:
+        return []
+    own, other = (_class(explanation, one.label) for one in (found.chosen, found.other))
+    near, far = (_node(explanation, one.node) for one in (found.chosen, found.other))
+    ahead = found.chosen.similarity - found.other.similarity
+    pieces: list[Piece] = [
+        "The most similar case of '",
+        own,
+        "' is ",
+        near,
+        f" ({number(found.chosen.similarity)}), that",
+    ]
+    pieces += [" of any other class is ", far, " ('", other, f"', {number(found.other.similarity)})."]
+    if ahead < 0:
+        pieces += [" The second is more similar, but cases of '", own, "' hold more of the vote."]
+    elif found.chosen.structure_similarity is not None and found.other.structure_similarity is not None:
+        parts = [getattr(found.chosen, name) - getattr(found.other, name) for name in ("node_term", "structure_term")]
+        pieces.append(
+            f" Of the difference of {number(ahead)}, {number(parts[0])} comes from the nodes themselves and "
+            f"{number(parts[1])} from their local graphs."
+        )
+    if found.needed > measure_named(explanation.settings.measure).of_equals:
+        pieces += [" Even if ", far, " were equal to the node, it alone would not change the prediction."]
+    else:
+        pieces += [
+            " '",
+            other,
+            "' would be predicted if ",
+            far,
+            f" alone were more similar than {number(found.needed)}.",
+        ]
+    return _joined(pieces)
+
+
+class ContrastValue(NamedTuple):
+    """A column in which the node is like one of the two cases, and not like the other."""
+
+    name: str
+    value: str
+    chosen: str
+    other: str
+    for_prediction: bool  # it is like the case of the predicted class
+
+
+def contrast_values(explanation: Explanation) -> list[ContrastValue]:
+    """The columns that tell the two cases of a contrast apart; those in which the node is like the first come first."""
+    found = explanation.contrast
+    if found is None:
+        return []
+    rows = side_by_side(explanation.query, [explanation.nodes[one.node] for one in (found.chosen, found.other)]).rows
+    told = [
+        ContrastValue(row.name, row.value, row.others[0], row.others[1], bool(row.alike[0]))
+        for row in rows
+        if bool(row.alike[0]) != bool(row.alike[1])
+    ]
+    return sorted(told, key=lambda row: not row.for_prediction)
+
+
+class ContrastEdge(NamedTuple):
+    """An edge of the node with its match in each of the two cases; None: it has none there."""
+
+    edge: EdgeInfo
+    chosen: EdgeInfo | None
+    other: EdgeInfo | None
+    similarity: tuple[float, float]
+
+
+def contrast_edges(explanation: Explanation, most: int = 3) -> list[ContrastEdge]:
+    """The edges whose matches in the two cases of a contrast differ most, in favor of the prediction, then against it.
+
+    A match that ends at the node itself is no evidence about it, and is left out.
+    """
+    found = explanation.contrast
+    if found is None or found.chosen.matches is None or found.other.matches is None:
+        return []
+    chosen, other = found.chosen.matches, found.other.matches
+    gains = chosen.similarity.astype(np.float64) - other.similarity
+    rows = []
+    for i in np.argsort(-gains, kind="stable").tolist():
+        pair = [explanation.edges.get(int(one.matched_ids[i])) for one in (chosen, other)]
+        if gains[i] and not any(one is not None and explanation.node in one.ends for one in pair):
+            values = float(chosen.similarity[i]), float(other.similarity[i])
+            rows.append(ContrastEdge(explanation.edges[int(chosen.edge_ids[i])], pair[0], pair[1], values))
+    favor = [row for row in rows if row.similarity[0] > row.similarity[1]][:most]
+    return favor + [row for row in rows if row.similarity[0] < row.similarity[1]][-most:][::-1]
+
+
+def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
+    if isinstance(explanation.answer, NumberAnswer):
+        yield from _number_sentences(explanation, explanation.answer)
+        return
+    model = explanation.answer.model
+    if model is not None:
+        yield _agreement(explanation, model)
+    yield _prediction(explanation)
+    yield _closest(explanation)
+    if explanation.has_edge_values and explanation.votes[0].matches is not None:
+        yield from _carried(explanation, explanation.votes[0].matches)
+    if not explanation.has_structure:
+        yield ["The node has no edges, so it was compared by its own attributes alone."]
+    if explanation.left_out and model is not None:
+        yield ["The node is a case itself; its own vote was left out."]
+    elif explanation.left_out:
+        yield ["The node is labeled '", _class(explanation, explanation.label), "' itself; its own label was left out."]
+    if explanation.answer.abstained is None:
+        yield _what_if(explanation)
+    else:
+        yield ["Its most similar cases are shown as context, not as an answer."]
+
+
+def _number_sentences(explanation: Explanation, answer: NumberAnswer) -> Iterator[list[Piece]]:
+    """The number and its interval, the case that counts most, and what would be without it."""
+    interval = ""
+    if answer.low is not None and answer.high is not None:
+        low, high = (number_text(end, answer.decimals) for end in (answer.low, answer.high))
+        interval = f" ({answer.coverage:.0%} interval {low} to {high})"
+    said = f": {answer.name.replace('_', ' ')} {answer.text(answer.value)}{interval}."
+    yield [_node(explanation, explanation.node), said]
+    first = explanation.weightiest
+    assert first.number is not None
+    which = f"Of its {len(explanation.votes)} nearest cases, " if len(explanation.votes) > 1 else "Its only case, "
+    counts = f" ({number_text(first.number, answer.decimals)}) counts most, {whole(first.weight)}"
+    pieces: list[Piece] = [which, _node(explanation, first.node), counts]
+    if first.without:
+        change = answer.text(first.without[0] - answer.value, signed=True)
+        pieces += [f"; without it: {answer.text(first.without[0])} ({change})"]
+    yield [*pieces, "."]
+    closest = explanation.votes[0]
+    if closest.node != first.node:
+        yield ["The most similar case is ", _node(explanation, closest.node), _how(explanation, closest)]
+    if not explanation.has_structure:
+        yield ["The node has no edges, so it was compared by its own attributes alone."]
+    if explanation.left_out and explanation.query.number is not None:
+        yield [f"Its known value, {answer.text(explanation.query.number)}, was hidden."]
+    if answer.values_read:
+        yield ["Known values of graph neighbors are read; a stated removal takes the vote alone away."]
+
+
+def _agreement(explanation: Explanation, model: ExplainedModel) -> list[Piece]:
+    """What the explained model answers, and whether the vote agrees."""
+    answer: list[Piece] = [" '", _class(explanation, model.predicted), f"' ({whole(model.probability)})"]
+    node, often = _node(explanation, explanation.node), f"{whole(model.agreement)} of held-out nodes"
+    if model.predicted == explanation.predicted:
+        return ["The model answers", *answer, " for node ", node, f"; the vote of its cases agrees, as on {often}."]
+    start: list[Piece] = ["The vote of the cases and the model disagree on node ", node, ": the model answers", *answer]
+    return [*start, ", the vote '", _class(explanation, explanation.predicted), f"'. They agree on {often}."]
+
+
+def _prediction(explanation: Explanation) -> list[Piece]:
+    if explanation.answer.abstained is not None:
+        return ["Node ", _node(explanation, explanation.node), " is too unlike anything known to be predicted."]
+    total, share = len(explanation.votes), explanation.probabilities[explanation.predicted]
+    held = [one.weight for one in explanation.votes if one.label == explanation.predicted]  # without the reserve
+    agreeing = len(held)
+    if total == 1:
+        voters = "the most similar case has that class."
+    elif agreeing == total:
+        voters = f"all of the {total} most similar cases have that class."
+    else:
+        has, holds = ("has", "it holds") if agreeing == 1 else ("have", "they hold")
+        part = whole(sum(held))
+        voters = f"{agreeing} of the {total} most similar cases {has} that class, and {holds} {part} of the vote."
+    predicted = _class(explanation, explanation.predicted)
+    return [
+        "Node ",
+        _node(explanation, explanation.node),
+        " is predicted '",
+        predicted,
+        f"' ({whole(share)}): {voters}",
+    ]
+
+
+def _closest(explanation: Explanation) -> list[Piece]:
+    closest = explanation.votes[0]
+    pieces: list[Piece] = ["The most similar case is ", _node(explanation, closest.node)]
+    if closest.label != explanation.predicted:
+        pieces += [", which has class '", _class(explanation, closest.label), "'"]
+    return [*pieces, _how(explanation, closest)]
+
+
+def _how(explanation: Explanation, closest: CaseVote) -> str:
+    if not explanation.has_structure:
+        return "."
+    if closest.matches is None:
+        return "; it has no edges, so the two were compared by their own attributes alone."
+    good, total = int(closest.matches.above_average.sum()), len(closest.matches)
+    if total == 1:
+        return f"; the only edge of the local graph has {'a' if good else 'no'} good match there."
+    edges = f"all {total} edges" if good == total else f"{good} of the {total} edges"
+    return f"; {edges} of the local graph {'has' if good == 1 else 'have'} a good match there."
+
+
+def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
+    """The best match of an edge of the node itself in the closest, with what both carry; how many edges have none."""
+    own = (explanation.ends(matches.edge_ids) == explanation.node).any(axis=1)
+    good = [
+        i for i in np.flatnonzero(own & matches.matched) if not explanation.touches_query(int(matches.matched_ids[i]))
+    ]
+    if good:
+        best = good[int(np.argmax(matches.similarity[good]))]
+        edge, matched = (explanation.edges[int(ids[best])] for ids in (matches.edge_ids, matches.matched_ids))
+        alike = agreeing_facts(edge, matched)
+        listed = f", alike in {_listed(alike)}" if alike else ""
+        yield ["Best matched: ", *_edge(explanation, edge), " with ", *_edge(explanation, matched), f"{listed}."]
+    alone = int((~matches.matched).sum())
+    if alone:
+        have = "1 edge of the local graph has" if alone == 1 else f"{alone} edges of the local graph have"
+        yield [f"{have} no counterpart of the same direction and type there, which counts as least similar."]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = names if len(names) <= MOST_FACTS else (*names[:MOST_FACTS], f"{len(names) - MOST_FACTS} more")
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _edge(explanation: Explanation, edge: EdgeInfo) -> list[Piece]:
+    facts = ", ".join(f"{name} {value}" for name, value in list(edge.facts.items())[:MOST_FACTS])
+    ends: list[Piece] = [_node(explanation, edge.start), f" {joint(edge)} ", _node(explanation, edge.end)]
+    return [*ends, f" ({facts})"] if facts else ends
+
+
+def _what_if(explanation: Explanation) -> list[Piece]:
+    """The case whose removal would change the class, or how many it takes."""
+    if not any(explanation.votes[0].without):
+        only = _node(explanation, explanation.votes[0].node)
+        return ["Without ", only, ", no case would be left to compare with."]
+    if explanation.deciding:
+        first, *others = explanation.deciding
+        other = int(np.argmax(first.without))
+        pieces: list[Piece] = ["Removing ", _node(explanation, first.node), " would change the prediction to '"]
+        pieces += [_class(explanation, other), f"' ({whole(first.without[other])})"]
+        if others:
+            which = "1 other case" if len(others) == 1 else f"any one of {len(others)} other cases"
+            pieces.append(f"; so would removing {which}")
+        return [*pieces, "."]
+    removal = explanation.removal
+    if removal is None:
+        return ["No removal would change the prediction: all cases that can vote have that class."]
+    return [f"No single case decides this: at least {len(removal)} would have to be removed."]
+
+
+def _node(explanation: Explanation, node: int) -> Word:
+    caption = explanation.caption(node)
+    short = caption if len(caption) <= LONGEST_CAPTION else caption[: LONGEST_CAPTION - 1].rstrip() + "…"
+    return Word("node", short, node)
+
+
+def _class(explanation: Explanation, label: int) -> Word:
+    return Word("class", explanation.class_names[label], label)

@@ -1,0 +1,320 @@
+"""A fitted model of links: learned weights, the graph whose links vote, and how scores become probabilities.
+
+`fit` hides some links for validation, learns on the others, and chooses K, lambda and the calibration on the hidden
+ones. The model then keeps the graph as it was given: in use, all known links vote. A folder holds it as
+`links.safetensors`, `links.json` and the graph, sealed by a manifest; no pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+from torch import Tensor
+
+from se_gnn.errors import InputError
+from se_gnn.files import commit_files, json_bytes, locked, parse_json, writing_to
+from se_gnn.files.tensors import load_tensors
+from se_gnn.graph import Graph, storage
+from se_gnn.graph.arrays import Float64Array, IntArray
+from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
+from se_gnn.links.pairs import Links, LinkType, link_types, node_types, type_named
+from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, pooled_metrics, ranking_metrics, ranks
+from se_gnn.links.training import learn
+from se_gnn.model.folder import LINKS_FORMAT, MANIFEST, is_links_folder, seal, unseal
+from se_gnn.progress import phase
+
+VALIDATION = 0.05  # share of the links that is hidden; of few links more, up to a fifth
+ENOUGH_VALIDATION, MOST_VALIDATION = 100, 500
+FEWEST_LINKS = 20
+NUM_NEAREST = (1, 2, 3)
+NODE_WEIGHTS = (1.0, 0.9, 0.7)
+SLACK = 0.5  # standard errors: the simplest setting that is no further from the best
+PARAMETERS, ABOUT = "links.safetensors", "links.json"
+NEEDED = (PARAMETERS, ABOUT, storage.HEADER)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """How pairs are scored, and how scores become probabilities: 1 / (1 + exp(-offset - scale * score))."""
+
+    num_nearest: int = 1  # K, neighbors of each side that vote
+    node_weight: float = 1.0  # lambda
+    scale: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.num_nearest, int) and self.num_nearest >= 1):
+            raise InputError(f"num_nearest must be a whole number of at least 1, got {self.num_nearest!r}")
+        if not 0 <= self.node_weight <= 1:
+            raise InputError(f"node_weight must be between 0 and 1, got {self.node_weight!r}")
+
+    def probabilities(self, scores: Float64Array) -> Float64Array:
+        """Probability of each score."""
+        found: Float64Array = 1 / (1 + np.exp(-(self.offset + self.scale * scores)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class LinkModel:
+    """Scores pairs of a graph. Frozen data; `fit` makes it."""
+
+    graph: Graph
+    attributes: Attributes
+    sides: SideWeights
+    settings: LinkSettings
+    facts: Mapping[str, Any] = field(default_factory=dict)  # seed, what was given, what was chosen and why, figures
+
+    @cached_property
+    def types(self) -> tuple[LinkType, ...]:
+        """The types of links that the graph has."""
+        return link_types(self.graph)
+
+    @cached_property
+    def _scorers(self) -> dict[str, Scorer]:
+        embeddings = self.attributes.embeddings()
+        return {one.name: Scorer(Links(self.graph, one), embeddings, self.settings.node_weight) for one in self.types}
+
+    def scorer(self, kind: LinkType) -> Scorer:
+        """What scores pairs of one type."""
+        return self._scorers[kind.name]
+
+    def type_of(self, pairs: IntArray, name: str | None) -> LinkType:
+        """The type of links that is asked for; pairs of other node types are refused."""
+        own: list[list[int]] = node_types(self.graph)[pairs].tolist()
+        kind = type_named(self.types, name, lambda one: all(one.fits(*both) for both in own))
+        names = self.graph.node_type_names
+        for (u, v), (a, b) in zip(pairs, own):
+            if len(names) > 1 and not kind.fits(a, b):
+                raise InputError(
+                    f"links of type {kind.name!r} do not join nodes of types {names[a]!r} and {names[b]!r}: "
+                    f"{self.graph.node_names[u]!r}, {self.graph.node_names[v]!r}"
+                )
+        return kind
+
+    def scores(self, pairs: IntArray, kind: LinkType) -> Float64Array:
+        """Score of each pair, [n]; a pair that is linked is scored as if it were not."""
+        if not len(pairs):
+            return np.empty(0)
+        found = self.scorer(kind).scores(pairs, self.sides, self.settings.num_nearest)
+        for row in self._seen(pairs, kind):
+            found[row] = self.terms(pairs[row], kind).scores(self.sides, self.settings.num_nearest)[0]
+        return found
+
+    def terms(self, pair: IntArray, kind: LinkType) -> Terms:
+        """What the score of one pair is made of; its own link, if there is one, is hidden."""
+        scorer, row = self.scorer(kind), np.asarray(pair)[None]
+        if len(self._seen(row, kind)):
+            links = scorer.links.without(row)
+            scorer = Scorer(links, scorer.embeddings, self.settings.node_weight)
+        return next(scorer.terms(row))
+
+    def _seen(self, pairs: IntArray, kind: LinkType) -> IntArray:
+        """Pairs whose own link is part of a local graph that is compared: only where structure counts."""
+        if self.settings.node_weight == 1:
+            return np.empty(0, np.int64)
+        links = self.scorer(kind).links
+        return np.flatnonzero(links.exist(pairs) | links.exist(pairs[:, ::-1]))
+
+
+def fit(
+    graph: Graph,
+    *,
+    validation: IntArray | None = None,
+    hard: IntArray | None = None,
+    kind: str | None = None,
+    num_nearest: int | None = None,
+    node_weight: float | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> LinkModel:
+    """Learn from the links of a graph.
+
+    Args:
+        graph: in memory; its edges are the links.
+        validation: links to choose settings by, [n, 2]; None: a part of the graph's links, hidden for this.
+        hard: tempting pairs for each validation link, [n, M, 2]; None: they are made.
+        kind: type of the given validation links; None: the only one that fits.
+        num_nearest: K; None: chosen on validation links.
+        node_weight: lambda; None: chosen on validation links.
+        seed: of the links that are hidden, and of all draws.
+        progress: show bars on stderr.
+    """
+    _check(graph)
+    given = {"num_nearest": num_nearest, "node_weight": node_weight}
+    LinkSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # checked
+    generator, types = np.random.default_rng([seed, 0]), link_types(graph)
+    hidden = _hidden(graph, types, validation, kind, generator)
+    rest = graph
+    for one in types:
+        if one.name in hidden:
+            rest = Links(rest, one).without(hidden[one.name]).graph
+    known = [Links(rest, one) for one in types if one.name in hidden]
+    others = [Links(rest, one) for one in types if one.name not in hidden]
+    plain = Attributes.of(graph)
+    with phase("tempting pairs", shown=progress):
+        usable = [one for one in [*known, *others] if len(one.pairs)]
+        attributes, sides = learn(usable, plain, seed=seed, progress=progress)
+        tempting = [
+            hard_negatives(one, hidden[one.kind.name], num_negatives(graph), plain.unit, generator)
+            if hard is None
+            else hard
+            for one in known
+        ]
+    embeddings = attributes.embeddings()
+    contests = [
+        (one, np.concatenate([hidden[one.kind.name][:, None], pairs], axis=1)) for one, pairs in zip(known, tempting)
+    ]
+    tried = _tried(contests, embeddings, sides, given)
+    (best_k, best_lambda), why = _chosen(tried)
+    positive, negative = tried[best_k, best_lambda]
+    drawn = [random_negatives(one, hidden[one.kind.name], generator) for one in known]
+    against = np.concatenate(
+        [Scorer(one, embeddings, best_lambda).scores(pairs, sides, best_k) for one, pairs in zip(known, drawn)]
+    )
+    settings = LinkSettings(best_k, best_lambda, *_calibrated(positive, negative.ravel(), against))
+    figures = {
+        "links": float(len(positive)),
+        **ranking_metrics(positive, negative),
+        **pooled_metrics(positive, against),
+    }
+    facts = {
+        "seed": seed,
+        "given": {name: value for name, value in given.items() if value is not None},
+        "decisions": why,
+        "validation": figures,
+    }
+    return LinkModel(graph, attributes, sides, settings, facts)
+
+
+def _check(graph: Graph) -> None:
+    if not graph.fits_memory:
+        raise InputError(
+            f"{graph.name} is mapped from files, and learning from links reads the whole graph: fit on a part of it "
+            "that fits in memory (Graph.subgraph)"
+        )
+    if graph.num_edges < FEWEST_LINKS:
+        raise InputError(f"link prediction needs at least {FEWEST_LINKS} edges, {graph.name} has {graph.num_edges}")
+
+
+def _hidden(
+    graph: Graph,
+    types: tuple[LinkType, ...],
+    validation: IntArray | None,
+    kind: str | None,
+    generator: np.random.Generator,
+) -> dict[str, IntArray]:
+    """The validation links of each type."""
+    if validation is not None:
+        if not len(validation):
+            raise InputError("validation must hold at least one link")
+        own = node_types(graph)[validation].tolist()
+        named = type_named(types, kind, lambda one: all(one.fits(*both) for both in own))
+        return {named.name: validation}
+    found = {}
+    for one in types:
+        pairs = Links(graph, one).pairs
+        enough = max(VALIDATION * len(pairs), min(ENOUGH_VALIDATION, len(pairs) / 5))
+        count = min(MOST_VALIDATION, round(enough))
+        if len(pairs) >= FEWEST_LINKS:
+            found[one.name] = pairs[np.sort(generator.permutation(len(pairs))[:count])]
+    if not found:
+        raise InputError(f"link prediction needs at least {FEWEST_LINKS} edges of one type, {graph.name} has fewer")
+    return found
+
+
+Tried = dict[tuple[int, float], tuple[Float64Array, Float64Array]]
+
+
+def _tried(
+    contests: list[tuple[Links, IntArray]], embeddings: Tensor, sides: SideWeights, given: Mapping[str, Any]
+) -> Tried:
+    """Scores of the validation links, [n], and of their pairs, [n, M], for each K and lambda; nothing is done twice."""
+    nearest = NUM_NEAREST if given["num_nearest"] is None else (given["num_nearest"],)
+    weights = NODE_WEIGHTS if given["node_weight"] is None else (given["node_weight"],)
+    found: dict[tuple[int, float], list[Any]] = {(k, one): [] for one in weights for k in nearest}
+    for links, pairs in contests:
+        scorer = Scorer(links, embeddings, min(weights))  # the lowest: structure is compared if any lambda reads it
+        for terms in scorer.terms(pairs.reshape(-1, 2)):
+            for (k, weight), rows in found.items():
+                rows.append(terms.reweighted(weight).scores(sides, k))
+    width = contests[0][1].shape[1]
+    tables = {key: np.concatenate(rows).reshape(-1, width) for key, rows in found.items()}
+    return {key: (table[:, 0], table[:, 1:]) for key, table in tables.items()}
+
+
+def _chosen(tried: Tried) -> tuple[tuple[int, float], dict[str, Any]]:
+    """The first setting, simplest first, whose MRR is within half a standard error of the best."""
+    own = {key: 1 / ranks(*scores) for key, scores in tried.items()}
+    best = max(own, key=lambda key: own[key].mean())
+    slack = SLACK * own[best].std() / np.sqrt(len(own[best]))
+    key = next(one for one in own if own[one].mean() >= own[best].mean() - slack)
+    table = [{"num_nearest": k, "node_weight": w, "mrr": float(one.mean())} for (k, w), one in own.items()]
+    reason = "the simplest setting within half a standard error of the best MRR on validation links"
+    return key, {"reason": reason, "tried": table}
+
+
+def _calibrated(positive: Float64Array, hard: Float64Array, random: Float64Array) -> tuple[float, float]:
+    """Scale and offset of the logistic curve that fits links against other pairs, both with the same total weight.
+
+    Half of the other pairs, by weight, are hard and half are random. Newton's method; a small penalty keeps the slope
+    finite where a score separates them.
+    """
+    scores = np.concatenate([positive, hard, random])
+    truth = np.repeat([1.0, 0.0], [len(positive), len(hard) + len(random)])
+    sizes = [len(positive), len(hard), len(random)]
+    weight = np.repeat([0.5 / sizes[0], 0.25 / sizes[1], 0.25 / sizes[2]], sizes)
+    center, spread = scores.mean(), max(float(scores.std()), 1e-9)
+    x = np.stack([(scores - center) / spread, np.ones(len(scores))], axis=1)
+    values = np.array([1.0, 0.0])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ values))
+        gradient = x.T @ (weight * (p - truth)) + 1e-4 * values * [1, 0]
+        curvature = (x * (weight * p * (1 - p))[:, None]).T @ x + np.diag([1e-4, 1e-12])
+        step = np.linalg.solve(curvature, gradient)
+        values = values - np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-10:
+            break
+    scale = float(max(values[0], 1e-6) / spread)
+    return scale, float(values[1] - scale * center)
+
+
+def save_links(model: LinkModel, folder: str | Path) -> None:
+    """Write a model into a folder, in one step over what it holds of an earlier one."""
+    arrays = {
+        "attributes.columns": model.attributes.columns,
+        "attributes.weights": model.attributes.weights,
+        "sides.neighbor": model.sides.neighbor,
+        "sides.direct": model.sides.direct,
+    }
+    files = {
+        PARAMETERS: save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
+        ABOUT: json_bytes({"settings": asdict(model.settings), "facts": dict(model.facts)}),
+    }
+    sealed = seal(files, model.graph, LINKS_FORMAT)
+    with writing_to(folder) as path, locked(path):
+        commit_files(path, sealed, remove=(MANIFEST, *NEEDED, storage.ARRAY_FILES))
+
+
+def load_links(folder: str | Path) -> LinkModel:
+    """Read a model back, after every file has been checked against the manifest."""
+    path = Path(folder)
+    if not is_links_folder(path):
+        raise InputError(f"{path} does not hold a model of links; se-gnn train --task links makes one")
+    files = unseal(path, LINKS_FORMAT, NEEDED)
+    graph = storage.read_graph(path, files[storage.HEADER])
+    tensors, about = load_tensors(files[PARAMETERS], path / PARAMETERS), parse_json(files[ABOUT], path / ABOUT)
+    attributes, arrays = Attributes.of(graph), {name: tensor.numpy() for name, tensor in tensors.items()}
+    try:
+        if not np.array_equal(arrays["attributes.columns"], attributes.columns):
+            raise InputError(f"{path / PARAMETERS} does not fit the graph: it has weights for other attributes")
+        attributes = attributes.weighted(arrays["attributes.weights"])
+        sides = SideWeights(arrays["sides.neighbor"], arrays["sides.direct"])
+        return LinkModel(graph, attributes, sides, LinkSettings(**about["settings"]), about["facts"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged: {error}") from error

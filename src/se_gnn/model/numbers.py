@@ -1,0 +1,250 @@
+r"""Predicted numbers, and intervals around them by split conformal prediction. Shapes: T nodes, K cases.
+
+A number is the sum of what the K nearest cases contribute, weight times their own number. Where the numbers of these
+cases lie far apart, so may the number of the node: with :math:`\sigma_t` their weighted standard deviation and
+:math:`\sigma` its median over the calibration nodes, the score of a calibration node is
+:math:`|y_t - \hat y_t| / (\sigma_t + \sigma)`, and an interval reaches q times :math:`\sigma_t + \sigma` to both sides,
+with q the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest of n scores. If calibration nodes and asked nodes are
+exchangeable, an interval holds the number of its node with probability 1 - alpha at least, whatever the model is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from se_gnn.errors import InputError, shortened
+from se_gnn.graph import Graph
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.model.model import Model
+from se_gnn.number_format import known
+from se_gnn.ranking import Ranking
+
+COVERAGE = 0.9
+CalibrateOn = Literal["auto", "calibration", "validation"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberPrediction:
+    """Predicted numbers of some nodes and the votes that they are made of.
+
+    Shapes:
+        - **nodes**, **values**, **spread** (weighted standard deviation of the cases' numbers): :math:`(T,)`
+        - **cases** (node ids), **weights**, **contributions**, **overall:** :math:`(T, K)`
+    """
+
+    nodes: IntArray
+    values: Float64Array
+    spread: Float64Array
+    cases: IntArray
+    weights: FloatArray
+    contributions: Float64Array
+    overall: FloatArray
+
+    @classmethod
+    def of(cls, rankings: Iterable[Ranking]) -> NumberPrediction:
+        """The votes of the nearest cases, block after block."""
+        return cls.joined([cls._of_block(ranking) for ranking in rankings])
+
+    @classmethod
+    def joined(cls, parts: Sequence[NumberPrediction]) -> NumberPrediction:
+        """The nodes of several predictions, one after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+    @classmethod
+    def _of_block(cls, ranking: Ranking) -> NumberPrediction:
+        k = ranking.num_nearest
+        parts = (ranking.weights, ranking.contributions, ranking.overall[:, :k])
+        return cls(
+            ranking.queries,
+            ranking.numbers.cpu().numpy(),
+            ranking.spread.cpu().numpy(),
+            ranking.nodes[:, :k],
+            *(part.cpu().numpy() for part in parts),
+        )
+
+
+def predict_numbers(model: Model, nodes: IntArray | None = None) -> NumberPrediction:
+    """The numbers of some nodes, or of all. The number of a labeled node is predicted without its own."""
+    _ = model.graph.numbers  # refused if classes are predicted
+    return NumberPrediction.of(model.rank(nodes, depth=model.settings.vote.num_nearest))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Intervals:
+    """An interval for the number of each of T nodes.
+
+    Shapes:
+        - **nodes**, **values** (predicted), **low**, **high:** :math:`(T,)`
+    """
+
+    nodes: IntArray
+    values: Float64Array
+    low: Float64Array
+    high: Float64Array
+    coverage: float
+    calibrated: int  # calibration nodes
+    guaranteed: bool  # False: calibrated on validation nodes, which chose the epoch and the vote
+
+    @property
+    def widths(self) -> Float64Array:
+        """High less low, [T]."""
+        found: Float64Array = self.high - self.low
+        return found
+
+    def holds(self, values: Float64Array) -> BoolArray:
+        """Whether the known numbers (of all nodes of the graph) of these nodes lie in their intervals, [T]."""
+        own = values[self.nodes]
+        found: BoolArray = (self.low <= own) & (own <= self.high)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What calibration nodes say of errors: an interval reaches ``factor`` times (spread + ``floor``) to both sides."""
+
+    coverage: float
+    factor: float  # q; infinite: too few calibration nodes for this coverage
+    floor: float  # the median spread
+    calibrated: int
+    guaranteed: bool
+
+    def reach(self, spread: Float64Array) -> Float64Array:
+        """How far the interval of each node reaches to both sides, [T]."""
+        found: Float64Array = self.factor * (spread + self.floor)
+        return found
+
+    def summary(self) -> str:
+        """What the intervals guarantee."""
+        least, held = ("at least", "calibration") if self.guaranteed else ("about", "validation")
+        return (
+            f"Intervals contain the number of {least} {self.coverage:.1%} of nodes, calibrated on "
+            f"{self.calibrated:,} {held} nodes."
+        )
+
+
+def calibrate_intervals(
+    model: Model, *, coverage: float = COVERAGE, calibrate_on: CalibrateOn = "auto"
+) -> Calibration | None:
+    """The errors of the calibration nodes; None without nodes to calibrate on if ``auto`` was requested.
+
+    Args:
+        model: a model that predicts numbers.
+        coverage: 1 - alpha, between 0 and 1.
+        calibrate_on: ``calibration`` nodes; ``validation`` nodes, which chose the epoch and the vote, so that coverage
+            holds approximately; or ``auto``, the first of the two that there are.
+    """
+    check_coverage(coverage)
+    nodes, guaranteed = _calibration_nodes(model.graph, calibrate_on)
+    if not len(nodes):
+        return None
+    found = predict_numbers(model, nodes)
+    floor = float(np.median(found.spread))
+    scale = np.maximum(found.spread + floor, np.finfo(np.float64).tiny)
+    scores = np.abs(model.graph.values[nodes] - found.values) / scale
+    return Calibration(float(coverage), conformal_quantile(scores, coverage), floor, len(nodes), guaranteed)
+
+
+def prediction_intervals(
+    model: Model,
+    nodes: IntArray | None = None,
+    *,
+    coverage: float = COVERAGE,
+    calibrate_on: CalibrateOn = "auto",
+    prediction: NumberPrediction | None = None,
+) -> Intervals:
+    """Intervals that hold the number of a node with a probability of at least ``coverage``.
+
+    The arguments are those of :func:`calibrate_intervals`; ``prediction`` is that of the same nodes, if it is known.
+    """
+    calibration = calibrate_intervals(model, coverage=coverage, calibrate_on=calibrate_on)
+    if calibration is None:
+        raise InputError(f"{model.graph.name} has no calibration or validation nodes, which intervals need")
+    found = predict_numbers(model, nodes) if prediction is None else prediction
+    reach = calibration.reach(found.spread)
+    return Intervals(
+        nodes=found.nodes,
+        values=found.values,
+        low=found.values - reach,
+        high=found.values + reach,
+        coverage=calibration.coverage,
+        calibrated=calibration.calibrated,
+        guaranteed=calibration.guaranteed,
+    )
+
+
+def check_coverage(coverage: float) -> None:
+    """Refuse what is not a probability between 0 and 1."""
+    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
+        raise InputError(f"coverage must be between 0 and 1, such as 0.9, got {shortened(coverage)}")
+
+
+def conformal_quantile(scores: Float64Array, coverage: float) -> float:
+    """q: the ceil((n + 1) coverage)-th smallest of n scores, infinity where there are fewer.
+
+    >>> conformal_quantile(np.array([0.3, 0.1, 0.2, 0.4]), 0.6), conformal_quantile(np.array([0.3]), 0.6)
+    (0.3, inf)
+    """
+    rank = max(1, math.ceil((len(scores) + 1) * coverage - 1e-9))  # 10 * 0.9 is 9, whatever float64 makes of it
+    return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
+
+
+def r_squared(predicted: Float64Array | FloatArray, truth: Float64Array) -> float:
+    """R2, the share of the variance of some numbers that predictions explain; NaN for fewer than two different numbers.
+
+    >>> r_squared(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))
+    0.5
+    """
+    variance = float(np.square(truth - truth.mean()).sum()) if len(truth) else 0.0
+    return 1 - float(np.square(predicted - truth).sum()) / variance if variance > 0 else float("nan")
+
+
+def number_metrics(predicted: Float64Array, truth: Float64Array) -> dict[str, Any]:
+    """All figures of some predicted numbers, in their unit; None where a figure is not defined.
+
+    >>> number_metrics(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))["mae"].__round__(3)
+    0.333
+    """
+    errors = np.abs(predicted - truth)
+    some = len(errors) > 0
+    return {
+        "nodes": len(errors),
+        "r2": known(r_squared(predicted, truth)),
+        "mae": float(errors.mean()) if some else None,
+        "rmse": float(np.sqrt(np.square(errors).mean())) if some else None,
+        "median_error": float(np.median(errors)) if some else None,
+    }
+
+
+def number_figures(model: Model, nodes: IntArray) -> dict[str, Any]:
+    """R2, MAE, RMSE and the median error of a model on some nodes, and how its 90% intervals fare there."""
+    found = predict_numbers(model, nodes)
+    figures = number_metrics(found.values, model.graph.values[nodes])
+    if calibrate_intervals(model) is None or not len(nodes):
+        return {**figures, "interval_coverage": None, "interval_width": None}
+    intervals = prediction_intervals(model, nodes, prediction=found)
+    return {
+        **figures,
+        "interval_coverage": float(intervals.holds(model.graph.values).mean()),
+        "interval_width": known(float(np.mean(intervals.widths))) if np.isfinite(intervals.widths).all() else None,
+    }
+
+
+def _calibration_nodes(graph: Graph, calibrate_on: str) -> tuple[IntArray, bool]:
+    if calibrate_on not in get_args(CalibrateOn):
+        raise InputError(f"calibrate_on must be {', '.join(get_args(CalibrateOn))}, got {shortened(calibrate_on)}")
+    if calibrate_on == "calibration" and not len(graph.calibration):
+        raise InputError(
+            f"{graph.name} has no calibration nodes, which intervals with a guarantee need: train with --calibration "
+            "0.5 (in Python SEGNNRegressor(calibration=0.5)), which holds out that share of the validation nodes, or "
+            "calibrate on the validation nodes, where coverage is approximate"
+        )
+    if calibrate_on == "validation" and not len(graph.validation):
+        raise InputError(f"{graph.name} has no validation nodes to calibrate on")
+    if calibrate_on == "validation" or (calibrate_on == "auto" and not len(graph.calibration)):
+        return graph.validation, False
+    return graph.calibration, True

@@ -1,0 +1,560 @@
+"""Edge tables: two columns that name nodes, and what each edge carries: weight, type, time and attributes.
+
+Every column is read over all rows, so that an error names the row of the file, and fitted on those that become edges.
+One table of edges between nodes of one type is the simple case of several tables, one per type of edge, each between
+two types of nodes. Shapes: E edges, A attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph import EdgeValues, RawTable
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
+from se_gnn.graph.columns import MISSING, Column, type_prefix
+from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
+from se_gnn.graph.edges import EdgeReport, canonical_valued_edges
+from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.settings import ColumnSummary, ImportSettings
+from se_gnn.tables.source import Table, such_rows
+from se_gnn.tables.values import Reading, as_names, parse_column, read_times
+
+LISTED = 10  # dangling edges that an error shows
+BLOCK = 1 << 16  # names that are made bytes at a time
+TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
+DROP = "--set drop_dangling=true leaves these edges out."
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EdgeTable:
+    """The edges of one type.
+
+    Args:
+        type: what people see, a verb at best: "writes".
+        table: one row per edge: a path, a DataFrame, or an Arrow table.
+        joins: the node type of its sources and that of its targets; None: found from the ids.
+    """
+
+    type: str
+    table: Any
+    joins: tuple[str, str] | None = None
+
+
+def edge_tables(edges: Any) -> list[EdgeTable]:
+    """Edge tables as people give them: one without a type, a dictionary by type, or a list."""
+    if isinstance(edges, Mapping):
+        return [EdgeTable(type=name, table=table) for name, table in edges.items()]
+    return list(edges) if isinstance(edges, list | tuple) else [EdgeTable(type="", table=edges)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeSettings:
+    """Which columns of one edge table are what; the fields are those of :class:`ImportSettings`."""
+
+    ends: tuple[str, str]
+    directed: bool = False
+    weight: str | None = None
+    type: str | None = None
+    time: str | None = None
+    ignore: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
+    empty_weight: float | None = None  # of an edge without one; None: the median of the table
+
+    @classmethod
+    def of(cls, settings: ImportSettings, table: Table, reading: Reading, *, several: bool) -> EdgeSettings:
+        """The settings as far as they are about one table; with several tables, each has some of the columns."""
+        own = cls(
+            ends=(settings.source, settings.target),
+            directed=settings.directed,
+            weight=settings.edge_weight,
+            type=settings.edge_type,
+            time=settings.edge_time,
+            ignore=settings.edge_ignore,
+            kinds=settings.edge_kinds,
+            reading=reading,
+        )
+        table.check_has(*own.ends)
+        if several:
+            known = set(table.columns)
+            own = dataclasses.replace(
+                own,
+                weight=own.weight if own.weight in known else None,
+                time=own.time if own.time in known else None,
+                ignore=[name for name in own.ignore if name in known],
+                kinds={name: kind for name, kind in own.kinds.items() if name in known},
+            )
+        table.check_has(*own.roles.values(), *own.ignore)
+        wrong = next((name for name in (*own.roles.values(), *own.ignore) if name in own.ends), None)
+        if wrong is not None:
+            raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
+        return own
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The column of each part of the edge values."""
+        given = {"weight": self.weight, "type": self.type, "time": self.time}
+        return {part: column for part, column in given.items() if column is not None}
+
+    def shown(self, table: Table) -> list[str]:
+        """Columns whose cells are kept to be shown: all but the ends and those to ignore."""
+        return [name for name in table.columns if name not in (*self.ends, *self.ignore)]
+
+    def attributes(self, table: Table) -> list[str]:
+        """Columns that become attributes."""
+        return [name for name in self.shown(table) if name not in self.roles.values()]
+
+    def as_before(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
+        """The same with the direction and the columns that edge values had before."""
+        known = dict(values.names)
+        found: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
+        if several:
+            found = {part: name if name in table.columns and part != "type" else None for part, name in found.items()}
+        return dataclasses.replace(self, directed=values.direction is not None, **found, ignore=(), kinds={})
+
+    def for_blocks(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
+        """The same for blocks of a table: an empty weight is the median of the whole table, not of its block."""
+        own = self.as_before(values, table, several=several)
+        if own.weight is None:
+            return own
+        weights, _ = _weights(table, own.weight, own)
+        return dataclasses.replace(own, empty_weight=float(np.median(weights)))
+
+
+class Ids:
+    """The names of the nodes of one type, and where they are in the graph: from a place on, or each at its own.
+
+    A search in sorted names serves any number of blocks of rows; one whole table is looked up at once.
+    """
+
+    def __init__(self, names: pa.Array, places: int | IntArray = 0, *, in_blocks: bool = False) -> None:
+        self.names, self.places, self.in_blocks = names, places, in_blocks
+        if in_blocks:
+            keys = self._keys(names)
+            self.whole = keys.dtype == np.int64
+            self.order = np.argsort(keys, kind="stable")
+            self.sorted = keys[self.order]
+
+    def positions(self, names: pa.Array) -> IntArray:
+        """Position of each name among the nodes of this type; -1 where there is none."""
+        if not self.in_blocks:
+            found = pc.fill_null(pc.index_in(names, value_set=self.names), -1).to_numpy(zero_copy_only=False)
+            return np.asarray(found, np.int64)
+        if self.whole:
+            whole = pc.match_substring_regex(names, _WHOLE)
+            names = pc.if_else(whole, names, None)
+        keys = self._keys(names.drop_null(), whole=self.whole)
+        places = np.minimum(np.searchsorted(self.sorted, keys), len(self.sorted) - 1)
+        found = np.full(len(names), -1, np.int64)
+        there = self.sorted[places] == keys
+        found[np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))[there]] = self.order[places[there]]
+        return found
+
+    def in_graph(self, positions: IntArray) -> IntArray:
+        """Nodes of the graph at some positions among those of this type."""
+        return positions + self.places if isinstance(self.places, int) else self.places[positions]
+
+    @staticmethod
+    def _keys(names: pa.Array, *, whole: bool | None = None) -> Any:
+        """Names as whole numbers where all are, else as bytes."""
+        if whole is None:
+            whole = pc.all(pc.match_substring_regex(names, _WHOLE)).as_py() is not False
+        if whole:
+            return names.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        width = max(1, pc.max(pc.binary_length(names)).as_py() or 0)
+        keys = np.empty(len(names), f"S{width}")
+        for low in range(0, len(names), BLOCK):  # some at a time: a list of all would take several times the memory
+            keys[low : low + BLOCK] = np.array(names.slice(low, BLOCK).cast(pa.binary()).to_pylist(), f"S{width}")
+        return keys
+
+
+_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # each number is written in one way
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeRows:
+    """Rows of an edge table that become edges, as positions of nodes, and how many do not."""
+
+    pairs: IntArray  # [E, 2]
+    rows: IntArray  # [E], of the edge table
+    given: int
+    dangling: int = 0  # left out
+    later: int = 0  # left out: after the last date
+
+    def take(self, kept: Any) -> EdgeRows:
+        """Some of the rows."""
+        return dataclasses.replace(self, pairs=self.pairs[kept], rows=self.rows[kept])
+
+
+def joined_types(given: EdgeTable, table: Table, ends: Sequence[str], ids: Mapping[str, Ids]) -> tuple[str, str]:
+    """The node types that an edge table joins: as declared, or those that have the most of its ids."""
+    if len(ids) == 1:
+        only = next(iter(ids))
+        return only, only
+    if given.joins is not None:
+        unknown = next((name for name in given.joins if name not in ids), None)
+        if unknown is not None:
+            raise InputError(
+                f"edges {given.type!r} join {' and '.join(given.joins)}, but no table has nodes of type {unknown!r}; "
+                f"types are {', '.join(ids)}"
+            )
+        return given.joins
+    source, target = (_type_of(given, table, end, ids) for end in ends)
+    return source, target
+
+
+def _type_of(given: EdgeTable, table: Table, end: str, ids: Mapping[str, Ids]) -> str:
+    names = as_names(table, end, Reading())
+    found = {name: int((known.positions(names) >= 0).sum()) for name, known in ids.items()}
+    most = max(found.values())
+    best = [name for name, count in found.items() if count == most]
+    if most == 0:
+        raise InputError(
+            f"{table.name}, column {end!r}: no value is the id of a node, the first is {names[0].as_py()!r}; "
+            f"the types of nodes are {', '.join(ids)}"
+        )
+    if len(best) > 1:
+        raise InputError(
+            f"{table.name}, column {end!r} holds ids of {' and of '.join(best)}; declare which types its edges join: "
+            f"--edges {given.type}:{best[0]}-{best[1]}=FILE"
+        )
+    return best[0]
+
+
+def find_ends(
+    table: Table,
+    ends: tuple[str, str],
+    joins: tuple[str, str],
+    ids: Mapping[str, Ids],
+    *,
+    nodes: str,
+    drop_dangling: bool = False,
+    hint: str = DROP,
+) -> EdgeRows:
+    """The nodes that the ends of each edge name; ``nodes`` is what errors call the tables that have them.
+
+    Each end is looked up among the nodes of its type: ids of two types may be the same. An end that is a node of
+    another type is an error, because edges between those types were not declared.
+    """
+    names = {end: as_names(table, end, Reading()) for end in ends}
+    places = {end: ids[one].positions(names[end]) for end, one in zip(ends, joins)}
+    pairs = np.stack([places[end] for end in ends], axis=1)
+    lost = np.flatnonzero((pairs < 0).any(axis=1))
+    if len(lost):
+        _check_lost(table, names, places, joins, ids, lost, nodes, None if drop_dangling else hint)
+    kept = np.setdiff1d(np.arange(len(pairs)), lost) if len(lost) else np.arange(len(pairs))
+    pairs = np.stack([ids[one].in_graph(place) for one, place in zip(joins, pairs[kept].T)], axis=1)
+    return EdgeRows(pairs, kept, len(table), len(lost))
+
+
+def _check_lost(
+    table: Table,
+    names: Mapping[str, pa.Array],
+    places: Mapping[str, IntArray],
+    joins: tuple[str, str],
+    ids: Mapping[str, Ids],
+    lost: IntArray,
+    nodes: str,
+    hint: str | None,
+) -> None:
+    """Refuse ends of another node type, and unknown ends unless dangling edges are dropped."""
+    for end, own in zip(names, joins):
+        missing = np.flatnonzero(places[end] < 0)
+        for other, known in ids.items():
+            there = missing[known.positions(names[end].take(pa.array(missing))) >= 0] if other != own else missing[:0]
+            if len(there):
+                row = int(there[0])
+                raise table.error(
+                    end,
+                    row,
+                    f"{names[end][row].as_py()!r} is a node of type {other}, but these edges join {joins[0]} and "
+                    f"{joins[1]}; edges between other types are a type of their own",
+                )
+    source = next(iter(names))
+    if len(lost) == len(table) and not table.first:
+        known, seen = ids[joins[0]].names[0].as_py(), names[source][0].as_py()
+        raise InputError(
+            f"{table.name}: no edge joins two nodes of {nodes}; column {source!r} holds names such as {seen!r}, the "
+            f"nodes are called {known!r} and so on; are these the right columns?"
+        )
+    if hint is None:
+        return
+    which = "refers to an unknown node" if len(lost) == 1 else "refer to unknown nodes"
+    lines = []
+    for row in lost[:LISTED]:
+        for (end, texts), own in zip(names.items(), joins):
+            if places[end][row] < 0:
+                name = texts[int(row)].as_py()
+                shown = "no name at all" if name is None else repr(name)
+                of_type = f", which is no {own}" if len(ids) > 1 else ""
+                lines.append(f"  row {table.first + row + 1}, column {end!r}: {shown}{of_type}")
+    if len(lost) > LISTED:
+        lines.append(f"  and {len(lost) - LISTED:,} more rows")
+    listed = ";\n".join(lines)  # which reads well on one line, too
+    raise InputError(
+        f"{table.name}: {len(lost):,} of {len(table):,} edges {which} (not in {nodes}):\n{listed}.\n"
+        f"Rows are counted without the header. {hint}"
+    )
+
+
+def until_date(table: Table, settings: EdgeSettings, until: str | None) -> BoolArray | None:
+    """Whether each row is an edge up to a date, or without one; None: all are."""
+    if until is None or settings.time is None:
+        return None
+    kept: BoolArray = read_times(table, settings.time, settings.reading) <= as_seconds(until)
+    return kept
+
+
+def distinct_edges(
+    table: Table, found: EdgeRows, directed: bool, cells: Sequence[str], count: int
+) -> tuple[EdgeRows, EdgeReport | None]:
+    """The rows that become edges, in the order of the graph, and what was merged; no report where edges carry nothing.
+
+    Self-loops and rows that agree in everything are left out before anything is fitted. ``count`` is the number of
+    nodes.
+    """
+    if not directed and not cells:
+        return found, None
+    raw = raw_table(table, cells, found.rows)
+    direction = np.ones(len(found.rows), np.int8) if directed else None
+    _, given, _, report = canonical_valued_edges(found.pairs, EdgeValues(direction=direction, raw=raw), count)
+    return found.take(given), report
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeColumns:
+    """Edge values, None where the table has nothing but ends, and what people should know about them."""
+
+    values: EdgeValues | None
+    summaries: tuple[ColumnSummary, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_edge_values(
+    table: Table,
+    settings: EdgeSettings,
+    *,
+    like: EdgeValues | None = None,
+    rows: IntArray | None = None,
+    several: bool = False,
+    cells: bool = True,
+    streamed: bool = False,
+) -> EdgeColumns:
+    """Values of the edges in some rows, fitted, or read as those of ``like`` were.
+
+    Args:
+        table: the edge table, or a block of it.
+        settings: which columns are what.
+        like: values whose columns and types are used, so that nothing is fitted; a type that they do not have is an
+            error: nothing was learned about it.
+        rows: those that become edges; None: all.
+        several: each edge type has a table of its own.
+        cells: keep the cells of the rows, to be shown.
+        streamed: the rows do not fit into memory: columns are fitted, and the values are those of no edge. As ``like``
+            they then say how to read blocks of the table.
+    """
+    taken = np.arange(len(table)) if rows is None else rows
+    if like is not None:
+        settings = settings.as_before(like, table, several=several)
+    parts, warnings = _parts(table, settings, taken, None if like is None else like.type_names or None)
+    summaries = _role_summaries(settings, parts)
+    fitted: FittedColumns | None = None
+    if like is None:
+        fitted = fit_columns(
+            table, settings.attributes(table), settings.reading, kinds=settings.kinds, text_words=TEXT_WORDS,
+            rows=rows, streamed=streamed,
+        )  # fmt: skip
+        warnings += fitted.warnings
+    elif like.attributes is not None:
+        if not like.columns:
+            raise InputError(
+                "the edges of the graph have attributes that did not come from a table, so that rows of a table cannot "
+                "be encoded"
+            )
+        fitted = encode_columns(table, like.columns, settings.reading, rows=rows)
+    if fitted is not None:
+        summaries += fitted.summaries
+        if fitted.columns:
+            parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
+            parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
+    if streamed:
+        parts |= {part: parts[part][:0] for part in ARRAYS if part in parts}
+    shown: Sequence[str] = ()
+    if cells and not streamed:
+        shown = settings.shown(table) if like is None else () if like.raw is None else like.raw.columns
+    if not parts:
+        return EdgeColumns(None, summaries, tuple(warnings))
+    if like is not None and settings.type is not None:
+        parts["type_verbs"] = like.type_verbs
+    raw = raw_table(table, shown, taken) if shown else None
+    values = EdgeValues(**parts, raw=raw, names=tuple(settings.roles.items()))
+    return EdgeColumns(values, summaries, tuple(warnings))
+
+
+def _parts(
+    table: Table, settings: EdgeSettings, rows: IntArray, known_types: Sequence[str] | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Direction, weight, type and time of each edge, as far as it has them, and what people should know."""
+    parts: dict[str, Any] = {}
+    warnings: list[str] = []
+    if settings.directed:
+        parts["direction"] = np.ones(len(rows), np.int8)
+    if settings.weight is not None:
+        weights, empty = _weights(table, settings.weight, settings)
+        parts["weight"] = weights[rows]
+        if empty:
+            warnings.append(
+                f"{empty:,} edges of {table.name} have no weight: they count as the median edge, {np.median(weights):g}"
+            )
+    if settings.type is not None:
+        types, names = _types(table, settings.type, settings.reading, rows, known_types)
+        parts |= {"type": types, "type_names": names}
+    if settings.time is not None:
+        parts["time"] = read_times(table, settings.time, settings.reading)[rows]
+        undated = int((parts["time"] == NO_TIME).sum())
+        if undated:
+            warnings.append(f"{undated:,} edges of {table.name} have no date: they are taken as always there")
+    return parts, warnings
+
+
+def _weights(table: Table, name: str, settings: EdgeSettings) -> tuple[FloatArray, int]:
+    """The weight of each row, and how many are empty: these get the median of the others."""
+    parsed = parse_column(table, name, settings.reading, kind="number")
+    assert parsed.numbers is not None
+    numbers = parsed.numbers
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        weights: FloatArray = numbers.astype(np.float32)
+        wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)) & ~parsed.missing)
+    if len(wrong):
+        row = int(wrong[0])
+        text = f"a weight must be above 0, got {numbers[row]:g}; leave out an edge that does not count"
+        remedy = f"or use the column as an attribute: {table.option(name, 'number')}"
+        raise table.error(name, row, f"{text}, {remedy} ({such_rows(len(wrong))})")
+    empty, usual = int(parsed.missing.sum()), settings.empty_weight
+    if not empty:
+        return weights, 0
+    if empty == len(weights) and usual is None:
+        raise InputError(f"{table.name}, column {name!r} holds no weight in any row")
+    filled = np.where(parsed.missing, np.nanmedian(weights) if usual is None else usual, weights)
+    return filled.astype(np.float32), empty
+
+
+def _types(
+    table: Table, name: str, reading: Reading, rows: IntArray, known: Sequence[str] | None
+) -> tuple[Any, tuple[str, ...]]:
+    named = pc.fill_null(as_names(table, name, reading), MISSING).take(pa.array(rows))
+    names = tuple(sorted(pc.unique(named).to_pylist()) if known is None else known)
+    found = pc.fill_null(pc.index_in(named, value_set=pa.array(names, pa.string())), -1)
+    types = found.to_numpy(zero_copy_only=False).astype(np.int32)
+    unknown = np.flatnonzero(types < 0)
+    if len(unknown):
+        text = named[int(unknown[0])].as_py()
+        listed = ", ".join(map(repr, names))
+        hint = did_you_mean(text, names)
+        told = f"{text!r} is not an edge type that the model knows: {listed}{hint}"
+        raise table.error(name, int(rows[unknown[0]]), told)
+    return types, names
+
+
+def _role_summaries(settings: EdgeSettings, parts: dict[str, Any]) -> tuple[ColumnSummary, ...]:
+    notes = {}
+    if "weight" in parts and len(parts["weight"]):
+        notes["weight"] = f"from {parts['weight'].min():g} to {parts['weight'].max():g}"
+    if "type" in parts:
+        counts = np.bincount(parts["type"], minlength=len(parts["type_names"]))
+        notes["type"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["type_names"], counts.tolist()))
+    if "time" in parts and (parts["time"] != NO_TIME).any():
+        dated = parts["time"][parts["time"] != NO_TIME]
+        low, high = (str(np.datetime64(int(time), "s").astype("datetime64[D]")) for time in (dated.min(), dated.max()))
+        notes["time"] = f"from {low} to {high}"
+    return tuple(ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in settings.roles.items())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeLayout:
+    """What the edges of several tables carry as one: a type for each table, its attributes in a block of their own.
+
+    Args:
+        types: the type of the edges of each table.
+        template: the values of no edge, with all columns of all tables.
+    """
+
+    types: tuple[str, ...]
+    template: EdgeValues
+
+    @classmethod
+    def of(cls, types: Sequence[str], values: Sequence[EdgeValues | None], *, directed: bool) -> EdgeLayout:
+        """The layout for tables whose edges carry certain values."""
+        parts: dict[str, Any] = {"type": np.empty(0, np.int32), "type_names": tuple(types)}
+        if directed:
+            parts["direction"] = np.empty(0, np.int8)
+        for part, kind in (("weight", np.float32), ("time", np.int64)):
+            if any(getattr(one, part, None) is not None for one in values):
+                parts[part] = np.empty(0, kind)
+        columns: list[Column] = []
+        width = 0
+        for name, one in zip(types, values):
+            for column in one.columns or () if one is not None else ():
+                columns.append(dataclasses.replace(column, name=type_prefix(name) + column.name, first=width))
+                width += column.size
+        if columns:
+            names = tuple(name for column in columns for name in column.feature_names)
+            parts |= {"attributes": np.empty((0, width), np.float32)}
+            parts |= {"columns": tuple(columns), "attribute_names": names}
+        roles = {part: column for one in values if one is not None for part, column in one.names}
+        return cls(tuple(types), EdgeValues(**parts, names=tuple(roles.items())))
+
+    def own(self, type_name: str) -> EdgeValues:
+        """The template of one table: its own columns, by their names there."""
+        columns = own_columns(self.template.columns or (), type_name)
+        names = tuple(name for column in columns for name in column.feature_names)
+        width = sum(column.size for column in columns)
+        return dataclasses.replace(
+            self.template,
+            type=None,
+            type_names=(),
+            type_verbs=None,
+            attributes=np.empty((0, width), np.float32) if width else None,
+            columns=columns if width else None,
+            attribute_names=names if width else None,
+            direction=np.empty(0, np.int8),  # so that there is a part
+        )
+
+    def place(self, type_name: str, values: EdgeValues | None, count: int, raw: RawTable | None = None) -> EdgeValues:
+        """The values of ``count`` edges of one table, in the layout of all.
+
+        Edges without a weight count 1, and those without a date have none.
+        """
+        whole = self.template
+        arrays: dict[str, Any] = {"type": np.full(count, self.types.index(type_name), np.int32)}
+        if whole.direction is not None:
+            arrays["direction"] = np.ones(count, np.int8)
+        for part, missing in (("weight", np.float32(1)), ("time", np.int64(NO_TIME))):
+            if getattr(whole, part) is not None:
+                held = getattr(values, part, None)
+                arrays[part] = np.full(count, missing) if held is None else held
+        if whole.columns:
+            arrays["attributes"] = np.zeros((count, whole.num_attributes), np.float32)
+            own = [column for column in whole.columns if column.name.startswith(type_prefix(type_name))]
+            if own and values is not None and values.attributes is not None:
+                first, last = own[0].first, own[-1].first + own[-1].size
+                arrays["attributes"][:, first:last] = values.attributes
+        return dataclasses.replace(whole, **arrays, raw=raw)
+
+
+def own_columns(columns: Sequence[Column], type_name: str) -> tuple[Column, ...]:
+    """The columns of one type of nodes or edges, called as in its table, and their features counted from 0."""
+    prefix, first, found = type_prefix(type_name), 0, []
+    for column in columns:
+        if column.name.startswith(prefix):
+            found.append(dataclasses.replace(column, name=column.name.removeprefix(prefix), first=first))
+            first += column.size
+    return tuple(found)

@@ -1,0 +1,421 @@
+"""Columns as features: fitted on all rows of a table, without a look at the labels, and applied to later tables.
+
+Where no column says anything about a node, the edges around it do: how many there are, and in how many triangles.
+Shapes: N rows, F features, E edges.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+import scipy.sparse as sp
+
+from se_gnn.errors import InputError
+from se_gnn.graph import RawTable
+from se_gnn.graph.arrays import Features, Float64Array, FloatArray, IntArray, dense
+from se_gnn.graph.columns import (
+    NO_TEXT,
+    BooleanColumn,
+    CategoryColumn,
+    Column,
+    DateColumn,
+    NumberColumn,
+    StructureColumn,
+    TextColumn,
+)
+from se_gnn.graph.rows import Texts
+from se_gnn.tables.settings import ColumnSummary
+from se_gnn.tables.source import Table
+from se_gnn.tables.structure import DECIMALS, structure_numbers
+from se_gnn.tables.values import Parsed, Reading, check_kinds, is_key, parse_column
+
+MOST_CATEGORIES = 50
+SPARSE_FROM = 100  # features of a column of categories, which are then names of nodes
+RARE = 0.001  # share of the rows below which a category has no feature of its own
+KEY = "a key: another whole number in nearly every row"
+NAMES_ROWS = "nearly unique, so treated as an identifier"
+HEAVY_TAIL = 6.0  # standard deviations from the mean beyond which numbers are compared by their magnitude
+FARTHEST = 1e9  # standard deviations from the mean that a feature says
+SMALLEST = 1e-30
+SPARSE_BELOW = 0.1  # share of features that are not 0, below which a table with texts is kept sparse
+GIVES_AWAY = 0.99  # balanced accuracy of a small tree on rows that it has not seen
+FOLDS = 3
+FEWEST_ROWS = 5  # of a class, from which on anything can be said
+LEAKING_CORRELATION = 0.999  # of a column with the number to predict
+MOST_ROWS = 20_000
+LONGEST_CELL = 500  # characters that are kept
+CUT = "..."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedColumns:
+    """The columns of a table, the features of its rows, [N, F], and what people should know about them."""
+
+    columns: tuple[Column, ...]
+    features: Features
+    summaries: tuple[ColumnSummary, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def fit_columns(
+    table: Table,
+    names: Sequence[str],
+    reading: Reading,
+    *,
+    kinds: Mapping[str, str],
+    keep: Sequence[str] = (),
+    text_words: int,
+    rows: IntArray | None = None,
+    streamed: bool = False,
+) -> FittedColumns:
+    """Fit an encoding of each column that says something about a row, and encode the rows; there may be none.
+
+    Args:
+        table: a node table or an edge table.
+        names: the columns to look at.
+        reading: how text is read.
+        kinds: what a column is, where it is not understood right.
+        keep: columns to use although they look like keys.
+        text_words: the most words of a text column that become features.
+        rows: those that are fitted on and encoded; None: all.
+        streamed: the rows do not fit into memory: there are no features yet, and free text is refused.
+    """
+    check_kinds(table, kinds, names)
+    columns: list[Column] = []
+    blocks: list[Features] = []
+    summaries: list[ColumnSummary] = []
+    warnings: list[str] = []
+    of = "edge column" if table.of_edges else "column"
+    for name in names:
+        parsed = parse_column(table, name, reading, kind=kinds.get(name))
+        if streamed and parsed.kind == "text":
+            raise InputError(
+                f"{table.name}, column {name!r} is text, whose words are counted in memory, and the table does not fit "
+                f"there: leave it out: {table.option(name, 'ignore')}, or raise SE_GNN_MAX_MEMORY"
+            )
+        parsed = parsed if rows is None else parsed.take(rows)
+        missing = int(parsed.missing.sum())
+        if parsed.note:
+            warnings.append(f"{of} {name!r}: {parsed.note}")
+        first = sum(column.size for column in columns)
+        column = fit_column(name, parsed, first, text_words=text_words, keep=name in keep or name in kinds)
+        if isinstance(column, str):
+            summaries.append(ColumnSummary(name=name, kind="left out", missing=missing, note=column))
+            if not table.of_edges:
+                how = f"; {table.option(name, 'keep')} uses it as an attribute" if column in (KEY, NAMES_ROWS) else ""
+                warnings.append(f"{of} {name!r} is left out: {column}{how}")
+            continue
+        columns.append(column)
+        if not streamed:
+            blocks.append(encode_column(column, parsed))
+        summaries.append(_summary(column, parsed))
+    if streamed:
+        features: Features = np.empty((0, sum(column.size for column in columns)), np.float32)
+    else:
+        features = join_features(blocks, len(table) if rows is None else len(rows))
+    return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
+
+
+def encode_columns(
+    table: Table, columns: Sequence[Column], reading: Reading, *, rows: IntArray | None = None
+) -> FittedColumns:
+    """Encode the rows of a table, or some of them, as those of an earlier one were; nothing is fitted."""
+    blocks: list[Features] = []
+    warnings: list[str] = []
+    summaries: list[ColumnSummary] = []
+    for column in columns:
+        known = dataclasses.replace(reading, decimal=getattr(column, "decimal_point", reading.decimal))
+        pattern = column.pattern if isinstance(column, DateColumn) else None
+        parsed = parse_column(table, column.name, known, kind=column.kind, pattern=pattern)
+        parsed = parsed if rows is None else parsed.take(rows)
+        blocks.append(encode_column(column, parsed))
+        summaries.append(_summary(column, parsed))
+        warnings += _unmarked(column, parsed)
+    features = join_features(blocks, len(table) if rows is None else len(rows))
+    return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
+
+
+def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
+    """Features from the edges around each node, where no column of the table ``name`` says anything about it."""
+    columns: list[Column] = []
+    for what, numbers in structure_numbers(edges, num_nodes).items():
+        if numbers.min() < numbers.max():
+            column = StructureColumn(
+                name=what, first=len(columns), size=1, offset=0.0, scale=1.0, log_unit=1.0, decimals=DECIMALS[what]
+            )
+            columns.append(dataclasses.replace(column, **_standardization(column.encode(numbers))))
+    if not columns:
+        raise InputError(
+            f"{name} has no column that says something about a node, and all nodes have the same number of edges "
+            "and triangles: there is nothing to tell them apart by"
+        )
+    told = (
+        f"{name} has no column that says something about a node; features are taken from the edges around it: "
+        + ", ".join(column.name for column in columns)
+    )
+    return dataclasses.replace(encode_structure(columns, num_nodes, edges), warnings=(told,))
+
+
+def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FittedColumns:
+    """Features from the edges around each node, as they were fitted before."""
+    numbers = structure_numbers(edges, num_nodes)
+    blocks = [column.encode(numbers[column.name]) for column in columns if isinstance(column, StructureColumn)]
+    features: FloatArray = np.stack([block.astype(np.float32) for block in blocks], axis=1)
+    summaries = tuple(ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in columns)
+    return FittedColumns(tuple(columns), features, summaries)
+
+
+def number_leaks(columns: Sequence[Column], features: Features, values: Float64Array) -> list[str]:
+    """Columns that are the number to predict in another form, by the features and values of training rows."""
+    if not isinstance(features, np.ndarray) or len(values) < FEWEST_ROWS:
+        return []
+    centered = features - features.mean(axis=0, dtype=np.float64)
+    lengths = np.sqrt((centered**2).sum(axis=0)) * np.linalg.norm(values - values.mean())
+    correlation = np.abs(centered.T @ (values - values.mean())) / np.where(lengths > 0, lengths, np.inf)
+    return [
+        f"column {column.name!r} nearly is the number to predict (correlation {correlation[column.first]:.4f}): if it "
+        f"is not known when you predict, leave it out with --column {column.name}=ignore"
+        for column in columns
+        if correlation[column.first] > LEAKING_CORRELATION
+    ]
+
+
+def leak_warnings(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
+    """Columns that give the class of training rows away; ``features`` and ``labels`` are those of these rows."""
+    leaks = leaking_columns(tuple(columns), features, labels, generator=np.random.default_rng(seed))
+    return [
+        f"column {name!r} alone tells the class of {score:.1%} of the training rows, each class counting the same: is "
+        f"it known before the class is? If not, leave it out: --column {shlex.quote(f'{name}=ignore')}"
+        for name, score in leaks.items()
+    ]
+
+
+def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
+    """The encoding of a column, from all rows; or why it says nothing about a node.
+
+    Args:
+        name: of the column.
+        parsed: its values.
+        first: its first feature.
+        text_words: the most words that become features.
+        keep: use it although it tells rows apart.
+    """
+    if not keep and (parsed.identifier or is_key(parsed)):
+        return KEY if parsed.kind == "number" else NAMES_ROWS
+    present = ~parsed.missing
+    if not present.any():
+        return "no value in any row"
+    marked = bool(parsed.missing.any())
+    place: dict[str, Any] = {"name": name, "first": first, "marked": marked}
+    if parsed.texts is not None:
+        texts = parsed.texts.filter(pa.array(present))
+        return _fit_text(texts, place, text_words) if parsed.kind == "text" else _fit_category(texts, place)
+    assert parsed.numbers is not None
+    values = parsed.numbers[present]
+    if values.min() == values.max() and not marked:
+        return "the same value in all rows"
+    fit = {"number": _fit_number, "boolean": _fit_boolean, "date": _fit_date}[parsed.kind]
+    return fit(values, parsed, place)
+
+
+def _fit_number(numbers: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
+    heavy = np.abs(numbers - numbers.mean()).max() > HEAVY_TAIL * numbers.std() > 0
+    log_unit = max(SMALLEST, float(np.median(np.abs(numbers[numbers != 0])))) if heavy else None
+    size = 1 + place["marked"]
+    column = NumberColumn(**place, size=size, offset=0.0, scale=1.0, log_unit=log_unit, **parsed.details)
+    return dataclasses.replace(column, **_standardization(column.encode(numbers)))
+
+
+def _fit_date(days: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
+    return DateColumn(**place, size=1 + place["marked"], **_standardization(days), **parsed.details)
+
+
+def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    offset, spread = float(values.mean()), float(values.std())
+    return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
+
+
+def _fit_boolean(values: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
+    return BooleanColumn(**place, size=1 + place["marked"], fill=float(values.mean()), **parsed.details)
+
+
+def _fit_category(values: pa.Array, place: dict[str, Any]) -> Column | str:
+    counts = pc.value_counts(values)
+    names, numbers = counts.field("values").to_pylist(), counts.field("counts").to_numpy()
+    if len(names) == 1 and not place["marked"]:
+        return "the same value in all rows"
+    order = sorted(range(len(names)), key=lambda i: (-numbers[i], names[i]))[:MOST_CATEGORIES]
+    kept = [names[i] for i in order if numbers[i] >= RARE * len(values)]
+    has_other = len(kept) < len(names)
+    if not kept:
+        return NAMES_ROWS
+    size = len(kept) + has_other + place["marked"]
+    return CategoryColumn(**place, size=size, categories=tuple(sorted(kept)), has_other=has_other)
+
+
+def _fit_text(values: pa.Array, place: dict[str, Any], most: int) -> Column | str:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(max_features=most, min_df=2 if len(values) > 1 else 1)
+    try:
+        vectorizer.fit(values.to_pylist())
+    except ValueError:  # no word in two rows
+        return "no word that two rows share"
+    words = vectorizer.get_feature_names_out().tolist()
+    return TextColumn(
+        **place, size=len(words) + place["marked"], vocabulary=tuple(words), idf=tuple(vectorizer.idf_.tolist())
+    )
+
+
+def encode_column(column: Column, parsed: Parsed) -> Features:
+    """Features of all rows, [N, F], sparse for a text; only the encoding decides, whatever else is in the table."""
+    if isinstance(column, TextColumn):
+        return _encode_text(column, parsed)
+    shape = (len(parsed.missing), column.size)
+    if isinstance(column, CategoryColumn):
+        place = pc.index_in(parsed.texts, value_set=pa.array(column.categories, pa.string()))
+        places = pc.fill_null(place, len(column.categories)).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(~parsed.missing & ((places < len(column.categories)) | column.has_other))
+        if column.size > SPARSE_FROM:  # names of nodes: nothing is missing
+            return sp.csr_array((np.ones(len(rows), np.float32), (rows, places[rows])), shape=shape)
+        features = np.zeros(shape, np.float32)
+        features[rows, places[rows]] = 1
+    else:
+        assert parsed.numbers is not None
+        features = np.zeros(shape, np.float32)
+        if isinstance(column, BooleanColumn):
+            features[:, 0] = np.where(parsed.missing, column.fill, parsed.numbers)
+        elif isinstance(column, NumberColumn | DateColumn):
+            features[:, 0] = np.where(parsed.missing, 0, np.clip(column.encode(parsed.numbers), -FARTHEST, FARTHEST))
+    if column.marked:
+        features[parsed.missing, -1] = 1
+    return features
+
+
+def join_features(blocks: Sequence[Features], count: int) -> Features:
+    """Features of all columns of ``count`` rows side by side; sparse where texts leave most of them empty."""
+    texts = [block for block in blocks if not isinstance(block, np.ndarray)]
+    if texts:
+        size = sum(block.shape[0] * block.shape[1] for block in blocks)
+        filled = sum(int(np.count_nonzero(block)) if isinstance(block, np.ndarray) else block.nnz for block in blocks)
+        if filled < SPARSE_BELOW * size:
+            return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"), dtype=np.float32)
+    return np.concatenate([np.empty((count, 0), np.float32), *map(dense, blocks)], axis=1)
+
+
+def _encode_text(column: TextColumn, parsed: Parsed) -> Features:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    assert parsed.texts is not None
+    vectorizer = TfidfVectorizer(vocabulary=column.vocabulary, dtype=np.float32)
+    vectorizer.idf_ = np.array(column.idf)
+    words = sp.csr_array(vectorizer.transform(pc.fill_null(parsed.texts, "").to_pylist()), dtype=np.float32)
+    if not column.marked:
+        return words
+    return sp.csr_array(sp.hstack([words, sp.csr_array(parsed.missing[:, None].astype(np.float32))], format="csr"))
+
+
+def _summary(column: Column, parsed: Parsed) -> ColumnSummary:
+    note = ""
+    if isinstance(column, NumberColumn) and column.log_unit is not None:
+        note = "heavy tail, compared by magnitude"
+    elif isinstance(column, CategoryColumn):
+        known = pc.is_in(parsed.texts, value_set=pa.array(column.categories, pa.string()))
+        unknown = int((~known.to_numpy(zero_copy_only=False) & ~parsed.missing).sum())
+        where = "share the feature (other)" if column.has_other else "of unknown categories"
+        note = f"{unknown:,} rows {where}" if unknown else ""
+    missing = int(parsed.missing.sum())
+    return ColumnSummary(name=column.name, kind=column.kind, num_features=column.size, missing=missing, note=note)
+
+
+def _unmarked(column: Column, parsed: Parsed) -> list[str]:
+    missing = int(parsed.missing.sum())
+    if column.marked or not missing:
+        return []
+    filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
+    told = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
+    return [f"column {column.name!r}: {told}"]
+
+
+def leaking_columns(
+    columns: tuple[Column, ...], features: Features, labels: IntArray, *, generator: np.random.Generator
+) -> dict[str, float]:
+    """Columns from which a decision tree reads the class, with its cross-validated balanced accuracy.
+
+    Balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells nothing. Training rows only;
+    classes of fewer than five of them are left aside.
+    """
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.tree import DecisionTreeClassifier
+
+    if len(labels) > MOST_ROWS:
+        chosen = np.sort(generator.choice(len(labels), MOST_ROWS, replace=False))
+        features, labels = features[chosen], labels[chosen]
+    counts = np.bincount(labels)
+    enough = np.isin(labels, np.flatnonzero(counts >= FEWEST_ROWS))
+    features, labels = features[enough], labels[enough]
+    if len(np.unique(labels)) < 2:
+        return {}
+    tree = DecisionTreeClassifier(max_depth=6, class_weight="balanced", random_state=0)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    found = {}
+    for column in columns:
+        own = dense(features[:, column.first : column.first + column.size])
+        score = float(cross_val_score(tree, own, labels, cv=folds, scoring="balanced_accuracy").mean())
+        if score >= GIVES_AWAY:
+            found[column.name] = score
+    return found
+
+
+def raw_table(table: Table, names: Sequence[str], rows: IntArray | None = None, *, prefix: str = "") -> RawTable:
+    """Cells of some columns and rows as they are read; long texts are cut, so that a graph does not become a library.
+
+    Args:
+        table: where the cells are.
+        names: what the columns are to be called; a column that the table does not have is empty.
+        rows: None: all.
+        prefix: stands before the names of the table's own columns.
+    """
+    count = len(table) if rows is None else len(rows)
+    own = {prefix + name: name for name in table.columns}
+    held = table.select([own[name] for name in names if name in own], rows)
+    texts = [_cell_texts(held.column(own[name])) if name in own else pa.nulls(count, pa.string()) for name in names]
+    encoded = pa.concat_arrays(texts).dictionary_encode() if texts else pa.array([], pa.string()).dictionary_encode()
+    codes = pc.fill_null(encoded.indices, NO_TEXT).to_numpy(zero_copy_only=False).astype(np.int32)
+    return RawTable(
+        columns=tuple(names),
+        codes=np.ascontiguousarray(codes.reshape(len(names), count).T),
+        texts=Texts.of(encoded.dictionary.to_pylist()),
+    )
+
+
+def _cell_texts(column: pa.ChunkedArray) -> pa.Array:
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pt.is_nested(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+    if pt.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    texts = column.cast(pa.string())
+    if pt.is_timestamp(kind):  # a day is a day, and no one counts nanoseconds
+        texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+(Z?)$", r"\1\2")
+        texts = pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
+        if pc.all(pc.match_substring_regex(texts, r" 00:00:00Z?$")).as_py() is not False:
+            texts = pc.utf8_slice_codeunits(texts, 0, 10)
+    texts = pc.utf8_trim_whitespace(texts.combine_chunks())
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    long = pc.greater(pc.utf8_length(texts), LONGEST_CELL)
+    if pc.any(long).as_py():
+        cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, LONGEST_CELL - len(CUT)), CUT, "")
+        texts = pc.if_else(long, cut, texts)
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts

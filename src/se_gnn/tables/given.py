@@ -1,0 +1,411 @@
+"""The tables of an import as they were given: read, checked, and asked what both ways of importing need.
+
+Shapes: N nodes of all types, E edges.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from se_gnn.errors import InputError
+from se_gnn.graph import UNKNOWN, Classes, Graph, RawTable
+from se_gnn.graph.arrays import Features, IntArray
+from se_gnn.graph.columns import Column, StructureColumn, type_prefix
+from se_gnn.graph.edge_values import NO_TIME
+from se_gnn.graph.split import Split, split_by_time, split_stratified
+from se_gnn.graph.target import Target
+from se_gnn.tables.edges import EdgeRows, EdgeSettings, EdgeTable, Ids, find_ends, joined_types, own_columns, until_date
+from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
+from se_gnn.tables.settings import ColumnSummary, ImportSettings
+from se_gnn.tables.source import Table, read_table
+from se_gnn.tables.values import Reading, find_decimal, first_times, read_times
+
+FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
+ONE = ""  # name of the only node type, and of the only edge type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTable:
+    """The table of one node type."""
+
+    type: str
+    table: Table
+    reading: Reading
+    id: str
+    ids: pa.Array
+    attributes: list[str]
+    settings: ImportSettings
+
+    @classmethod
+    def of(cls, type_name: str, table: Table, settings: ImportSettings) -> tuple[NodeTable, list[str]]:
+        """A table with its ids, and what people should know about how it was read."""
+        column = settings.id_of(type_name or None)
+        labeled = settings.label in table.columns
+        table.check_has(column)
+        ids, notes = read_ids(table, column)
+        reading, more = _reading(table, settings)
+        attributes = settings.attributes(table.columns, type_name or None, labeled=labeled)
+        return cls(type_name, table, reading, column, ids, attributes, settings), [*table.notes, *notes, *more]
+
+    @property
+    def shown(self) -> list[str]:
+        """Columns whose cells are shown: those of the attributes, and the caption."""
+        return [name for name in self.table.columns if name in (*self.attributes, self.settings.caption)]
+
+    def fit(self, *, streamed: bool) -> FittedColumns:
+        """The encoding of its columns, and the features of its rows unless they are streamed."""
+        known, given = self.attributes, self.settings
+        return fit_columns(
+            self.table,
+            known,
+            self.reading,
+            kinds={name: kind for name, kind in given.kinds.items() if not self.type or name in known},
+            keep=[name for name in given.keep if name in known],
+            text_words=given.text_words,
+            streamed=streamed,
+        )
+
+    def encode(self, columns: Sequence[Column], table: Table | None = None) -> FittedColumns:
+        """The features of its rows, or of some of them, with columns that were fitted before."""
+        table = table or self.table
+        named = with_names(table, columns, self.ids.slice(table.first, len(table)))
+        return encode_columns(named, columns, self.reading)
+
+    def encoded(self, columns: Sequence[Column], table: Table) -> Features:
+        """The features of a block of its rows."""
+        return self.encode(columns, table).features
+
+    def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
+        """What became of each column, in their order."""
+        given, by_name = self.settings, {column.name: column for column in found.summaries}
+        target = "label" if given.target_number is None else "target"
+        roles: dict[str | None, str] = {given.label: target, given.split: "split", self.id: "id"}
+        for name in self.table.columns:
+            summary = by_name.get(name)
+            if summary is None:
+                kind = "caption" if name == given.caption else roles.get(name, "ignored")
+                kind = "left out" if kind == "ignored" and name in self.attributes else kind
+                notes = {
+                    "target": "the number to predict",
+                    "caption": "shown to people, not used as an attribute",
+                    "left out": "not part of the encoding",
+                }
+                summary = ColumnSummary(name=name, kind=kind, note=notes.get(kind, ""))
+            elif name == given.caption:
+                note = f"; {summary.note}" if summary.note else ""
+                summary = dataclasses.replace(summary, note=f"caption of the nodes{note}")
+            yield dataclasses.replace(summary, name=called(self.type, name))
+        for column in found.summaries:
+            if column.kind == StructureColumn.kind:
+                yield column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneEdgeTable:
+    """The table of one edge type, and the node types it joins."""
+
+    given: EdgeTable
+    table: Table
+    settings: EdgeSettings
+    joins: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenTables:
+    """All tables, read as far as both ways need it: ids, labels, split."""
+
+    nodes: list[NodeTable]
+    edges: list[OneEdgeTable]
+    settings: ImportSettings
+    like: Graph | None
+    labeled: NodeTable
+    known: Target  # of the labeled nodes' table
+    ids: dict[str, Ids]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls,
+        nodes: Mapping[str, Any],
+        edges: Sequence[EdgeTable],
+        settings: ImportSettings,
+        like: Graph | None,
+        work: Path | None,
+    ) -> Self:
+        """Read and check all tables; ``work`` is a folder for those that do not fit into memory."""
+        how: dict[str, Any] = {"separator": settings.separator, "encoding": settings.encoding, "work": work}
+        tables = {name: read_table(one, what=f"nodes {name}".strip(), **how) for name, one in nodes.items()}
+        _check_columns(tables, settings)
+        _check_like(like, list(tables), [one.type for one in edges])
+        if like is not None:
+            _check_as_before(like, settings)
+        found = [NodeTable.of(name, table, settings) for name, table in tables.items()]
+        read = [one for one, _ in found]
+        notes = [note for _, more in found for note in more]
+        own = next(one for one in read if settings.label in one.table.columns)
+        known: Target
+        if settings.target_number is not None:
+            known, more = read_numbers(own.table, settings.target_number, own.reading, settings.unit)
+        else:
+            classes = None if like is None else like.class_names
+            known, more = read_labels(own.table, settings.label, own.reading, classes, merge=settings.merge_classes)
+        of_labels = tuple(more)
+        firsts = np.cumsum([0, *(len(one.ids) for one in read)]).tolist()
+        ids = {one.type: Ids(one.ids, first, in_blocks=work is not None) for one, first in zip(read, firsts)}
+        of_edges = []
+        several = len(edges) > 1 or edges[0].type != ONE
+        what = [read_table(one.table, what=f"edges {one.type}".strip(), of_edges=True, **how) for one in edges]
+        if several:
+            _check_edge_columns(what, settings)
+        for one, table in zip(edges, what):
+            reading, more = _reading(table, settings)
+            notes += [*table.notes, *more]
+            of_table = EdgeSettings.of(settings, table, reading, several=several)
+            joins = joined_types(one, table, of_table.ends, ids)
+            of_edges.append(OneEdgeTable(one, table, of_table, joins))
+        return cls(read, of_edges, settings, like, own, known, ids, (*notes, *of_labels))
+
+    @property
+    def several(self) -> bool:
+        """Whether nodes are of several types."""
+        return self.nodes[0].type != ONE
+
+    @property
+    def typed(self) -> bool:
+        """Whether each edge type has a table of its own."""
+        return self.edges[0].given.type != ONE
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return sum(len(one.ids) for one in self.nodes)
+
+    @property
+    def name(self) -> str:
+        """Name of the graph."""
+        return self.settings.name or Path(self.labeled.table.name).stem
+
+    @property
+    def first(self) -> int:
+        """The first node that may have a label."""
+        before = self.nodes[: self.nodes.index(self.labeled)]
+        return sum(len(one.ids) for one in before)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The node types, where there are several."""
+        return tuple(one.type for one in self.nodes) if self.several else ()
+
+    def node_types(self) -> Any:
+        """Type of each node, [N], where there are several."""
+        sizes = [len(one.ids) for one in self.nodes]
+        return np.repeat(np.arange(len(sizes)), sizes).astype(np.int32) if self.several else None
+
+    def names(self) -> list[pa.Array]:
+        """What the nodes of each type are called; by their type, too, where ids of two types are the same."""
+        own = [one.ids for one in self.nodes]
+        if not self.several or len(pc.unique(pa.concat_arrays(own))) == self.num_nodes:
+            return own
+        return [pc.binary_join_element_wise(one.type, one.ids, " ") for one in self.nodes]
+
+    def target(self) -> Target:
+        """What is predicted, for the nodes of all types."""
+        whole = self.known.take(np.empty(0, np.int64)).followed_by_unknown(self.num_nodes)
+        array = whole.array.copy()
+        array[self.first : self.first + len(self.known)] = self.known.array
+        return dataclasses.replace(whole.with_array(array), node_type=self.labeled.type or None)
+
+    def caption(self, one: NodeTable) -> pa.Array:
+        """What people see for each node of one table; empty where it has no such column."""
+        column = self.settings.caption
+        if column is None or column not in one.table.columns:
+            return pa.array([""] * len(one.ids), pa.string())
+        return read_captions(one.table, column)
+
+    def captions(self) -> tuple[str, ...] | None:
+        """What people see for each node; empty where the table of its type does not have the column."""
+        if self.settings.caption is None:
+            return None
+        return tuple(pa.concat_arrays([self.caption(one) for one in self.nodes]).to_pylist())
+
+    def raw(self) -> RawTable:
+        """The rows of all tables, columns called by their type; empty where a node is of another type."""
+        whole = [called(one.type, name) for one in self.nodes for name in one.shown]
+        blocks = [raw_table(one.table, whole, prefix=called(one.type, "")) for one in self.nodes]
+        return functools.reduce(RawTable.joined, blocks)
+
+    def rows(self, one: OneEdgeTable) -> EdgeRows:
+        """The rows of an edge table, or of a block of it, that become edges."""
+        ends, joins, table = one.settings.ends, one.joins, one.table
+        nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in joins))
+        found = find_ends(table, ends, joins, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
+        in_time = until_date(table, one.settings, self.settings.until)
+        if in_time is None:
+            return found
+        kept = in_time[found.rows]
+        if len(kept) and not kept.any() and not table.first:
+            raise InputError(f"until: {table.name} has no edge up to {self.settings.until}")
+        return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
+
+    def split(self, found: Sequence[EdgeRows] | None) -> Split:
+        """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
+
+        Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
+        ``found`` are the edges, None where they do not fit into memory.
+        """
+        given, like, own = self.settings, self.like, self.labeled
+        labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
+        most = None if given.target_number is not None else given.max_train  # no class can outvote another
+        shares: dict[str, Any] = {"train": given.train_share, "validation": given.val_share, "most": most}
+        if given.split is not None:
+            parts = read_split(own.table, given.split, labels)
+        elif like is None and given.split_by_time is not None:
+            parts = split_by_time(labels, self._node_times(found), **shares, unknown=NO_TIME)
+        elif like is None:
+            parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
+        else:
+            known = np.flatnonzero(labels != UNKNOWN)
+            parts = Split(train=self._known_before("train", known), validation=self._known_before("validation", known))
+            if not len(parts.train):
+                parts = Split(train=known)
+            else:
+                held = self._known_before("calibration", known)
+                rest = np.setdiff1d(known, np.concatenate([parts.train, parts.validation, held]))
+                parts = Split(parts.train, parts.validation, rest)
+        if like is not None and len(like.calibration):
+            others = np.concatenate([parts.train, parts.validation, parts.test])
+            free = np.setdiff1d(np.flatnonzero(labels != UNKNOWN), others)
+            parts = dataclasses.replace(parts, calibration=self._known_before("calibration", free))
+        return Split(**{part: ids + self.first for part, ids in parts.items()})
+
+    def _known_before(self, part: str, nodes: IntArray) -> IntArray:
+        """Those of some nodes that are in a part of the split of the graph before, by their names."""
+        assert self.like is not None
+        then = {self.like.node_names[node] for node in getattr(self.like, part).tolist()}
+        names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
+        return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
+
+    def _node_times(self, found: Sequence[EdgeRows] | None) -> IntArray:
+        """When each node came to be: by a column of its table, or by its first edge."""
+        column, own = self.settings.split_by_time, self.labeled
+        assert column is not None
+        if column in own.table.columns:
+            return read_times(own.table, column, own.reading)
+        if column != FIRST_EDGE:
+            own.table.check_has(column)
+        if self.settings.edge_time is None:
+            raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with dates")
+        if found is None:
+            raise InputError(
+                f"split_by_time {FIRST_EDGE!r} needs the edges in memory: name a column of the node table instead"
+            )
+        dated = [(one, rows) for one, rows in zip(self.edges, found) if one.settings.time is not None]
+        pairs = np.concatenate([rows.pairs for _, rows in dated])
+        times = [read_times(one.table, str(one.settings.time), one.settings.reading)[rows.rows] for one, rows in dated]
+        first = first_times(pairs, np.concatenate(times), self.num_nodes)
+        return first[self.first : self.first + len(own.ids)]
+
+
+def called(type_name: str, column: str) -> str:
+    """What people see for a column of one type."""
+    return type_prefix(type_name) + column if type_name else column
+
+
+def _reading(table: Table, settings: ImportSettings) -> tuple[Reading, list[str]]:
+    """How the text of one table is read, and what people should know about it."""
+    missing = frozenset(settings.missing)
+    if settings.decimal is not None:
+        return Reading(decimal=settings.decimal, missing=missing), []
+    found = find_decimal(table)
+    told = f"{table.name}: numbers are read with a decimal comma, as 3,5; --set decimal=. reads them otherwise"
+    return Reading(decimal=found, missing=missing), [told] if found == "," else []
+
+
+def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:
+    """Refuse columns that no node table has, and a label column that is not in one of them."""
+    if ONE in tables:
+        named = (*settings.taken(), *settings.ignore, *settings.keep, settings.caption)
+        tables[ONE].check_has(*named)
+        return
+    holding = [name for name, table in tables.items() if settings.label in table.columns]
+    if not holding:
+        raise InputError(
+            f"no node table has the label column {settings.label!r}: "
+            + "; ".join(f"{name} has {', '.join(map(repr, table.columns))}" for name, table in tables.items())
+        )
+    if len(holding) > 1:
+        raise InputError(
+            f"the label column {settings.label!r} is in the tables of {' and '.join(holding)}, but one type is labeled"
+            ": rename the others"
+        )
+    tables[holding[0]].check_has(settings.split)
+    for name in (settings.caption, *settings.ignore, *settings.keep, *settings.kinds):
+        if name is not None and not any(name in table.columns for table in tables.values()):
+            raise InputError(f"no node table has a column {name!r}: {', '.join(one.name for one in tables.values())}")
+
+
+def _check_edge_columns(tables: Sequence[Table], settings: ImportSettings) -> None:
+    wanted = [settings.edge_weight, settings.edge_time, *settings.edge_ignore, *settings.edge_kinds]
+    for name in (name for name in wanted if name is not None):
+        if not any(name in table.columns for table in tables):
+            raise InputError(f"no edge table has a column {name!r}: {', '.join(table.name for table in tables)}")
+
+
+def _check_as_before(like: Graph, settings: ImportSettings) -> None:
+    """Refuse settings that contradict the graph that was imported before: it decides how new tables are read."""
+    values = like.edge_values
+    parts = dict(() if values is None else values.names)
+    of_nodes = _kinds(like.columns or (), like.node_type_names)
+    of_edges = _kinds((values and values.columns) or (), () if values is None else values.type_names)
+
+    def contradictions() -> Iterator[str]:
+        if settings.directed and (values is None or values.direction is None):
+            yield "directed"
+        for part in ("weight", "type", "time"):
+            name = getattr(settings, f"edge_{part}")
+            if name not in (None, parts.get(part)) and not (part == "time" and settings.until is not None):
+                yield f"edge column {name!r} as {part}"
+        for what, kinds, ignored, used in (
+            ("column", settings.kinds, settings.ignore, of_nodes),
+            ("edge column", settings.edge_kinds, settings.edge_ignore, of_edges),
+        ):
+            yield from (f"{what} {name!r} as {kind}" for name, kind in kinds.items() if (name, kind) not in used)
+            yield from (f"{what} {name!r} as ignore" for name in ignored if name in dict(used))
+        yield from (f"column {name!r} as keep" for name in settings.keep if name not in dict(of_nodes))
+
+    found = next(contradictions(), None)
+    if found is not None:
+        raise InputError(f"{found} contradicts {like.name}, whose encoding the new tables get: leave it out")
+
+
+def _kinds(columns: Sequence[Column], types: Sequence[str]) -> set[tuple[str, str]]:
+    """Names in the tables and kinds of all columns that are encoded."""
+    own = [column for one in types for column in own_columns(columns, one)]
+    return {(column.name, column.kind) for column in (*columns, *own)}
+
+
+def _check_like(like: Graph | None, types: Sequence[str], edge_types: Sequence[str]) -> None:
+    """Tables for a graph that was imported before are of the same types."""
+    if like is None:
+        return
+    if like.columns is None:
+        raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")
+    if like.node_type_names != (() if list(types) == [ONE] else tuple(types)):
+        known = ", ".join(f"{name}=FILE" for name in like.node_type_names) or "one table without a type"
+        raise InputError(f"nodes: {like.name} has other node types; give its tables in its order: {known}")
+    values = like.edge_values
+    if list(edge_types) != [ONE] and values is not None:
+        unknown = next((name for name in edge_types if name not in values.type_names), None)
+        if unknown is not None:
+            listed = ", ".join(map(repr, values.type_names))
+            raise InputError(f"edges {unknown!r}: the edges of {like.name} are of the types {listed}")

@@ -1,0 +1,284 @@
+"""Rows that arrive after training, encoded as the tables of the graph were. Shapes: N known nodes, M new rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph import EdgeValues, Graph, RawTable
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.columns import Column, StructureColumn, type_prefix
+from se_gnn.graph.extend import NewNodes
+from se_gnn.graph.rows import features_like
+from se_gnn.tables.edges import (
+    EdgeLayout,
+    EdgeSettings,
+    Ids,
+    edge_tables,
+    find_ends,
+    joined_types,
+    own_columns,
+    read_edge_values,
+)
+from se_gnn.tables.features import encode_columns, encode_structure, raw_table
+from se_gnn.tables.node_types import place_features
+from se_gnn.tables.nodes import read_captions, read_ids, with_names
+from se_gnn.tables.source import Table, read_table
+from se_gnn.tables.values import Reading, find_decimal
+
+NO_EDGES = np.empty((0, 2), np.int64)
+TOLD = "New edges join known nodes and the rows of the new table."
+
+
+def read_new_nodes(
+    graph: Graph,
+    nodes: Any,
+    edges: Any = None,
+    *,
+    id: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    caption: str | None = None,
+    ignore: Sequence[str] = (),
+    decimal: str | None = None,
+    missing: Sequence[str] = (),
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> NewNodes:
+    """Read new nodes and their edges; nothing is fitted. Columns that are not named are called as in the import.
+
+    Args:
+        graph: the graph that they join, imported from tables.
+        nodes: one row per new node, with the columns of the graph's table: a path, a DataFrame or an Arrow table. Where
+            the graph has several types of nodes: a dictionary of such tables by type.
+        edges: one row per edge, its ends by name; an end is a known node or a new one. Where each edge type had a table
+            of its own: a dictionary by type, or a list of :class:`EdgeTable`. None: there are none.
+        id: column that names the new nodes.
+        source: column with one end of an edge.
+        target: column with the other end.
+        caption: column with what people see for a node.
+        ignore: columns that the graph's table did not have, to be left out; without it they are an error.
+        decimal: decimal point of numbers where the encoding does not say; None: detected.
+        missing: words that mean "no value".
+        separator: between the columns of a CSV file; None: detected.
+        encoding: of a CSV file; None: detected.
+    """
+    if graph.columns is None:
+        raise InputError(
+            f"{graph.name} was not imported from tables, so that rows of a table cannot be encoded: give the features "
+            "of new nodes as an array, SEGNNClassifier.extend(features, edges) in Python"
+        )
+    given = dict(nodes) if isinstance(nodes, Mapping) else {"": nodes}
+    _check_types(graph, list(given))
+    how: dict[str, Any] = {"separator": separator, "encoding": encoding}
+    reading = Reading(missing=frozenset(missing))
+    tables = {
+        name: _NewRows.read(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
+        for name, one in given.items()
+    }
+    for one in tables.values():
+        one.check_new(graph)
+    pairs, values = NO_EDGES, None
+    if edges is not None:
+        roles = dict(graph.nodes.roles)
+        ends = (source or roles.get("source", "source"), target or roles.get("target", "target"))
+        pairs, values = _edges(graph, edges, tables, ends, reading, decimal, how)
+    structural = isinstance(graph.columns[0], StructureColumn)
+    notes: list[str] = [note for one in tables.values() for note in one.notes]
+    known = None
+    if structural:
+        whole = np.concatenate([graph.edges.ends, pairs])
+        features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole).features
+        known, new = features[: graph.num_nodes], features[graph.num_nodes :]
+    else:
+        blocks = []
+        for one in tables.values():
+            own = dataclasses.replace(reading, decimal=decimal or find_decimal(one.table))
+            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns, own)
+            blocks.append(place_features(graph, one.type, encoded.features) if one.type else encoded.features)
+            notes += encoded.warnings
+            notes += [
+                f"column {c.name!r}: {c.note}" for c in encoded.summaries if "categor" in c.note or "(other)" in c.note
+            ]
+        new = blocks[0]
+        if graph.node_type_names:
+            new = features_like(graph.nodes.features, sp.vstack(blocks)).whole()
+    rows = list(tables.values())
+    captions = [text for one in rows for text in one.captions or ("",) * len(one.names)]
+    node_types, raw = None, None
+    if graph.node_type_names:
+        numbers = [graph.node_type_names.index(one.type) for one in rows]
+        node_types = np.repeat(numbers, [len(one.names) for one in rows]).astype(np.int32)
+    if graph.raw is not None:
+        shown, prefixes = graph.raw.columns, [type_prefix(one.type) if one.type else "" for one in rows]
+        cells = [raw_table(one.table, shown, prefix=prefix) for one, prefix in zip(rows, prefixes)]
+        raw = functools.reduce(RawTable.joined, cells)
+    return NewNodes(
+        names=tuple(name for one in rows for name in one.names),
+        features=new,
+        pairs=pairs,
+        edge_values=values,
+        known_features=known,
+        captions=tuple(captions) if any(one.captions for one in rows) else None,
+        raw=raw,
+        node_types=node_types,
+        notes=tuple(notes),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _NewRows:
+    """The new nodes of one type."""
+
+    type: str
+    table: Table
+    ids: pa.Array
+    names: list[str]
+    columns: tuple[Column, ...]
+    captions: tuple[str, ...]  # empty: none has one
+    notes: tuple[str, ...]
+    id: str
+
+    @classmethod
+    def read(
+        cls, graph: Graph, type_name: str, table: Table, id: str | None, caption: str | None, ignore: Sequence[str]
+    ) -> _NewRows:
+        roles = dict(graph.nodes.roles)
+        id = id or roles.get(f"id of {type_name}") or roles.get("id", "id")
+        if caption is None and roles.get("caption") in table.columns:
+            caption = roles["caption"]
+        table.check_has(id, caption, *ignore)
+        columns = graph.columns or ()
+        if type_name:
+            columns = own_columns(columns, type_name)
+        shown = [column.name for column in columns] if graph.raw is None else _shown(graph, type_name)
+        unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
+        _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
+        ids, notes = read_ids(table, id)
+        told = [
+            f"column {name!r} of {table.name} is the {'label' if name == roles.get('label') else 'split'} of known "
+            "nodes: it is not read of new ones"
+            for name in unread
+            if name not in ignore
+        ]
+        names: list[str] = ids.to_pylist()
+        if _called_by_type(graph):
+            names = [f"{type_name} {name}" for name in names]
+        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
+        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told), id)
+
+    def check_new(self, graph: Graph) -> None:
+        """Refuse names that the graph has already."""
+        known = graph.nodes.known(self.names)
+        if known:
+            row = self.names.index(known[0])
+            raise self.table.error(
+                self.id, row, f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
+            )
+
+
+def _check_types(graph: Graph, types: list[str]) -> None:
+    known = graph.node_type_names
+    if not known and types == [""]:
+        return
+    if not known:
+        raise InputError(f"{graph.name} has nodes of one type: give new nodes as one table, without a type")
+    wrong = next((name for name in types if name not in known), None)
+    if wrong is not None:
+        listed = ", ".join(f"{name}=FILE" for name in known)
+        raise InputError(f"{graph.name} has several types of nodes: say of which type new nodes are, as {listed}")
+
+
+def _called_by_type(graph: Graph) -> bool:
+    """Whether nodes are called by their type, because ids of two types are the same."""
+    return bool(graph.node_type_names) and all(
+        graph.node_names[int(graph.nodes.of_type(name)[0])].startswith(f"{name} ")
+        for name in graph.node_type_names
+        if len(graph.nodes.of_type(name))
+    )
+
+
+def _shown(graph: Graph, type_name: str) -> list[str]:
+    assert graph.raw is not None
+    if not type_name:
+        return list(graph.raw.columns)
+    prefix = type_prefix(type_name)
+    return [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
+
+
+def _check_columns(table: Table, known: Sequence[str]) -> None:
+    unknown = [name for name in table.columns if name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], known)
+        raise InputError(
+            f"{table.name} has columns that the graph's table did not have: {', '.join(map(repr, unknown[:10]))}{hint}"
+            f"; --column {shlex.quote(f'{unknown[0]}=ignore')} leaves one out"
+        )
+
+
+def _edges(
+    graph: Graph,
+    edges: Any,
+    tables: Mapping[str, _NewRows],
+    ends: tuple[str, str],
+    reading: Reading,
+    decimal: str | None,
+    how: Mapping[str, Any],
+) -> tuple[IntArray, EdgeValues | None]:
+    """Edges as positions in the graph with the new nodes, and what they carry."""
+    ids, given, values = _ids(graph, tables), edge_tables(edges), graph.edge_values
+    by_table = values is not None and values.type is not None and "type" not in dict(values.names)
+    wrong = next((one for one in given if bool(one.type) != by_table), None)
+    if wrong is not None:
+        assert values is not None or not by_table
+        known = ", ".join(f"{name}=FILE" for name in (values.type_names if values is not None and by_table else ()))
+        told = (
+            f"say of which type new edges are, as {known}" if by_table else "give new edges as one table without a type"
+        )
+        raise InputError(f"{graph.name}: {told}")
+    pairs, carried = [], []
+    for one in given:
+        table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
+        table.check_has(*ends)
+        joins = joined_types(one, table, ends, ids)
+        names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
+        pairs.append(find_ends(table, ends, joins, ids, nodes=names, hint=TOLD).pairs)
+        if values is None:
+            continue
+        own = EdgeSettings(ends=ends, reading=dataclasses.replace(reading, decimal=decimal or find_decimal(table)))
+        if not by_table:
+            carried.append(read_edge_values(table, own, like=values).values)
+            continue
+        layout = EdgeLayout(values.type_names, values.take(np.empty(0, np.int64)))
+        if one.type not in values.type_names:
+            raise InputError(f"edges {one.type!r}: the edges of {graph.name} are {', '.join(values.type_names)}")
+        found = read_edge_values(table, own, like=layout.own(one.type), several=True, cells=False).values
+        raw = None if values.raw is None else raw_table(table, values.raw.columns)
+        carried.append(layout.place(one.type, found, len(table), raw))
+    held = [one for one in carried if one is not None]
+    return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
+
+
+def _ids(graph: Graph, tables: Mapping[str, _NewRows]) -> dict[str, Ids]:
+    """The names of known and new nodes by type, as edges call them, and their positions in the graph with the new."""
+    first = np.cumsum([graph.num_nodes, *(len(one.names) for one in tables.values())])
+    places = {one.type: np.arange(low, low + len(one.names)) for one, low in zip(tables.values(), first.tolist())}
+    if not graph.node_type_names:
+        names = pa.concat_arrays([pa.array(list(graph.node_names), pa.string()), tables[""].ids.cast(pa.string())])
+        return {"": Ids(names)}
+    found, by_type = {}, _called_by_type(graph)
+    for name in graph.node_type_names:
+        nodes = graph.nodes.of_type(name)
+        known = [graph.node_names[node].removeprefix(f"{name} " if by_type else "") for node in nodes.tolist()]
+        new = tables[name].ids.cast(pa.string()) if name in tables else pa.array([], pa.string())
+        whole = np.concatenate([nodes, places.get(name, np.empty(0, np.int64))])
+        found[name] = Ids(pa.concat_arrays([pa.array(known, pa.string()), new]), whole)
+    return found

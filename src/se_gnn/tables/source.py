@@ -1,0 +1,495 @@
+"""Tables as they are given: a CSV or Parquet file, a pandas DataFrame, an Arrow table.
+
+The columns of a CSV file stay text: what they mean is found out later, where an error can name the row. A table that
+does not fit into memory is a Parquet file on disk, read one column or some rows at a time; behind :class:`Table` nobody
+sees the difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from se_gnn.display.text import MARK, MARKED, from_csv_cell
+from se_gnn.errors import InputError, did_you_mean
+
+SEPARATORS = (",", ";", "\t", "|")
+CSV_ENDINGS = (".csv", ".tsv", ".txt")
+PARQUET_ENDINGS = (".parquet", ".pq")
+HEAD = 1 << 16  # bytes that are looked at
+LONGEST_HEADER = 1 << 24  # bytes
+BLOCK = 1 << 20  # bytes that Arrow reads at once
+EXPANSION = 6  # bytes of memory that a table takes for each of its bytes, with what is made of it
+_SIGNATURES = {
+    b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a zip archive or an Excel file",
+    b"\x1f\x8b": "compressed by gzip",
+    b"ARROW1": "an Arrow file",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3": "an SQLite database",
+    b"\x93NUMPY": "a NumPy file",
+}
+_PROPER = re.compile("[^\x00-\x7f\udc80-\udcff]")  # beyond ASCII, in a file that is read as UTF-8
+_BROKEN = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8
+_UNDEFINED = re.compile("[\udc81\udc8d\udc8f\udc90\udc9d]")  # bytes that cp1252 has no sign for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table, or some of its rows, and the name that errors call it by.
+
+    Args:
+        name: its file, or what it holds.
+        columns: names of its columns.
+        data: its rows in memory; None: they are in ``file``.
+        file: an open Parquet file.
+        separator: that it was read with, and the one that looks right.
+        of_edges: the options that errors name are those of edge columns.
+        first: position of its first row in the whole table, where it is a block of rows.
+        notes: what people should know about how it was read.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    data: pa.Table | None = None
+    file: Any = None
+    separator: tuple[str, str] | None = None
+    of_edges: bool = False
+    first: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.file.metadata.num_rows if self.data is None else self.data.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column by its name, in memory."""
+        self.check_has(name)
+        return self.select([name]).column(0)
+
+    def head(self, count: int) -> Table:
+        """The first rows."""
+        if self.data is not None:
+            return dataclasses.replace(self, data=self.data.slice(0, count))
+        return next(self.blocks(count), self)
+
+    def blocks(self, rows: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        """All rows, some at a time, each checked by Arrow."""
+        wanted = list(self.columns if names is None else dict.fromkeys(names))
+        if self.data is not None:
+            batches = iter(self.data.select(wanted).to_batches(max_chunksize=rows))
+        else:
+            batches = self.file.iter_batches(batch_size=rows, columns=wanted)
+        first = 0
+        while True:
+            with _damage(self.name):
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                batch.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
+            data = pa.Table.from_batches([batch])
+            yield dataclasses.replace(self, columns=tuple(wanted), data=data, file=None, first=first)
+            first += len(data)
+        pa.default_memory_pool().release_unused()
+
+    def select(self, names: Sequence[str] | None = None, rows: Any = None) -> pa.Table:
+        """Some columns and rows in memory, in the order asked for; None: all."""
+        wanted = list(self.columns if names is None else names)
+        if self.data is not None:
+            whole = self.data.select(wanted)
+        else:
+            with _damage(self.name):
+                whole = self.file.read(columns=wanted)
+                whole.validate(full=True)
+        return whole if rows is None else whole.take(pa.array(rows))
+
+    def option(self, column: str, role: str) -> str:
+        """What to write on the command line to give a column of this table a role."""
+        return f"--{'edge-' if self.of_edges else ''}column {shlex.quote(f'{column}={role}')}"
+
+    def check_has(self, *names: str | None) -> None:
+        """Refuse the name of a column that is not there."""
+        for name in names:
+            if name is None or name in self.columns:
+                continue
+            hint = did_you_mean(name, self.columns)
+            if self.separator is not None and len(set(self.separator)) == 2:
+                hint = f"; it was read with the separator {self.separator[0]!r}, {self.separator[1]!r} looks right"
+            raise InputError(f"{self.name} has no column {name!r}{hint}; it has: {', '.join(map(repr, self.columns))}")
+
+    def error(self, column: str, row: int, text: str) -> InputError:
+        """An error that names file, column and row; ``row`` is an index from 0, people count from 1."""
+        return InputError(
+            f"{self.name}, column {column!r}, row {self.first + row + 1} (the header not counted): {text}"
+        )
+
+
+@contextlib.contextmanager
+def _damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise InputError(f"{name} is damaged: {error}") from error
+
+
+def such_rows(count: int) -> str:
+    """How many rows an error is about.
+
+    >>> such_rows(1), such_rows(1200)
+    ('1 such row', '1,200 such rows')
+    """
+    return f"{count:,} such {'row' if count == 1 else 'rows'}"
+
+
+def read_table(
+    source: Any,
+    *,
+    what: str,
+    separator: str | None = None,
+    encoding: str | None = None,
+    of_edges: bool = False,
+    work: Path | None = None,
+) -> Table:
+    """Read a table.
+
+    Args:
+        source: path of a CSV or Parquet file, a pandas DataFrame, or anything that gives Arrow data.
+        what: what to call a table that has no file name, as "nodes".
+        separator: between the columns of a CSV file; None: detected.
+        encoding: of a CSV file, as Python calls it; None: detected.
+        of_edges: it is a table of edges.
+        work: a folder for what does not fit into memory; None: the table is read into memory.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        head = _check_content(path)
+        if path.suffix.lower() in PARQUET_ENDINGS:
+            table = _read_parquet(path, streamed=work is not None)
+        else:
+            table = _CsvFile.detect(path, head, separator, encoding).read(work)
+    else:
+        data = _from_memory(source, what)
+        _check_names(data.column_names, what)
+        table = Table(what, tuple(data.column_names), data)
+    if not len(table):
+        raise InputError(f"{table.name} has no rows")
+    return dataclasses.replace(table, of_edges=of_edges)
+
+
+def memory_of(source: Any) -> int:
+    """About how many bytes of memory a table takes, with what is made of it; 0 where it is in memory already."""
+    if not isinstance(source, str | os.PathLike):
+        return 0
+    path = Path(source)
+    with contextlib.suppress(OSError, pa.ArrowException, UnicodeError):
+        if path.suffix.lower() in PARQUET_ENDINGS:
+            about = pa_parquet.read_metadata(path)
+            return EXPANSION * int(sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
+        return EXPANSION * path.stat().st_size
+    return 0  # reading it says what is wrong
+
+
+def _check_content(path: Path) -> bytes:
+    """The first bytes of a table, after a look at whether the file is what its name says."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+    ending = path.suffix.lower()
+    if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
+        raise InputError(f"{path} must end in {', '.join(CSV_ENDINGS + PARQUET_ENDINGS)}")
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not head.strip():
+        raise InputError(f"{path} is empty")
+    found = next((what for signature, what in _SIGNATURES.items() if head.startswith(signature)), None)
+    if ending in PARQUET_ENDINGS:
+        if found != "a Parquet file":
+            kind = found or ("text" if b"\0" not in head else "something else")
+            raise InputError(f"{path} is not a Parquet file, whatever its name says: it is {kind}")
+    elif found is not None:
+        raise InputError(f"{path} is not text, whatever its name says: it is {found}")
+    return head
+
+
+def _read_parquet(path: Path, *, streamed: bool) -> Table:
+    with _damage(str(path)):
+        file = pa_parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
+        names = file.schema_arrow.names
+    _check_names(names, str(path))
+    if streamed:
+        return Table(str(path), tuple(names), file=file)
+    with _damage(str(path)):
+        data = file.read()
+        data.validate(full=True)
+    return Table(str(path), tuple(names), data)
+
+
+def _detect_encoding(path: Path, head: bytes) -> str:
+    """UTF-8 unless the first bytes say otherwise, or the file is not UTF-8 and not merely damaged."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if b"\0" in head:
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if max(even, odd) > 10 * min(even, odd) + len(head) // 8:  # every second byte, as in UTF-16
+            return "utf-16-le" if odd > even else "utf-16-be"
+        raise InputError(f"{path} is not text, whatever its name says: it holds zero bytes")
+    return "utf-8" if head.isascii() else _other_encoding(path) or "utf-8"
+
+
+def _other_encoding(path: Path) -> str | None:
+    """The encoding of a file that is not UTF-8; None if it is UTF-8, also if it is damaged."""
+    proper = broken = undefined = 0
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        while text := file.read(1 << 20):
+            if not text.isascii():
+                proper += len(_PROPER.findall(text))
+                broken += len(_BROKEN.findall(text))
+                undefined += len(_UNDEFINED.findall(text))
+    if proper >= broken:
+        return None
+    return "latin-1" if undefined else "cp1252"
+
+
+def find_separator(text: str) -> str:
+    r"""The character that cuts the first lines into the most columns, as many as the header has.
+
+    >>> find_separator("id;name;amount\n1;a, b;2,5\n2;c;3,5\n")
+    ';'
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+
+    def steady_columns(separator: str) -> float:
+        try:
+            rows = [len(row) for row in csv.reader(lines[:200], delimiter=separator) if row]
+        except csv.Error:  # a quote that is never closed makes one value of all
+            return 0.0
+        return (rows[0] - 1) * rows.count(rows[0]) / len(rows) if rows else 0.0
+
+    return max(SEPARATORS, key=steady_columns)  # the first of equals: a comma
+
+
+@dataclass(frozen=True, slots=True)
+class _CsvFile:
+    """A CSV file, how it is written, and its header: names, blank lines above them, and how many bytes it takes."""
+
+    path: Path
+    encoding: str
+    detected: bool  # the encoding is not given by the user
+    separator: str
+    likely: str
+    names: list[str]
+    blank_lines: int
+    num_bytes: int
+
+    @classmethod
+    def detect(cls, path: Path, head: bytes, separator: str | None, encoding: str | None) -> _CsvFile:
+        if encoding is not None and "16" in encoding and b"\0" not in head:
+            encoding = None  # of the other file: this one cannot be UTF-16
+        used = encoding or _detect_encoding(path, head)
+        try:
+            text = head.decode("utf-8-sig" if used == "utf-8" else used, errors="replace")
+        except LookupError as error:
+            raise InputError(
+                f"encoding must be one that Python knows, as cp1252 or utf-16, got {encoding!r}"
+            ) from error
+        if len(head) == HEAD:
+            text = text[: text.rfind("\n") + 1] or text  # the last line is cut
+        likely = "\t" if path.suffix.lower() == ".tsv" else find_separator(text)
+        chosen = separator or likely
+        if len(chosen) != 1:
+            raise InputError(f"the separator must be one character, got {chosen!r}")
+        return cls(path, used, encoding is None, chosen, likely, *_read_header(path, chosen, used))
+
+    def read(self, work: Path | None) -> Table:
+        """The table in memory, or copied to a Parquet file in a work folder, some rows at a time."""
+        file, data = None, None
+        try:
+            if work is None:
+                data = _without_marks(pa_csv.read_csv(self.path, **self._options()))
+            else:
+                copy = work / f"{len(list(work.iterdir()))}.parquet"
+                self._copy(copy)
+                file = pa_parquet.ParquetFile(copy, memory_map=False, pre_buffer=False)
+        except (pa.ArrowInvalid, UnicodeError) as error:
+            other = _other_encoding(self.path) if self.detected and self.encoding == "utf-8" else None
+            if other is not None:  # beyond the first bytes
+                return dataclasses.replace(self, encoding=other).read(work)
+            raise self._error(str(error)) from error
+        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --encoding NAME"
+        notes = (told,) if self.detected and self.encoding != "utf-8" else ()
+        return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
+
+    def _copy(self, path: Path) -> None:
+        with (
+            pa_csv.open_csv(self.path, **self._options()) as rows,
+            pa_parquet.ParquetWriter(path, rows.schema, compression="snappy") as writer,
+        ):
+            for batch in rows:
+                writer.write_table(_without_marks(pa.Table.from_batches([batch])))
+
+    def _options(self, **more: Any) -> dict[str, Any]:
+        """Blank lines and the header are not data; a row is in one block, and may be as long as the header, or more."""
+        return {
+            "read_options": pa_csv.ReadOptions(
+                column_names=self.names,
+                skip_rows=self.blank_lines,
+                skip_rows_after_names=1,
+                block_size=max(BLOCK, 8 * self.num_bytes),
+                encoding="utf8" if self.encoding == "utf-8" else self.encoding,
+                use_threads=not more,
+            ),
+            "parse_options": pa_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True, **more),
+            "convert_options": pa_csv.ConvertOptions(
+                column_types={name: pa.binary() if more else pa.string() for name in self.names},
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        }
+
+    def _error(self, text: str) -> InputError:
+        """Say what is wrong with a file that did not parse, and where."""
+        if self.encoding == "utf-8" and ("UTF8" in text or "utf-8" in text.lower()):
+            return self._not_utf8()
+        uneven: list[Any] = []
+
+        def keep(row: Any) -> str:
+            uneven.append(row)
+            return "skip"
+
+        with contextlib.suppress(pa.ArrowInvalid, UnicodeError):  # the first error is the one to report
+            pa_csv.read_csv(self.path, **self._options(invalid_row_handler=keep))
+        if not uneven:
+            how = f"the separator {self.separator!r} and the encoding {self.encoding}"
+            return InputError(f"{self.path} cannot be read as a table with {how}: {text}")
+        first = uneven[0]
+        start = first.text if len(first.text) <= 60 else first.text[:57] + "..."
+        row = first.number - 1 - self.blank_lines
+        return InputError(
+            f"{self.path}, row {row} (the header not counted): {first.actual_columns} values where the header has "
+            f"{first.expected_columns}, at the separator {self.separator!r}: {start!r} ({such_rows(len(uneven))}); "
+            "is it the right separator (--set separator=...), or is a quote missing?"
+        )
+
+    def _not_utf8(self) -> InputError:
+        """The first line with bytes that are not UTF-8, and the column they lie in."""
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    place = line[: error.start].decode("utf-8").count(self.separator)
+                    column = self.names[min(place, len(self.names) - 1)]
+                    seen = line[max(0, error.start - 10) : error.start + 10].decode("latin-1").strip()
+                    row = number - 1 - self.blank_lines
+                    return InputError(
+                        f"{self.path}, column {column!r}, row {row} (line {number}) is not UTF-8: byte "
+                        f"{line[error.start]:#04x} in {seen!r} (read as Latin-1), while other characters are; correct "
+                        "it, or name the encoding: --encoding cp1252"
+                    )
+        return InputError(f"{self.path} is not UTF-8")
+
+
+def _read_header(path: Path, separator: str, encoding: str) -> tuple[list[str], int, int]:
+    """The names in the first line that is not blank; a column without a name gets its number.
+
+    Lines of separators only, as spreadsheets write them for empty rows, are blank.
+    """
+    blank, taken = 0, 0
+    try:
+        with path.open(
+            encoding="utf-8-sig" if encoding == "utf-8" else encoding, errors="surrogateescape", newline=""
+        ) as file:
+
+            def lines() -> Iterator[str]:
+                nonlocal blank, taken
+                begun = False
+                while line := file.readline(LONGEST_HEADER):
+                    if not begun and not line.strip().strip(separator + '"').strip():
+                        blank += 1
+                        continue
+                    begun = True
+                    taken += len(line.encode(errors="surrogateescape"))
+                    if taken > LONGEST_HEADER:
+                        raise InputError(
+                            f"{path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?"
+                        )
+                    yield line
+
+            limit = csv.field_size_limit(LONGEST_HEADER)
+            try:
+                found = next(csv.reader(lines(), delimiter=separator), [])
+            finally:
+                csv.field_size_limit(limit)
+    except (csv.Error, UnicodeError) as error:
+        raise InputError(f"{path}: its first line, the names of the columns, cannot be read: {error}") from error
+    if any("\udc80" <= character <= "\udcff" for name in found for character in name):
+        raise InputError(f"{path} is not {encoding}: its first line, the names of the columns, cannot be read")
+    names = [from_csv_cell(name).strip() or f"column {i}" for i, name in enumerate(found, 1)]
+    _check_names(names, str(path))
+    return names, blank, taken
+
+
+def _without_marks(table: pa.Table) -> pa.Table:
+    """Texts as they were before an apostrophe kept spreadsheets from running them: `se_gnn.display.text`."""
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        if pc.any(pc.starts_with(column, MARK)).as_py():
+            table = table.set_column(place, name, pc.replace_substring_regex(column, MARKED, r"\1"))
+    return table
+
+
+def _from_memory(source: Any, what: str) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if type(source).__module__.partition(".")[0] == "pandas":
+        frame = source.reset_index() if source.index.name is not None else source
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise _mixed_types(frame, what, str(error)) from error
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return pa.table(source)
+    raise InputError(
+        f"{what} must be the path of a CSV or Parquet file, a pandas DataFrame or an Arrow table, "
+        f"got {type(source).__name__}"
+    )
+
+
+def _mixed_types(frame: Any, what: str, text: str) -> InputError:
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype != object:
+            continue
+        present = [(row, type(value).__name__) for row, value in enumerate(column) if column.notna().iloc[row]]
+        other = next(((row, kind) for row, kind in present if kind != present[0][1]), None)
+        if other is not None:
+            return InputError(
+                f"{what}, column {name!r}, row {other[0] + 1} (the header not counted): a value of type {other[1]} in "
+                f"a column that begins with {present[0][1]}; a column must hold values of one type"
+            )
+    return InputError(f"{what} cannot be read: {text}")
+
+
+def _check_names(names: Sequence[str], what: str) -> None:
+    """Refuse a table in which a name means two columns."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{what} has two columns named {name!r}")
+        seen.add(name)

@@ -1,0 +1,183 @@
+"""What was understood of tables, counted in the graph that they became, with what people should know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from se_gnn.graph import UNKNOWN, Graph, Numbers
+from se_gnn.graph.arrays import Features
+from se_gnn.tables.edges import EdgeColumns, EdgeRows, EdgeSettings
+from se_gnn.tables.features import FittedColumns, leak_warnings, number_leaks
+from se_gnn.tables.given import FIRST_EDGE, GivenTables, called
+from se_gnn.tables.guess import suggested_edges
+from se_gnn.tables.settings import ImportSettings, Summary
+
+FEW_LABELED = 3  # of a class, below which a vote rests on chance
+MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
+
+
+def summarize(
+    tables: GivenTables, graph: Graph, fitted: Sequence[FittedColumns], of_edges: EdgeColumns, found: Sequence[EdgeRows]
+) -> Summary:
+    """What was understood of the tables that a graph was made of; what can be counted in it is counted there.
+
+    Args:
+        tables: as they were given.
+        graph: in memory or mapped.
+        fitted: the columns of each node table.
+        of_edges: what the edges carry.
+        found: the rows of each edge table that became edges.
+    """
+    given, dangling = sum(one.given for one in found), sum(one.dangling for one in found)
+    warnings = [*tables.notes, *_label_warnings(graph, tables.like)]
+    for one, own in zip(tables.nodes, fitted):
+        warnings += [f"{one.type}: {text}" if one.type else text for text in own.warnings]
+    own = fitted[tables.nodes.index(tables.labeled)]
+    if tables.like is None and own.columns:
+        features = _training_features(tables, graph)
+        if graph.predicts_numbers:
+            warnings += number_leaks(own.columns, features, graph.values[graph.train])
+        else:
+            warnings += leak_warnings(own.columns, features, graph.labels[graph.train], tables.settings.seed)
+    warnings += of_edges.warnings
+    if dangling:
+        warnings.append(f"{dangling:,} of {given:,} edges refer to unknown nodes and were left out")
+    values = of_edges.values
+    listed = {column.name for column in of_edges.summaries} if values is not None else set()
+    unused = [
+        name
+        for one in tables.edges
+        for name in one.table.columns
+        if name not in one.settings.ends and called(one.given.type, name) not in listed
+    ]
+    classes: dict[str, int] = {}
+    share, chance = None, None
+    if not graph.predicts_numbers:
+        counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
+        classes = dict(zip(graph.class_names, counts.tolist()))
+        share, chance = homophily(graph)
+    return Summary(
+        nodes_table=", ".join(one.table.name for one in tables.nodes),
+        edges_table=", ".join(one.table.name for one in tables.edges),
+        num_nodes=graph.num_nodes,
+        num_features=graph.num_features,
+        columns=tuple(c for one, own in zip(tables.nodes, fitted) for c in one.summaries(own)),
+        node_types={one.type: len(one.ids) for one in tables.nodes} if tables.several else None,
+        classes=classes,
+        number=_about_numbers(graph.numbers) if graph.predicts_numbers else None,
+        unlabeled=int((~graph.target.known).sum()),
+        split=_how_split(tables.settings, tables.like),
+        num_train=len(graph.train),
+        num_val=len(graph.validation),
+        num_test=len(graph.test),
+        directed=values is not None and values.direction is not None,
+        edge_columns=of_edges.summaries,
+        unused_edge_columns=tuple(dict.fromkeys(unused)),
+        edges_given=given,
+        edges_dangling=dangling,
+        edges_later=sum(one.later for one in found),
+        edges_duplicate=graph.merged.duplicates,
+        edges_reciprocal=graph.merged.reciprocal,
+        self_loops=graph.merged.self_loops,
+        num_edges=graph.num_edges,
+        parallel=0 if values is None else _parallel(graph),
+        isolated=int((graph.degrees == 0).sum()),
+        degree_mean=float(graph.degrees.mean()),
+        degree_max=int(graph.degrees.max()),
+        homophily=share,
+        homophily_by_chance=chance,
+        warnings=tuple(warnings),
+        suggestion=_suggestion(tables),
+    )
+
+
+def _suggestion(tables: GivenTables) -> str:
+    """What edges could carry besides, where they are imported for the first time and have one table."""
+    one = tables.edges[0]
+    if tables.like is not None or tables.typed:
+        return ""
+    own = one.settings
+    return suggested_edges(one.table, own.ends, [*own.roles, *_hidden(own)], directed=own.directed)
+
+
+def _training_features(tables: GivenTables, graph: Graph) -> Features:
+    """The attributes of the training nodes, without those of other types."""
+    rows: Features = graph.nodes.features.take(graph.train)
+    if not tables.several:
+        return rows
+    blocks = graph.nodes.blocks_by_type() or {}
+    own: Features = rows[:, blocks[tables.labeled.type][1:]]
+    return own
+
+
+def _hidden(own: EdgeSettings) -> list[str]:
+    """Roles that must not be suggested: people have said what these columns are."""
+    return ["weight", "type", "time"] if own.ignore or own.kinds else []
+
+
+def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:
+    """Share of the edges between labeled nodes that join one class, and that share if the ends were shuffled."""
+    counts, alike, known = np.zeros(graph.num_classes, np.int64), 0, 0
+    for _, ends in graph.edges.pairs.blocks():
+        labels = graph.labels[ends]  # [E, 2]
+        labels = labels[(labels != UNKNOWN).all(axis=1)]
+        counts += np.bincount(labels.ravel(), minlength=graph.num_classes)
+        alike, known = alike + int((labels[:, 0] == labels[:, 1]).sum()), known + len(labels)
+    if not known:
+        return None, None
+    shares = counts / (2 * known)
+    return alike / known, float((shares**2).sum())
+
+
+def _parallel(graph: Graph) -> int:
+    """Edges that have the same ends as one before them."""
+    count, last = 0, np.array([[-1, -1]])
+    for _, ends in graph.edges.pairs.blocks():
+        count += int((np.diff(np.concatenate([last, ends]), axis=0) == 0).all(axis=1).sum())
+        last = ends[-1:]
+    return count
+
+
+def _how_split(settings: ImportSettings, like: Graph | None) -> str:
+    if settings.split is not None:
+        return f"column {settings.split!r}"
+    if like is not None:
+        return "the same labeled nodes vote as in the original graph"
+    if settings.split_by_time is not None:
+        edges = settings.split_by_time == FIRST_EDGE
+        what = "first edge of each node" if edges else f"column {settings.split_by_time!r}"
+        return f"by time, the latest test: {what}"
+    if settings.target_number is not None:
+        return f"drawn with seed {settings.seed}"
+    most = f", at most {settings.max_train:,} of a class" if settings.max_train else ""
+    return f"drawn by class with seed {settings.seed}{most}"
+
+
+def _about_numbers(numbers: Numbers) -> str:
+    """What is known of the numbers to predict, in words."""
+    known = numbers.values[numbers.known]
+    low, middle, high = (numbers.text(float(value)) for value in np.quantile(known, [0, 0.5, 1]))
+    return f"{numbers.name}, from {low} to {high}, median {middle}; {len(known):,} nodes have one"
+
+
+def _label_warnings(graph: Graph, like: Graph | None) -> list[str]:
+    """Classes with so few labeled nodes that a vote for them rests on chance."""
+    if like is not None and not len(graph.train):
+        return ["no node is labeled: nobody can vote; a table for prediction holds the labeled nodes, too"]
+    if graph.predicts_numbers:
+        return []
+    counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
+    few = [(name, count) for name, count in zip(graph.class_names, counts.tolist()) if count < FEW_LABELED]
+    if len(few) > MOST_CLASSES_WARNED:
+        listed = ", ".join(f"{name!r} {count}" for name, count in few[:MOST_CLASSES_WARNED])
+        return [
+            f"{len(few):,} of {graph.num_classes:,} classes have fewer than {FEW_LABELED} training rows ({listed}, and "
+            f"{len(few) - MOST_CLASSES_WARNED:,} more): a vote for them rests on chance; label more of them"
+        ]
+    return [
+        f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}: a vote for it rests on chance; label "
+        "more of them, or empty these labels"
+        for name, count in few
+    ]

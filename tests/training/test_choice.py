@@ -1,0 +1,119 @@
+"""The vote is chosen on comparisons that the model was not chosen by."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from se_gnn.ranking import ClassAnswers
+from se_gnn.settings import Settings
+from se_gnn.similarity import Similarities
+from se_gnn.training.choice import (
+    RESERVES,
+    Votes,
+    _answered,
+    _tried,
+    folds_of,
+    warn_of_lost_classes,
+    warn_of_optimism,
+    with_chosen_vote,
+)
+from strategies import random_graph
+
+LABELED, CLASSES = 60, 3
+
+
+def votes(seed: int = 0, count: int = 200, noise: float = 0.2, **given) -> Votes:
+    """Validation nodes that are somewhat more similar to labeled nodes of their class."""
+    generator = np.random.default_rng(seed)
+    labels, classes = generator.integers(0, CLASSES, count), generator.integers(0, CLASSES, LABELED)
+    drawn = 0.3 * (labels[:, None] == classes) + noise * generator.normal(size=(count, LABELED))
+    similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
+    settings = Settings.of("best", **given).resolve()
+    answers, names = ClassAnswers(torch.from_numpy(classes), CLASSES), _tried(settings, LABELED)
+    found = _answered(similarities, answers, names)
+    return Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
+
+
+def test_tau_has_the_lowest_log_loss_of_its_vote():
+    tried = votes()
+    chosen, rows = tried.chosen(), np.ones(len(tried.labels), bool)
+
+    def loss(tau: float) -> float:
+        found = _answered(tried.similarities, tried.answers, [(chosen.num_nearest, chosen.node_weight, tau)])
+        return tried._losses(found, rows)[0][0]
+
+    best = loss(chosen.temperature)
+    assert all(best <= loss(chosen.temperature * factor) + 1e-4 for factor in (0.5, 0.8, 1.25, 2))
+
+
+def test_answers_that_are_all_right_leave_the_reserve_of_three_more_that_are_wrong():
+    chosen = votes(noise=0.0).chosen()
+    assert chosen.right == 200
+    assert chosen.reserve >= 0.0148  # 3 / 202
+    found = votes(noise=0.0).cross_fitted()
+    assert found["accuracy"] == 1
+    assert found["loss"] < 0.1
+
+
+def test_confident_errors_raise_the_reserve():
+    tried = votes(noise=0.0)
+    flipped = tried.labels.copy()
+    flipped[:20] = (flipped[:20] + 1) % CLASSES
+    honest = dataclasses.replace(tried, labels=flipped)
+    assert honest.chosen().reserve in RESERVES
+    assert honest.chosen().reserve > 0.05
+
+
+def test_given_settings_are_not_varied():
+    tried = votes(num_nearest=15, node_weight=0.3, reserve=0.25)
+    chosen = tried.chosen()
+    assert (chosen.num_nearest, chosen.node_weight, chosen.reserve) == (15, 0.3, 0.25)
+
+
+def test_the_answers_of_a_fold_do_not_choose_the_vote_that_they_are_judged_by():
+    tried = votes(noise=1.0)
+    plain = tried.chosen().right / len(tried.labels)
+    assert tried.cross_fitted()["accuracy"] <= plain + 0.05
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(kept, monkeypatch):
+    def compared(graph, settings, model_of, max_memory):
+        return votes(noise=1.0 if settings.encoder.attribute_share and not kept else 0.1)
+
+    monkeypatch.setattr(Votes, "compared", compared)
+    graph = random_graph(3, num_nodes=200, num_labeled=60)
+    model, _ = with_chosen_vote(
+        graph, Settings.of("best").resolve(graph), lambda settings, fold: SimpleNamespace(settings=settings), None
+    )
+    assert (model.settings.encoder.attribute_share > 0) is kept
+    assert ("costs at most 1%" in model.settings.decisions[0].reason) is kept
+
+
+def test_a_ranking_chooses_its_vote_by_its_own_figure():
+    generator = np.random.default_rng(1)
+    labels, classes = generator.integers(0, 2, 300), generator.integers(0, 2, LABELED)
+    drawn = 0.1 * (labels[:, None] == classes) + 0.3 * generator.normal(size=(300, LABELED))
+    similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
+    settings = Settings.of("best", best_by="roc_auc").resolve()
+    answers, names = ClassAnswers(torch.from_numpy(classes), 2), _tried(settings, LABELED)
+    found = _answered(similarities, answers, names)
+    tried = Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
+    from sklearn.metrics import roc_auc_score
+
+    best, _ = tried._best(np.ones(300, bool))
+    figures = [roc_auc_score(labels, one[:, 1]) for one in found]
+    assert figures[best] >= max(figures) - 0.002
+
+
+def test_figures_that_are_too_good_and_classes_that_are_lost_are_not_passed_over():
+    with pytest.warns(UserWarning, match="validation accuracy of 95.0% is too good: it is 80.0%"):
+        warn_of_optimism({"accuracy": 0.95}, {"accuracy": 0.8, "nodes": 400})
+    graph = random_graph(0, num_classes=2)
+    with pytest.warns(UserWarning, match="no validation node of these classes is found: .* set best_by to balanced"):
+        warn_of_lost_classes({"nodes": 120, "confusion": [[110, 0], [10, 0]]}, graph)
