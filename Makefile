@@ -36,7 +36,7 @@ demo: .venv/.demo-stamp ## classify handwritten digits and show why; writes to d
 	$(BIN)/python examples/demo_digits.py
 
 test: .venv/.test-stamp ## run the tests, without the slow ones; PYTEST_ARGS="-k name" picks some
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not gpu" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --timeout 600 -m "not slow and not gpu" $(PYTEST_ARGS)
 
 test-slow: .venv/.test-stamp ## run the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not gpu" $(PYTEST_ARGS)
