@@ -1,12 +1,26 @@
 """Node embeddings, Eq. (1)."""
 
-from se_gnn.encoder.dropout import Drawn, Dropout
-from se_gnn.encoder.encoder import Change, EncoderSteps, Network
+from se_gnn.encoder.columns import (
+    EdgeColumn,
+    Neighborhood,
+    ReadColumn,
+    encoder_features,
+    neighbor_columns,
+    own_edge_columns,
+    value_scale,
+)
+from se_gnn.encoder.encoder import EncoderSteps, Network
 from se_gnn.encoder.ensemble import Ensemble, principal_layer, side_by_side
-from se_gnn.encoder.inputs import EncoderInputs, propagation, row_factors, scaled_attributes, step_weights
-from se_gnn.encoder.neighborhood import Neighborhood, ReadColumn, neighbor_columns, value_scale
-from se_gnn.encoder.own_edges import EdgeColumn, encoder_features, own_edge_columns
-from se_gnn.encoder.protocol import AttributeEffects, Embeddings, Encoder
+from se_gnn.encoder.inputs import (
+    Drawn,
+    Dropout,
+    EncoderInputs,
+    propagation,
+    row_factors,
+    scaled_attributes,
+    step_weights,
+)
+from se_gnn.encoder.protocol import AttributeEffects, Change, Embeddings, Encoder
 
 __all__ = [
     "AttributeEffects",

@@ -4,6 +4,9 @@ The MLP works on some nodes at a time. What is aggregated of its output is a pol
 :math:`\sum_k g_k \tilde A^k H^m`, each dimension apart from the others: so some dimensions at a time, a *panel*, are
 propagated over all nodes, by Horner's rule, with the neighbors read from their file some nodes at a time. What is in
 between lies in files, panel after panel. The result is that of the encoder up to rounding: sums run in another order.
+
+A sum over neighbors waits for memory, since nobody knows which row comes next before it is read. So 32 dimensions of a
+row are added at a time, in registers, and no weight is looked up beside it: neighbors are added as they are.
 """
 
 from __future__ import annotations
@@ -11,23 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from io import BufferedRandom
+from typing import Any
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from se_gnn.deterministic.vectors import WIDTH
-from se_gnn.encoder.encoder import Network
+from se_gnn.compiled_code import compiled
+from se_gnn.deterministic.vectors import WIDTH, ZEROS, Loop, Matrix, constant, generated
+from se_gnn.encoder.columns import mean_weight, own_edge_columns, own_edges_of, relative_weights
+from se_gnn.encoder.encoder import Network, ResidualLayers
 from se_gnn.encoder.ensemble import Ensemble
 from se_gnn.encoder.inputs import MEANS, scaled_attributes
-from se_gnn.encoder.layers import ResidualLayers
-from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
-from se_gnn.encoder.own_edges import mean_weight, own_edge_columns, own_edges_of, relative_weights
 from se_gnn.errors import InputError
 from se_gnn.files.writing import nameless_file, room_for_scratch
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.rows import Rows, as_rows
 from se_gnn.settings import EncoderSettings
 
@@ -205,3 +209,67 @@ def _panel_width(num_nodes: int, budget: int) -> int:
 def _blocks(count: int, most: int) -> Iterator[tuple[int, int]]:
     step = max(1, most)
     return ((low, min(low + step, count)) for low in range(0, count, step))
+
+
+def aligned(rows: int, columns: int) -> FloatArray:
+    """An array without values, [rows, columns], of which no row of 16 lies in two lines of the cache."""
+    whole = np.empty(rows * columns + WIDTH, np.float32)
+    start = -(whole.ctypes.data // 4) % WIDTH
+    return whole[start : start + rows * columns].reshape(rows, columns)
+
+
+def _sum_of(vectors: int) -> Any:
+    """``out[row, first:] = sum of h[columns[low:high], first:]``, for some vectors of 16 dimensions."""
+
+    @generated()
+    def add(builder: Any, out: Matrix, row: Any, h: Matrix, columns: Matrix, low: Any, high: Any, first: Any) -> None:
+        places = [builder.add(first, constant(v * WIDTH)) for v in range(vectors)]
+        with Loop.over(builder, low, high, [ZEROS] * vectors) as loop:
+            other = columns.whole(loop.index)
+            loop.next = [builder.fadd(total, h.load(other, at)) for at, total in zip(places, loop.carried, strict=True)]
+        for place, total in zip(places, loop.carried, strict=True):
+            out.store(total, row, place)
+
+    return add
+
+
+_sum_of_one, _sum_of_two = _sum_of(1), _sum_of(2)
+
+
+@compiled(parallel=True)
+def aggregate_rows(
+    ptr: IntArray,
+    columns: Int32Array,
+    low: int,
+    with_itself: bool,
+    factor: FloatArray,
+    h: FloatArray,
+    weight: float,
+    own: FloatArray,
+    out: FloatArray,
+) -> None:
+    r"""Write rows ``low`` and on of :math:`diag(f) A h + g\,own`, A with ones on its diagonal where ``with_itself``.
+
+    One thread adds the neighbors of a node, in the order of ``columns``.
+
+    Shapes:
+        - **ptr:** one more than rows, **columns:** neighbors one row after the other, **factor:** :math:`(N,)`
+        - **h**, **own**, **out:** :math:`(N, D)`
+    """
+    width, g = h.shape[1], np.float32(weight)
+    for i in numba.prange(len(ptr) - 1):
+        row, first = low + i, 0
+        while first + 2 * WIDTH <= width:
+            _sum_of_two(out, row, h, columns, ptr[i], ptr[i + 1], first)
+            first += 2 * WIDTH
+        if first + WIDTH <= width:
+            _sum_of_one(out, row, h, columns, ptr[i], ptr[i + 1], first)
+            first += WIDTH
+        for d in range(first, width):
+            out[row, d] = 0
+        for j in range(ptr[i], ptr[i + 1] if first < width else ptr[i]):
+            for d in range(first, width):
+                out[row, d] += h[columns[j], d]
+        for d in range(width):
+            total = out[row, d] + h[row, d] if with_itself else out[row, d]
+            out[row, d] = factor[row] * total + g * own[row, d]

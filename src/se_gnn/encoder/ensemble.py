@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.deterministic import linear, one_thread
-from se_gnn.encoder.encoder import Change, EncoderSteps, Network, Step
+from se_gnn.encoder.encoder import EncoderSteps, Network, Step
 from se_gnn.encoder.inputs import EncoderInputs
+from se_gnn.encoder.protocol import Change
 from se_gnn.graph.arrays import Features, Float64Array
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings

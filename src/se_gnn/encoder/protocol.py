@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from se_gnn.encoder.encoder import Change
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
 
@@ -43,6 +43,25 @@ class Encoder(Protocol):
 
     def to_bytes(self) -> bytes:
         """The parameters, as they are stored; their digest tells one encoder from another."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """Attributes taken from some nodes: how the first layer's input changes in each of S variants.
+
+    Shapes:
+        - **nodes:** :math:`(U,)`, **features:** :math:`(f,)`, **had** and **taken:** :math:`(U, f)`, as the first layer
+          reads them
+        - **variant:** :math:`(f,)`, which variant each feature is taken in; **ratio:** :math:`(U, S)`, what the scaling
+          of a row becomes, as a share of what it was
+    """
+
+    nodes: Tensor
+    features: Tensor
+    had: Tensor
+    taken: Tensor
+    variant: Tensor
+    ratio: Tensor
 
 
 @runtime_checkable

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.encoder import own_edge_columns, row_factors, step_weights
+from se_gnn.encoder.columns import own_edges
 from se_gnn.encoder.inputs import MEANS
-from se_gnn.encoder.own_edges import own_edges
 from se_gnn.errors import InputError
 from se_gnn.explain.explainer import explain
 from se_gnn.explain.pyg_format import edge_ids, mask_of_importance, node_mask

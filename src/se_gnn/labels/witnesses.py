@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.encoder.own_edges import own_edges_of
+from se_gnn.encoder.columns import own_edges_of
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.labels.smoothing import attribute_columns

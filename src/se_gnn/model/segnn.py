@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from se_gnn.device import free_memory, memory_budget
 from se_gnn.encoder import Change, EncoderInputs, EncoderSteps, Ensemble, Network
 from se_gnn.encoder.blocks import embed_in_blocks
-from se_gnn.encoder.own_edges import num_read
+from se_gnn.encoder.columns import num_read
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray

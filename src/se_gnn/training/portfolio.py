@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from se_gnn.encoder.neighborhood import MOST_FEATURES
+from se_gnn.encoder.columns import MOST_FEATURES
 from se_gnn.encoder.pieces import PIECES
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import NumberColumn, StructureColumn

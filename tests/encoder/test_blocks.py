@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from se_gnn.encoder.neighbor_sums import aggregate_rows, aligned
+from se_gnn.encoder.blocks import aggregate_rows, aligned
 from strategies import random_graph
 
 
