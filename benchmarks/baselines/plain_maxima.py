@@ -8,25 +8,17 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array
 from se_gnn.similarity.cpu.lanes import LANES
+from se_gnn.similarity.cpu.matching import ScoredKeys
 
 STRIP = 64  # columns that are turned at a time
 
 
 @numba.njit(parallel=True, cache=True)
-def segment_argmax(
-    gram: FloatArray,
-    ends: Int32Array,
-    key_ends: Int32Array,
-    scale: FloatArray,
-    offset: FloatArray,
-    ptr: IntArray,
-    members: Int32Array,
-    best: FloatArray,
-    winners: Int32Array,
-) -> None:
+def segment_argmax(gram: FloatArray, ends: Int32Array, keys: ScoredKeys, best: FloatArray, winners: Int32Array) -> None:
     """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
+    key_ends, scale, offset, ptr, members = keys
     num_queries, num_local = best.shape
     for block in numba.prange(len(ends) // LANES):
         low = block * LANES

@@ -105,18 +105,6 @@ def test_the_memory_it_may_take_does_not_change_a_bit(budget, measure, device, m
     assert torch.equal(sides.structure(h), whole)
 
 
-@pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_products_that_both_directions_share_change_no_bit(measure, monkeypatch):
-    graph = random_graph(4, num_nodes=50, num_edges=140, num_labeled=9, isolated=(3, 40))
-    h, sides = continuous(5, graph.num_nodes, 7), sides_of(graph, 2, measure, directions="both")
-    shared = sides.structure(h)
-    for size in (1, 1 << 14):
-        monkeypatch.setattr(matching, "GRAM_BYTES", size)
-        for name in ("GRAM_BYTES", "HELD_BYTES"):
-            monkeypatch.setattr(backend, name, size)
-        assert torch.equal(sides.structure(h), shared)
-
-
 @pytest.mark.parametrize("max_edges", [None, 12])
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, max_edges, monkeypatch):
@@ -135,23 +123,6 @@ def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, ma
         assert torch.equal(sides.structure(h), whole)
         assert len(made) > 1
         assert len({len(nodes) for _, nodes, _ in made}) == 1  # all nodes every time: no product is formed twice
-
-
-@pytest.mark.parametrize(("shared", "blocks"), [(False, 5), (True, 1)])
-def test_products_come_in_quick_blocks_only_where_local_graphs_hardly_share_nodes(shared, blocks, monkeypatch):
-    pairs = [[i, i + 1] for i in range(0, 200, 2)]  # a local graph has one edge of its own, or all that the hub has
-    graph = Graph.build(
-        features=np.ones((201, 1)), edges=[[200, i] for i in range(100)] if shared else pairs,
-        labels=np.arange(201) % 2, train=np.arange(0, 40, 2)
-    )  # fmt: skip
-    h, sides, made = continuous(5, graph.num_nodes, 7), sides_of(graph, 2, "distance"), []
-    whole = sides.structure(h)
-    monkeypatch.setattr(backend, "FEWEST", 4)
-    monkeypatch.setattr(backend, "QUICK_BYTES", 1)
-    multiplied = backend.multiplied
-    monkeypatch.setattr(backend, "multiplied", lambda *given: made.append(given) or multiplied(*given))
-    assert torch.equal(sides.structure(h), whole)
-    assert len(made) == blocks
 
 
 @settings(max_examples=50)

@@ -35,7 +35,7 @@ from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.graph.rows import Rows, as_rows
 from se_gnn.settings import EncoderSettings
 
-LEAST = 64  # bytes per node that there must be
+LEAST = 64  # bytes of memory per node that are needed at least
 ARRAYS_AT_ONCE = 3  # of N x dimensions while they are propagated
 SHARE = 16  # of the memory is for blocks of rows
 
@@ -74,10 +74,8 @@ class _Member:
     ) -> None:
         self.encoder, self.num_nodes = encoder, graph.num_nodes
         self.own, self.aggregated = (stack.enter_context(nameless_file()) for _ in range(2))
-        layer = encoder.layers[-1]
-        assert isinstance(layer, torch.nn.Linear)
-        self.embedding_width = layer.out_features
-        self.width = layer.out_features if encoder.residual is None else layer.in_features  # of what is propagated
+        self.embedding_width = encoder.width
+        self.width = encoder.width if encoder.residual is None else encoder.dense(-1).in_features  # what is propagated
         self.panels = list(_blocks(self.width, _panel_width(graph.num_nodes, budget)))
         self._write_own(graph, budget)
         if encoder.residual is not None:

@@ -68,7 +68,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.settings = settings
-        width = settings.output_size or settings.hidden_size
+        width = self.width
         self.pieces = Pieces(num_features) if settings.attribute_scaling == "pieces" else None
         read = num_features * PIECES if self.pieces is not None else num_features
         sizes = [read] + [settings.hidden_size] * (settings.num_layers - 1) + [width]
@@ -103,9 +103,13 @@ class Network(nn.Module):
     @property
     def num_features(self) -> int:
         """F."""
-        first = self.layers[0]
-        assert isinstance(first, nn.Linear)
-        return first.in_features // (1 if self.pieces is None else PIECES)
+        return self.dense(0).in_features // (1 if self.pieces is None else PIECES)
+
+    def dense(self, i: int) -> nn.Linear:
+        """The i-th layer of the MLP."""
+        layer = self.layers[i]
+        assert isinstance(layer, nn.Linear)
+        return layer
 
     def fit(self, features: Features) -> None:
         """Fit what is not learned to the attributes of all nodes before training: the pieces of their columns."""
@@ -151,8 +155,7 @@ class Network(nn.Module):
         return self._linear(features if self.pieces is None else self.pieces(features))
 
     def _linear(self, features: Tensor | SparseMatrix) -> Tensor:
-        layer = self.layers[0]
-        assert isinstance(layer, nn.Linear)
+        layer = self.dense(0)
         if isinstance(features, SparseMatrix):
             return features @ layer.weight.T.contiguous() + layer.bias
         return linear(features, layer.weight, layer.bias)
@@ -163,19 +166,16 @@ class Network(nn.Module):
         Where residual layers follow it is the output of the last hidden layer.
         """
         h = first
-        for i, layer in enumerate(self.layers[1:]):
-            assert isinstance(layer, nn.Linear)
+        for i in range(1, len(self.layers)):
             h = torch.relu(h)
-            h = h if dropout is None else dropout.of_hidden(h, i)
-            if self.residual is None or i + 2 < len(self.layers):
-                h = linear(h, layer.weight, layer.bias)
+            h = h if dropout is None else dropout.of_hidden(h, i - 1)
+            if self.residual is None or i + 1 < len(self.layers):
+                h = linear(h, self.dense(i).weight, self.dense(i).bias)
         return h
 
     def last_layer(self, h: Tensor) -> Tensor:
         """H from what the residual layers give, [..., D]."""
-        layer = self.layers[-1]
-        assert isinstance(layer, nn.Linear)
-        return linear(h, layer.weight, layer.bias)
+        return linear(h, self.dense(-1).weight, self.dense(-1).bias)
 
     def edge_terms(self, carried: Tensor) -> Tensor:
         """W a of some edges, [U, A] to [U, D]: what is added to the mean of their ends; 0 where nothing is learned."""
@@ -230,8 +230,7 @@ class Network(nn.Module):
         The first layer is linear (in the pieces of a column) and so is what is aggregated: only the nodes in question
         are computed again (with residual layers: those around them as well).
         """
-        layer = self.layers[0]
-        assert isinstance(layer, nn.Linear)
+        layer = self.dense(0)
         moved = torch.zeros(*change.ratio.shape, layer.out_features, device=layer.weight.device)
         moved.index_add_(1, change.variant, self._moved(layer, change))
         unbiased = steps.first[change.nodes] - layer.bias

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from se_gnn.similarity.measure import Measure
 
 BLOCK_BYTES = 1 << 28  # size of a block of similarities
-LISTED = 64  # nodes that ask at a time, where pairs are listed
-FEW = 64  # numbers that are found faster one by one than by sorting all
-SHARE = 16  # and so is one number in so many
+LISTED = 64  # queries that are compared at a time when pairs are listed
+FEW = 64  # up to this many numbers of a row are found faster one by one than by sorting the row
+SHARE = 16  # in a long row, up to one number in 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,12 +149,8 @@ class Backend:
         )
         return sums
 
-    def means(self, points: Points, there: Way, back: Way | None, budget: int) -> tuple[Tensor, Tensor | None]:
-        """P M there, [T, L], and back, [L, T], a part of M at a time so that it takes no more than ``budget`` bytes."""
-        returned = None if back is None else self._in_blocks(points, back, budget)
-        return self._in_blocks(points, there, budget), returned
-
-    def _in_blocks(self, points: Points, way: Way, budget: int) -> Tensor:
+    def means(self, points: Points, way: Way, budget: int) -> Tensor:
+        """P M, [T, L], a part of M at a time so that it takes no more than ``budget`` bytes."""
         queries, keys = way
         step = items_within(budget, 12 * max(1, len(queries)), max(1, keys.num_local))
         keys.on(points.device)  # so that the blocks share it
@@ -192,7 +188,7 @@ class Backend:
         """P M of listed pairs, [n]; where one of the two nodes has no edges, the number means nothing."""
         means = [points.vectors.new_zeros(0)]
         for low, high, queries, keys, named in _blocks(way, asking, ptr, answers):
-            table, _ = self.means(points, Way(queries, keys), None, BLOCK_BYTES)
+            table = self.means(points, Way(queries, keys), BLOCK_BYTES)
             owners = np.repeat(np.arange(high - low), np.diff(ptr[low : high + 1]))
             means.append(table[tuple(torch.from_numpy(index).to(points.device) for index in (owners, named))])
         return torch.cat(means)
@@ -253,7 +249,7 @@ def top(overall: Tensor, count: int) -> Tensor:
 
 
 def few_wanted(overall: Tensor, count: int) -> bool:
-    """Whether so many of each row are found faster than by sorting it."""
+    """Whether the ``count`` largest of each row are found faster than by sorting it."""
     return count <= max(FEW, overall.shape[1] // SHARE)
 
 

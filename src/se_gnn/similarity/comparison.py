@@ -134,43 +134,37 @@ class Comparison:
             there = self._learned(self.queries, self.there(), edge_weights)
             back = self._learned(self.cases, self.back(), edge_weights) if self.needs_way_back else None
         else:
-            there, back = self._means(max_memory)
+            there = self._means(self.queries, self.there(), max_memory)
+            back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
         return self._joined_ways(there, back)
 
     def structure_and_matches(self, max_memory: int | str | None) -> tuple[Tensor, EdgeMatching]:
         """The same with the best matches of the queries' edges; no gradients."""
         there, matching = self._matched()
-        back = self._means_one_way(self.cases, self.back(), max_memory) if self.needs_way_back else None
+        back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
         return self._joined_ways(there, back), matching
 
-    def listed_structure(self, ptr: IntArray, positions: IntArray) -> Tensor:
-        """s^e of each query and the cases listed for it, [n]; no gradients."""
-        owners, everyone = np.repeat(np.arange(len(self.queries)), np.diff(ptr)), np.arange(len(self.queries))
-        structure = self._listed_means(self.queries, self.there(), everyone, ptr, positions)
+    def listed_structure(self, asking: IntArray, ptr: IntArray, positions: IntArray) -> Tensor:
+        """s^e of the queries at ``asking`` and the cases listed for each, [n]; no gradients."""
+        owners = np.repeat(asking, np.diff(ptr))
+        structure = self._listed_means(self.queries, self.there(), asking, ptr, positions)
         if self.both:  # symmetric or not: listed pairs have no transpose
-            order, back_ptr = grouped(positions, owners, len(self.cases))
+            order = np.lexsort((owners, positions))  # by their cases, then by their queries
+            back_ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=len(self.cases)))])
             everyone, back = np.arange(len(self.cases)), torch.empty_like(structure)
             means = self._listed_means(self.cases, self.back(), everyone, back_ptr, owners[order])
             back[torch.from_numpy(order).to(back.device)] = means
             structure = (structure + back) / 2
-        return self.defined(structure, owners, positions)
+        known = (self.queries.sizes[owners] > 0) & (self.cases.sizes[positions] > 0)
+        return structure.masked_fill(torch.from_numpy(~known).to(structure.device), -torch.inf)
 
     def _listed_means(
-        self, asking: Items, ways: tuple[Way, ...], everyone: IntArray, ptr: IntArray, answers: IntArray
+        self, side: Items, ways: tuple[Way, ...], asking: IntArray, ptr: IntArray, answers: IntArray
     ) -> Tensor:
-        """The mean of Eq. (6) of listed pairs in one direction, over the edges of all parts."""
-        points, total = self.points.detached(), torch.zeros(len(answers), device=self.points.device)
-        owners = torch.from_numpy(np.repeat(everyone, np.diff(ptr))).to(total.device)
-        for i, way in enumerate(ways):
-            mean = self.backend.listed_means(points, way, everyone, ptr, answers)
-            if not asking.part_names:
-                return mean
-            missing = way.keys.sizes == 0
-            if missing.any():
-                lowest = edge_mean(opposites(points, way.queries)[:, None], way)[:, 0]
-                mean = torch.where(torch.from_numpy(missing[answers]).to(total.device), lowest[owners], mean)
-            total = total + torch.from_numpy(asking.shares[i]).to(total.device)[owners] * mean
-        return total
+        """The mean of Eq. (6) of listed pairs in one direction."""
+        points = self.points.detached()
+        means = [self.backend.listed_means(points, way, asking, ptr, answers) for way in ways]
+        return self._joined_parts(side, ways, means, pairs=(np.repeat(asking, np.diff(ptr)), answers))
 
     def listed_matches(self, positions: IntArray) -> tuple[FloatArray, Int32Array]:
         """Best matches of each edge of each query in the local graphs of the cases at ``positions``, [T, K]; -1: none.
@@ -202,23 +196,10 @@ class Comparison:
         names = edges if self.names is None else np.where(edges >= 0, self.names[edges], -1)
         return names.astype(np.int32)
 
-    def defined(self, structure: Tensor, owners: IntArray, positions: IntArray) -> Tensor:
-        """Structure similarity of listed pairs, -inf where one of the two nodes has no edges, [n]."""
-        known = (self.queries.sizes[owners] > 0) & (self.cases.sizes[positions] > 0)
-        return structure.masked_fill(torch.from_numpy(~known).to(structure.device), -torch.inf)
-
-    def _means(self, max_memory: int | str | None) -> tuple[Tensor, Tensor | None]:
-        """The mean of Eq. (6) there, [T, L], and back, [L, T]; no gradients."""
-        there, back = self.there(), self.back() if self.needs_way_back else None
-        if not self.queries.part_names and not self.cases.part_names:  # both ways together: they share products
-            budget = memory_budget(max_memory, self.points.device)
-            return self.backend.means(self.points.detached(), there[0], None if back is None else back[0], budget)
-        returned = None if back is None else self._means_one_way(self.cases, back, max_memory)
-        return self._means_one_way(self.queries, there, max_memory), returned
-
-    def _means_one_way(self, asking: Items, ways: tuple[Way, ...], max_memory: int | str | None) -> Tensor:
+    def _means(self, asking: Items, ways: tuple[Way, ...], max_memory: int | str | None) -> Tensor:
+        """The mean of Eq. (6) in one direction; no gradients."""
         points, budget = self.points.detached(), memory_budget(max_memory, self.points.device)
-        return self._joined_parts(asking, ways, [self.backend.means(points, way, None, budget)[0] for way in ways])
+        return self._joined_parts(asking, ways, [self.backend.means(points, way, budget) for way in ways])
 
     def _learned(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor | None) -> Tensor:
         """The mean of Eq. (6) in one direction, with gradients; edges count with their weights, [E], if given."""
@@ -244,22 +225,32 @@ class Comparison:
         return self._joined_parts(queries, ways, means), EdgeMatching(*tables, queries.local.ptr, queries.columns)
 
     def _joined_parts(
-        self, asking: Items, ways: tuple[Way, ...], means: list[Tensor], weights: Sequence[Tensor | None] = ()
+        self,
+        asking: Items,
+        ways: tuple[Way, ...],
+        means: list[Tensor],
+        weights: Sequence[Tensor | None] = (),
+        pairs: tuple[IntArray, IntArray] | None = None,
     ) -> Tensor:
-        """The mean over the edges of all parts from the mean of each part, [T, L]."""
+        """The mean over the edges of all parts from that of each part: of all pairs, [T, L], or of listed ones, [n].
+
+        Listed pairs are given by the positions of those who ask and of those who answer.
+        """
         if not asking.part_names:
             return means[0]
-        vectors, answering = self.points.vectors, self.cases if asking is self.queries else self.queries
-        total, count = vectors.new_zeros(len(asking), len(answering)), vectors.new_zeros(len(asking))
+        device = self.points.device
+        asks, answers = (np.arange(len(asking))[:, None], slice(None)) if pairs is None else pairs
+        at = torch.from_numpy(asks).to(device)
+        total, count = torch.zeros_like(means[0]), self.points.vectors.new_zeros(len(asking))
         for i, (way, mean) in enumerate(zip(ways, means)):
             own = weights[i] if weights else None
-            share = torch.from_numpy(asking.shares[i]).to(vectors.device) if own is None else _sums(way.queries, own)
+            share = torch.from_numpy(asking.shares[i]).to(device) if own is None else _sums(way.queries, own)
             missing = way.keys.sizes == 0
             if missing.any():
-                lowest = edge_mean(opposites(self.points, way.queries)[:, None], way, own)
-                mean = torch.where(torch.from_numpy(missing).to(vectors.device), lowest, mean)
-            total, count = total + share[:, None] * mean, count + share
-        return total if not weights or weights[0] is None else total / torch.where(count > 0, count, 1)[:, None]
+                lowest = edge_mean(opposites(self.points, way.queries)[:, None], way, own)[:, 0]
+                mean = torch.where(torch.from_numpy(missing[answers]).to(device), lowest[at], mean)
+            total, count = total + share[at] * mean, count + share
+        return total if not weights or weights[0] is None else total / torch.where(count > 0, count, 1)[at]
 
     def _joined_ways(self, there: Tensor, back: Tensor | None) -> Tensor:
         """The mean of both directions where both count, [T, L]; -inf where there is no structure."""
@@ -271,14 +262,8 @@ class Comparison:
         return there.masked_fill(~(queries[:, None] & cases[None, :]), -torch.inf)
 
 
-def grouped(positions: IntArray, owners: IntArray, num_cases: int) -> tuple[IntArray, IntArray]:
-    """Listed pairs in the order of their cases, then of their queries, and where the pairs of each case begin."""
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=num_cases))])
-    return np.lexsort((owners, positions)), ptr
-
-
 def _below(parts: list[Any]) -> Any:
-    """Arrays below each other; one is not copied."""
+    """Arrays stacked below each other; a single one is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

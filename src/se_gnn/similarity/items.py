@@ -47,15 +47,10 @@ class Rows:
     sizes: Tensor  # [T, 1], as numbers to divide by; 1 where there is no row
 
     @classmethod
-    def of(
-        cls, ptr: IntArray, columns: IntArray | Int32Array, device: torch.device, weights: FloatArray | None = None
-    ) -> Rows:
-        """Take over index arrays; with ``weights`` of the rows of the matrix, sizes are sums of them."""
+    def of(cls, ptr: IntArray, columns: IntArray | Int32Array, sums: FloatArray, device: torch.device) -> Rows:
+        """Take over index arrays, and what the rows of each t count together."""
         kind = np.int32 if len(columns) < 2**31 else np.int64  # PyTorch wants one type for both
-        sizes = np.maximum(np.diff(ptr), 1).astype(np.float32)[:, None]
-        if weights is not None:
-            total = _weight_sums(ptr, columns, weights)
-            sizes = np.where(total > 0, total, 1).astype(np.float32)[:, None]
+        sizes = np.where(sums > 0, sums, 1).astype(np.float32)[:, None]
         arrays = (ptr.astype(kind), columns.astype(kind, copy=False), sizes)
         return cls(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
 
@@ -90,7 +85,8 @@ class QueryEdges:
     def with_own_vectors(self, rows: IntArray) -> QueryEdges:
         """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
         kept = {key: value for key, value in self._kept.items() if key[0] != "ends"}
-        return dataclasses.replace(self, ends=_own_rows(rows, self.ids), _kept=kept)
+        place = np.searchsorted(rows, self.ids)
+        return dataclasses.replace(self, ends=np.stack([place, place], axis=1), _kept=kept)
 
     def select(self, positions: IntArray) -> QueryEdges:
         """The edges of the nodes at some positions, with nothing on a device."""
@@ -110,7 +106,8 @@ class QueryEdges:
         """What the edges of each node count together, [T]."""
         if self.weights is None:
             return np.diff(self.ptr).astype(np.float32)
-        return _weight_sums(self.ptr, self.columns, self.weights)
+        owners = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+        return np.bincount(owners, self.weights[self.columns], minlength=len(self.ptr) - 1).astype(np.float32)
 
     def ends_on(self, device: torch.device) -> Tensor:
         """The ends on a device, [Q, 2]."""
@@ -118,7 +115,7 @@ class QueryEdges:
 
     def rows(self, device: torch.device) -> Rows:
         """The edges of each node, on a device."""
-        return _held(self._kept, "rows", device, lambda: Rows.of(self.ptr, self.columns, device, self.weights))
+        return _held(self._kept, "rows", device, lambda: Rows.of(self.ptr, self.columns, self.sums(), device))
 
     def flipped(self, device: torch.device) -> Rows:
         """The nodes of each edge, on a device: what gradients run along."""
@@ -127,7 +124,7 @@ class QueryEdges:
             owners = np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
             order = np.argsort(self.columns, kind="stable")
             ptr = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=len(self)))])
-            return Rows.of(ptr, owners[order], device)
+            return Rows.of(ptr, owners[order], np.diff(ptr), device)
 
         return _held(self._kept, "flipped", device, make)
 
@@ -185,13 +182,8 @@ class KeyEdges:
     def with_own_vectors(self, rows: IntArray) -> KeyEdges:
         """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
         own = np.arange(len(self.ids))
-        return KeyEdges(
-            ids=self.ids,
-            ends=np.stack([own, own], axis=1).astype(np.int32),
-            nodes=np.searchsorted(rows, self.ids),
-            ptr=self.ptr,
-            members=self.members,
-        )
+        ends, nodes = np.stack([own, own], axis=1).astype(np.int32), np.searchsorted(rows, self.ids)
+        return KeyEdges(self.ids, ends, nodes, self.ptr, self.members)
 
     def on(self, device: torch.device) -> KeyIndex:
         """What a backend on another device reads."""
@@ -210,13 +202,8 @@ class KeyEdges:
         place = np.full(len(self.ids), -1, np.int32)
         place[kept] = np.arange(len(kept), dtype=np.int32)
         nodes, ends = np.unique(self.ends[kept], return_inverse=True)
-        return KeyEdges(
-            ids=self.ids[kept],
-            ends=ends.reshape(-1, 2).astype(np.int32),
-            nodes=self.nodes[nodes],
-            ptr=ptr,
-            members=place[members],
-        )
+        own_ends = ends.reshape(-1, 2).astype(np.int32)
+        return KeyEdges(self.ids[kept], own_ends, self.nodes[nodes], ptr, place[members])
 
 
 class Way(NamedTuple):
@@ -348,14 +335,3 @@ def items_of(graph: Graph, nodes: IntArray, settings: SimilaritySettings) -> Ite
     edges: Any = pairs.whole() if pairs.in_memory else pairs
     weights: Any = edge_weights(graph, settings)  # as the pairs
     return Items(edges, local, weights)
-
-
-def _own_rows(rows: IntArray, ids: IntArray) -> IntArray:
-    place = np.searchsorted(rows, ids)
-    return np.stack([place, place], axis=1)
-
-
-def _weight_sums(ptr: IntArray, columns: IntArray | Int32Array, weights: FloatArray) -> FloatArray:
-    """The sum of the weights of each t, each in the order of its edges, [T]."""
-    owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    return np.bincount(owners, weights[columns], minlength=len(ptr) - 1).astype(np.float32)

@@ -118,10 +118,11 @@ class Similarity:
         On the CPU a pair has the same bits as in :meth:`compare`. With lambda = 1 no edges are matched.
         """
         comparison, weight = self.comparison(queries, cases), self.settings.node_weight
-        node = comparison.listed_nodes(np.arange(len(queries)), ptr, positions)
+        everyone = np.arange(len(queries))
+        node = comparison.listed_nodes(everyone, ptr, positions)
         if weight == 1:
             return Similarities(node, torch.full_like(node, -torch.inf), weight)
-        return Similarities(node, comparison.listed_structure(ptr, positions), weight)
+        return Similarities(node, comparison.listed_structure(everyone, ptr, positions), weight)
 
     @torch.no_grad()
     def compare_with_matches(self, queries: Items, cases: Items) -> tuple[Similarities, EdgeMatching]:

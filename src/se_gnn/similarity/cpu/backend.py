@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numba
@@ -29,8 +30,6 @@ from se_gnn.similarity.cpu.matching import (
     Matcher,
     NodeProducts,
     Vectors,
-    edge_squares,
-    exchange,
     multiplied,
     packed,
     take_queries,
@@ -44,10 +43,8 @@ if TYPE_CHECKING:
     from se_gnn.similarity.comparison import Comparison
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
-HELD_BYTES = 1 << 29  # products of nodes held at a time, at most: to read them is less work than to form them again
-QUICK_BYTES = 1 << 26  # and rather so many: memory that is written again and again is quicker than fresh memory
-REPEATED = 1.25  # times that a product may be formed for that
-FEWEST = 16  # local graphs at a time so that their products can be held; fewer would cost more than they save
+HELD_BYTES = 1 << 29  # products of nodes held at a time, at most: reading them is less work than forming them again
+FEWEST = 16  # local graphs whose products are held at a time, at least: fewer would cost more than they save
 MANY = 2**16  # similarities that are worth a thread
 
 
@@ -85,16 +82,12 @@ class CpuBackend(Backend):
         total.add(values)
         return total.sums
 
-    def means(self, points: Points, there: Way, back: Way | None, budget: int) -> tuple[Tensor, Tensor | None]:
-        """Some queries at a time; both directions share the products of nodes where these fit the cache."""
-        vectors = Vectors.of(points)
-        shared = None if back is None else _shared_products(vectors, there, back)
-        products, products_back = (None, None) if shared is None else shared
+    def means(self, points: Points, way: Way, budget: int) -> Tensor:
+        """Some local graphs at a time, and some queries at a time."""
         held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
-        forth = _in_blocks(vectors, there, products, held, budget)
-        returned = None if back is None else _in_blocks(vectors, back, products_back, held, budget)
+        means = [_streamed(matcher, budget) for matcher in _matchers(Vectors.of(points), way, held)]
         ROOM.give_back()
-        return forth, returned
+        return torch.cat(means, dim=1) if len(means) > 1 else means[0]
 
     def listed_matches(
         self, points: Points, way: Way, asking: IntArray, ptr: IntArray, answers: IntArray
@@ -142,53 +135,22 @@ class CpuBackend(Backend):
 CPU = CpuBackend()
 
 
-def _in_blocks(vectors: Vectors, way: Way, products: NodeProducts | None, held: int, budget: int) -> Tensor:
-    """P M, [T, L], so many local graphs at a time that the products of all nodes with theirs can be held.
+def _matchers(vectors: Vectors, way: Way, held: int) -> Iterator[Matcher]:
+    """All queries, with as many local graphs at a time as the products of all nodes with theirs can be held for.
 
-    So each product is formed once, and the work grows as the graph does.
+    Each product is then formed once, and the work grows in proportion to the graph. If fewer than `FEWEST` local graphs
+    fit, all of them come at once, and products are formed for some of the queries at a time.
     """
     queries, keys = way
-    if products is not None or not len(queries) or not len(keys):
-        return _streamed(Matcher(vectors, queries, keys, products, held), budget)
     nodes, ends = take_queries(queries.ends, len(vectors.moved), len(vectors.moved) + 2 * LANES, 0)
-    cuts = _cuts(keys, 4 * len(nodes) * len(keys.nodes), held)
-    if cuts is None:
-        return _streamed(Matcher(vectors, queries, keys, None, held), budget)
-    squares = edge_squares(vectors.moved, queries.ends)
-    means = []
-    for low, high in itertools.pairwise(cuts.tolist()):
-        part = keys if len(cuts) == 2 else keys.select(np.arange(low, high))
+    count = math.ceil(4 * len(nodes) * len(keys.nodes) / held)
+    if not 0 < count <= max(1, keys.num_local // FEWEST):
+        yield Matcher(vectors, queries, keys, held)
+        return
+    for low, high in itertools.pairwise(np.linspace(0, keys.num_local, count + 1).astype(np.int64).tolist()):
+        part = keys if count == 1 else keys.select(np.arange(low, high))
         gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.nodes))
-        matcher = Matcher(vectors, queries, part, NodeProducts(gram, ends), held, squares)
-        means.append(_streamed(matcher, budget))
-    return torch.cat(means, dim=1) if len(means) > 1 else means[0]
-
-
-def _cuts(keys: KeyEdges, num_bytes: int, held: int) -> IntArray | None:
-    """Where blocks of local graphs begin and end, for products of ``num_bytes`` in all; None: not even few can be held.
-
-    They are as many as must be, and more where that forms few products twice: smaller ones are quicker.
-    """
-    most, least = max(1, keys.num_local // FEWEST), math.ceil(num_bytes / held)
-    if least > most:
-        return None
-    quick = _even(keys, max(least, min(most, math.ceil(num_bytes / QUICK_BYTES))))
-    if len(quick) - 1 > least and _times_formed(keys, quick) > REPEATED:
-        return _even(keys, least)
-    return quick
-
-
-def _even(keys: KeyEdges, count: int) -> IntArray:
-    return np.linspace(0, keys.num_local, count + 1).astype(np.int64)
-
-
-def _times_formed(keys: KeyEdges, cuts: IntArray) -> float:
-    """How often the products of a key node are formed when its local graphs are in different blocks, on average."""
-    if len(keys.members) > REPEATED * len(keys):  # local graphs that share edges share nodes
-        return math.inf
-    blocks = np.repeat(np.arange(len(cuts) - 1), np.diff(keys.ptr[cuts]))
-    places = blocks[:, None] * len(keys.nodes) + keys.ends[keys.members[keys.ptr[0] : keys.ptr[-1]]]
-    return len(np.unique(places)) / len(keys.nodes)
+        yield Matcher(vectors, queries, part, held, NodeProducts(gram, ends))
 
 
 def _streamed(matcher: Matcher, budget: int) -> Tensor:
@@ -200,25 +162,6 @@ def _streamed(matcher: Matcher, budget: int) -> Tensor:
         best, _ = matcher.match(part.start, part.stop)
         sums.add(queries.weighted(torch.from_numpy(best), part.start))
     return sums.mean()
-
-
-def _shared_products(vectors: Vectors, there: Way, back: Way) -> tuple[NodeProducts, NodeProducts] | None:
-    """Products for both directions at once, where the queries of each are keys of the other; None: too large.
-
-    They hold until the next products of this thread.
-    """
-    if not (len(there.queries) and len(back.queries)):
-        return None
-    if 4 * len(back.keys.nodes) * len(there.keys.nodes) > GRAM_BYTES:
-        return None
-    gram = multiplied(vectors.moved, back.keys.nodes, packed(vectors.moved, there.keys.nodes))
-    ends = (
-        keys.ends[np.searchsorted(keys.ids, queries.ids)]
-        for queries, keys in ((there.queries, back.keys), (back.queries, there.keys))
-    )
-    exchanged = ROOM.take("exchanged", gram.shape[1], gram.shape[0])
-    exchange(gram, exchanged)
-    return NodeProducts(gram, next(ends)), NodeProducts(exchanged, next(ends))
 
 
 class RunningSums:

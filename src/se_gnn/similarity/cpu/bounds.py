@@ -13,23 +13,11 @@ import numpy as np
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.vectors import WIDTH
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
-from se_gnn.similarity.cpu.lanes import (
-    FAST,
-    KEYS,
-    LONG,
-    PLAIN,
-    SHORT,
-    bound_long,
-    bound_short,
-    bound_two_short,
-    which_reach,
-)
-from se_gnn.similarity.cpu.pairs import BITS
+from se_gnn.graph.arrays import FloatArray, Int32Array
+from se_gnn.similarity.cpu.lanes import FAST, LONG, PLAIN, SHORT, bound_long, bound_short
 from se_gnn.similarity.cpu.short import UNDERFLOW, UNIT, Edges, Nodes, Terms
 
 LOWEST = np.finfo(np.float32).min
-TAIL = 16  # one in so many edges may count as equal to their matches rather than fill a block of lanes
 
 
 class Lanes(NamedTuple):
@@ -38,26 +26,24 @@ class Lanes(NamedTuple):
     short: FloatArray  # [blocks * SHORT, WIDTH]
     long: FloatArray  # [blocks * LONG, WIDTH]
     squares: FloatArray  # [blocks * WIDTH]
+    there: FloatArray  # [blocks * WIDTH], 1, and 0 where edges end
     high: FloatArray  # [blocks, WIDTH], by short vectors
     sums: FloatArray  # [blocks], of the similarities that these stand for
-    each: FloatArray  # [keys, WIDTH], by long vectors
-    out: FloatArray  # [2, WIDTH]
-    limits: FloatArray  # [WIDTH]
+    out: FloatArray  # [2, WIDTH], by long vectors
 
 
 @compiled
-def room_for(most: int, most_keys: int) -> Lanes:
-    """Room for so many edges that meet so many others."""
+def room_for(most: int) -> Lanes:
+    """Room for up to ``most`` edges."""
     blocks = (most + WIDTH - 1) // WIDTH + 1
     return Lanes(
         np.zeros((blocks * SHORT, WIDTH), np.float32),
         np.zeros((blocks * LONG, WIDTH), np.float32),
         np.zeros(blocks * WIDTH, np.float32),
+        np.zeros(blocks * WIDTH, np.float32),
         np.zeros((blocks, WIDTH), np.float32),
         np.zeros(blocks, np.float32),
-        np.zeros((most_keys + KEYS, WIDTH), np.float32),
         np.zeros((2, WIDTH), np.float32),
-        np.zeros(WIDTH, np.float32),
     )
 
 
@@ -68,7 +54,7 @@ def fill(lanes: Lanes, edges: Edges, node: int) -> None:
     for e in range(size + -size % WIDTH):
         block, lane = e // WIDTH, e % WIDTH
         name = edges.members[start + min(e, size - 1)]
-        lanes.squares[e] = edges.squares[name]
+        lanes.squares[e], lanes.there[e] = edges.squares[name], e < size
         for d in range(SHORT):
             lanes.short[block * SHORT + d, lane] = edges.short[name, d]
         for d in range(LONG):
@@ -99,32 +85,16 @@ def short_bound(
 ) -> np.float32:
     """Upper bound of the mean similarity of some edges, in lanes, with their best matches among those of a node.
 
-    Leaves the sum over each block in ``lanes.sums``. A few that would fill no block count as equal to their matches.
+    Leaves the sum over each block in ``lanes.sums``.
     """
-    start, end = keys.ptr[other], keys.ptr[other + 1]
-    blocks = (size + WIDTH - 1) // WIDTH
-    whole = size // WIDTH if TAIL * (size % WIDTH) <= size else blocks
-    block = 0
-    while block + 1 < whole:
-        bound_two_short(lanes.short, block, keys.short, keys.offset, keys.members, start, end, lanes.high)
-        block += 2
-    if block < whole:
+    start, end, total = keys.ptr[other], keys.ptr[other + 1], np.float32(0)
+    for block in range((size + WIDTH - 1) // WIDTH):
         bound_short(lanes.short, block, keys.short, keys.offset, keys.members, start, end, lanes.high)
-    total = np.float32(0)
-    for b in range(whole):
-        some = np.float32(0)
-        low = b * WIDTH
-        if size - low >= WIDTH:
-            for i in range(WIDTH):
-                some += at_most(lanes.high[b, i], lanes.squares[low + i], spare, apart, unit)
-        else:
-            for i in range(size - low):
-                some += at_most(lanes.high[b, i], lanes.squares[low + i], spare, apart, unit)
-        lanes.sums[b] = some
+        some, low = np.float32(0), block * WIDTH
+        for i in range(WIDTH):
+            some += lanes.there[low + i] * at_most(lanes.high[block, i], lanes.squares[low + i], spare, apart, unit)
+        lanes.sums[block] = some
         total += some
-    if whole < blocks:
-        lanes.sums[whole] = np.float32(size - whole * WIDTH) * (np.float32(1) + spare if unit else np.float32(0))
-        total += lanes.sums[whole]
     return total / np.float32(size)
 
 
@@ -140,14 +110,11 @@ def long_bounds(
     unit: bool,
     needed: np.float32,
     known: np.float32,
-    relevant: IntArray,
 ) -> tuple[np.float32, np.float32]:
     """Upper and lower bound of the same by long vectors; -inf both where the upper is found to be below ``needed``.
 
-    ``known`` is an upper bound by short vectors, whose sums are in ``lanes.sums``; inf: there is none. Bit k of
-    ``relevant`` says whether the k-th edge of the node may be the best match of any.
+    ``known`` is an upper bound by short vectors, whose sums are in ``lanes.sums``; inf: there is none.
     """
-    relevant[:] = 0
     start, end = keys.ptr[other], keys.ptr[other + 1]
     count, above, below = np.float32(size), np.float32(0), np.float32(0)
     left = known * count
@@ -155,21 +122,12 @@ def long_bounds(
         if (above + left) / count < needed:
             return -np.float32(np.inf), -np.float32(np.inf)
         left -= lanes.sums[block]
-        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.each, lanes.out)
-        for i in range(WIDTH):
-            lanes.limits[i] = lanes.out[1, i] - np.float32(2) * spare_below
-        for k in range(end - start):
-            if which_reach(lanes.each, k, 0, lanes.limits):
-                relevant[k // BITS] |= np.int64(1) << (k % BITS)
+        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.out)
         low = block * WIDTH
-        if size - low >= WIDTH:
-            for i in range(WIDTH):
-                above += at_most(lanes.out[0, i], lanes.squares[low + i], spare, apart, unit)
-                below += at_least(lanes.out[1, i], lanes.squares[low + i], spare_below, apart, unit)
-        else:
-            for i in range(size - low):
-                above += at_most(lanes.out[0, i], lanes.squares[low + i], spare, apart, unit)
-                below += at_least(lanes.out[1, i], lanes.squares[low + i], spare_below, apart, unit)
+        for i in range(WIDTH):
+            there, square = lanes.there[low + i], lanes.squares[low + i]
+            above += there * at_most(lanes.out[0, i], square, spare, apart, unit)
+            below += there * at_least(lanes.out[1, i], square, spare_below, apart, unit)
     return above / count, below / count
 
 
@@ -191,8 +149,6 @@ def _structure_bounds(
     t: int,
     i: int,
     needed: np.float32,
-    bits: IntArray,
-    back_bits: IntArray,
 ) -> tuple[np.float32, np.float32, int]:
     """Upper and lower bound of structure similarity, and how often long vectors were looked at.
 
@@ -213,13 +169,11 @@ def _structure_bounds(
         if (half * (known + known_back) if terms.both else known) < needed:
             return lowest, lowest, 0
     least = np.float32(2) * needed - known_back if terms.both else needed
-    above, below = long_bounds(lanes, size, keys, i, spare, below_spare, apart, unit, least, known, bits)
+    above, below = long_bounds(lanes, size, keys, i, spare, below_spare, apart, unit, least, known)
     if not terms.both or above == lowest:
         return above, below, 1
     least = np.float32(2) * needed - above
-    back, back_below = long_bounds(
-        back_lanes, key_size, edges, t, spare, below_spare, apart, unit, least, known_back, back_bits
-    )
+    back, back_below = long_bounds(back_lanes, key_size, edges, t, spare, below_spare, apart, unit, least, known_back)
     return half * (above + back), half * (below + back_below), 2
 
 
@@ -235,16 +189,12 @@ def pair_bounds(
     t: int,
     i: int,
     least: np.float32,
-    bits: IntArray,
-    back_bits: IntArray,
 ) -> tuple[np.float32, np.float32, int]:
     """Upper and lower bound of overall similarity, and how often long vectors were looked at.
 
     Both are -inf where the upper is found to be below ``least`` (-inf: none is known). The edges of the query are in
-    ``lanes``. ``bits`` say which edges of the case may be best matches, ``back_bits`` which of the query.
+    ``lanes``.
     """
-    bits[:] = -1
-    back_bits[:] = -1
     size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
     one, lowest, unit = np.float32(1), -np.float32(np.inf), terms.unit
     together = queries.squares[t] + cases.squares[i]
@@ -258,7 +208,7 @@ def pair_bounds(
         if least > lowest:
             needed = (least - terms.node_weight * upper) / rest
             needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least) + one) / rest)
-        above, below, looked = _structure_bounds(lanes, back_lanes, edges, keys, terms, t, i, needed, bits, back_bits)
+        above, below, looked = _structure_bounds(lanes, back_lanes, edges, keys, terms, t, i, needed)
         if above == lowest:
             return lowest, lowest, looked
         wrong = np.float32((size + key_size) * 2 * UNIT)  # of a mean
@@ -288,24 +238,18 @@ def first_bounds(
         short[i] = 0
     for g in range(len(at)):
         line, share, radius = apart[at[g]], shares[g], radii[g]
+        for i in range(count):
+            beyond = max(line[i] - radius, np.float32(0))
+            short[i] += share * (beyond * beyond if unit else beyond)
+    for i in range(count):
         if unit:
-            for i in range(count):
-                beyond = max(line[i] - radius, np.float32(0))
-                short[i] += share * (beyond * beyond)
-        else:
-            for i in range(count):
-                short[i] += share * max(line[i] - radius, np.float32(0))
-    if unit:
-        for i in range(count):
             upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - short[i]) + spare
-            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
-    else:
-        for i in range(count):
+        else:
             together = square + squares[i]
             wrong = spare * (together + np.float32(UNDERFLOW))
             distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
             upper = -(node_weight * distance + rest * short[i])
-            row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+        row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
     for i in range(count, len(row)):
         row[i] = -np.inf
 
@@ -341,16 +285,11 @@ def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) ->
 
 
 @compiled(**PLAIN)
-def listed(row: FloatArray, least: np.float32, places: Int32Array, limits: FloatArray) -> int:
+def listed(row: FloatArray, least: np.float32, places: Int32Array) -> int:
     """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
-    count = 0
-    for j in range(WIDTH):
-        limits[j] = max(least, LOWEST)
-    for low in range(0, len(row), WIDTH):
-        reached: int = which_reach(row, 0, low, limits)
-        if reached:
-            for j in range(WIDTH):
-                if (reached >> j) & 1:
-                    places[count] = low + j
-                    count += 1
+    count, limit = 0, max(least, LOWEST)
+    for i in range(len(row)):
+        if not row[i] < limit:  # also where it is not a number
+            places[count] = i
+            count += 1
     return count

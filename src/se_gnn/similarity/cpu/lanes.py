@@ -10,7 +10,6 @@ import itertools
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core import types
 
 from se_gnn.deterministic.vectors import (
     I64,
@@ -140,40 +139,32 @@ def gather_tile(
     _store_transposed(builder, rows, out, to_row, to_column)
 
 
-def _bounding(blocks: int) -> Any:
-    @generated()
-    def bound(
-        builder: Any, lanes: Matrix, first: Any, keys: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
-        out: Matrix,
-    ) -> None:  # fmt: skip
-        above = builder.mul(first, constant(SHORT))
-        own = [lanes.load(builder.add(above, constant(row)), 0) for row in range(blocks * SHORT)]
-        with Loop.over(builder, start, end, [LOWEST] * blocks) as loop:
-            key = members.whole(loop.index)
-            sums = [broadcast(builder, offset.entry(key))] * blocks
-            for d in range(SHORT):
-                value = broadcast(builder, keys.entry(key, constant(d)))
-                sums = [fused(builder, own[b * SHORT + d], value, sums[b]) for b in range(blocks)]
-            loop.next = [_higher(builder, *pair) for pair in zip(sums, loop.carried, strict=True)]
-        for b in range(blocks):
-            out.store(loop.carried[b], builder.add(first, constant(b)), 0)
+@generated()
+def bound_short(
+    builder: Any, lanes: Matrix, block: Any, keys: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
+    out: Matrix,
+) -> None:  # fmt: skip
+    """``out[block]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``.
 
-    return bound
-
-
-# ``out[first]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``, of one block of
-# queries, or of two. Coordinate d of block b lies in row ``b * SHORT + d`` of ``lanes``; sums in any order.
-bound_short, bound_two_short = _bounding(1), _bounding(2)
+    Coordinate d of a block of WIDTH queries lies in row ``block * SHORT + d`` of ``lanes``; sums in any order.
+    """
+    above = builder.mul(block, constant(SHORT))
+    own = [lanes.load(builder.add(above, constant(row)), 0) for row in range(SHORT)]
+    with Loop.over(builder, start, end, [LOWEST]) as loop:
+        key = members.whole(loop.index)
+        total = broadcast(builder, offset.entry(key))
+        for d in range(SHORT):
+            total = fused(builder, own[d], broadcast(builder, keys.entry(key, constant(d))), total)
+        loop.next = [_higher(builder, total, loop.carried[0])]
+    out.store(loop.carried[0], block, 0)
 
 
 @generated()
 def bound_long(
     builder: Any, lanes: Matrix, block: Any, keys: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
-    high: Matrix, out: Matrix,
+    out: Matrix,
 ) -> None:  # fmt: skip
     """``out[0]`` and ``out[1]``: what the highest ``query . key + offset`` is at most, and at least; there is a key.
-
-    Row k of ``high`` is what that of the k-th key is at most; there are up to `KEYS` - 1 rows more than keys.
 
     Coordinate d of a block of WIDTH queries lies in row ``block * LONG + d`` of ``lanes``; the last coordinate is the
     length of the rest, whose product counts for the one and against the other. Sums in any order.
@@ -191,23 +182,13 @@ def bound_long(
                 inner.next.append(fused(builder, own, broadcast(builder, keys.entry(key, inner.index)), total))
         rest = lanes.load(builder.add(above, constant(LONG - 1)), 0)
         most, least = loop.carried
-        at = builder.sub(loop.index, start)
-        for i, (key, total) in enumerate(zip(names, inner.carried, strict=True)):
+        for key, total in zip(names, inner.carried, strict=True):
             apart = builder.fmul(rest, broadcast(builder, keys.entry(key, constant(LONG - 1))))
-            sure = builder.fadd(total, apart)
-            high.store(sure, builder.add(at, constant(i)), 0)
-            most = _higher(builder, sure, most)
+            most = _higher(builder, builder.fadd(total, apart), most)
             least = _higher(builder, builder.fsub(total, apart), least)
         loop.next = [most, least]
     for b in range(2):
         out.store(loop.carried[b], constant(b), 0)
-
-
-@generated(types.int64)
-def which_reach(builder: Any, values: Matrix, row: Any, start: Any, least: Matrix) -> Any:
-    """Which of WIDTH values from ``start`` on in a row are not below those of ``least``, as bits of a whole number."""
-    reached = builder.fcmp_unordered(">=", values.load(row, start), least.load(constant(0), 0))
-    return builder.zext(builder.bitcast(reached, ir.IntType(WIDTH)), I64)
 
 
 def _higher(builder: Any, one: Any, other: Any) -> Any:

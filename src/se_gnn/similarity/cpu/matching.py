@@ -15,6 +15,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -53,25 +55,52 @@ def edge_squares(h: FloatArray, ends: IntArray) -> tuple[FloatArray, FloatArray]
     return squares, reach
 
 
-def roots(squares: FloatArray) -> FloatArray:
-    """Lengths from their squares; none is 0."""
-    lengths: FloatArray = np.maximum(np.sqrt(squares), np.float32(EPS))
-    return lengths
+class ScoredKeys(NamedTuple):
+    """Key edges as they are scored: `scale * product + offset`, with the sum of four products of nodes.
+
+    Shapes:
+        - **ends** (positions among the nodes of the keys): :math:`(K, 2)`, **scale**, **offset:** :math:`(K,)`
+        - **ptr:** :math:`(L + 1,)`, **members:** the keys of each local graph, ascending
+    """
+
+    ends: Int32Array
+    scale: FloatArray
+    offset: FloatArray
+    ptr: IntArray
+    members: Int32Array
+
+
+class Sized(NamedTuple):
+    """Edges with what turns their scores into similarities, and where that would lose digits, [E] each.
+
+    If lengths do not count, ``size`` is the length, and ``limit`` how much longer the ends are than the edge (squared);
+    else ``size`` is the squared length, and closer edges than the sum of two ``limit`` (squared) are computed again.
+    """
+
+    ends: IntArray  # [E, 2] rows of vectors
+    size: FloatArray
+    limit: FloatArray
+
+
+class ListedRows(NamedTuple):
+    """Rows of a matrix with a column for some local graphs each, one after the other in memory.
+
+    Row q has the entries ``ptr[q]`` to ``ptr[q + 1]``; they are of the local graphs at ``first[q]`` and on in
+    ``listed``.
+    """
+
+    ptr: IntArray  # [Q + 1]
+    first: IntArray  # [Q]
+    listed: IntArray
 
 
 @compiled(parallel=True)
 def to_distances(
     h: FloatArray,
-    query_ends: IntArray,
-    key_ends: IntArray,
-    ptr: IntArray,
-    members: Int32Array,
-    row_ptr: IntArray,
-    first: IntArray,
-    listed: IntArray,
-    query_squares: FloatArray,
-    query_limits: FloatArray,
-    key_limits: FloatArray,
+    queries: Sized,
+    keys: Sized,
+    scored: ScoredKeys,
+    rows: ListedRows,
     winners: Int32Array,
     best: FloatArray,
 ) -> None:
@@ -79,28 +108,29 @@ def to_distances(
 
     Where they are so close that the rounding of scores may have hidden a closer key, all keys are looked at.
     """
-    num_queries = len(query_ends)
+    num_queries, ptr, members, key_ends, limits = len(queries.ends), scored.ptr, scored.members, keys.ends, keys.limit
     for block in numba.prange((num_queries + LANES - 1) // LANES):
-        scored = np.full(len(key_ends), -1, np.int64)  # by which query
+        scored_by = np.full(len(key_ends), -1, np.int64)  # the query that a key was scored for
         values = np.empty(len(key_ends), np.float32)
         wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
         low, high = block * LANES, min((block + 1) * LANES, num_queries)
         longest = 0
         for q in range(low, high):
-            longest = max(longest, row_ptr[q + 1] - row_ptr[q])
+            longest = max(longest, rows.ptr[q + 1] - rows.ptr[q])
         close = np.empty(longest, np.int64)  # columns whose winner is close
         a = np.empty((1, h.shape[1]), np.float32)
         for q in range(low, high):
-            row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
-            local = listed[first[q] : first[q] + len(row)]  # local graph of each column
+            row, names = best[rows.ptr[q] : rows.ptr[q + 1]], winners[rows.ptr[q] : rows.ptr[q + 1]]
+            local = rows.listed[rows.first[q] : rows.first[q] + len(row)]  # local graph of each column
+            square, own_limit = queries.size[q], queries.limit[q]
             for t in range(len(row)):
-                row[t] = -np.sqrt(max(query_squares[q] - np.float32(2) * row[t], np.float32(0)))
+                row[t] = -np.sqrt(max(square - np.float32(2) * row[t], np.float32(0)))
             num_close = 0
             for t in range(len(row)):
                 close[num_close] = t
-                num_close += row[t] * row[t] < query_limits[q] + key_limits[max(names[t], 0)]
+                num_close += row[t] * row[t] < own_limit + limits[max(names[t], 0)]
             for d in range(h.shape[1]):
-                a[0, d] = edge_entry(h, query_ends, q, d)
+                a[0, d] = edge_entry(h, queries.ends, q, d)
             for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
                 num_wanted = num_left = 0
                 for t in close[:num_close]:
@@ -108,12 +138,12 @@ def to_distances(
                     for m in range(start, end):
                         key = members[m] if every else names[t]
                         wanted[num_wanted] = key
-                        num_wanted += scored[key] != q
-                        scored[key] = q
+                        num_wanted += scored_by[key] != q
+                        scored_by[key] = q
                 for key in wanted[:num_wanted]:
                     values[key] = -np.sqrt(apart_from_edge(a, 0, h, key_ends[key, 0], key_ends[key, 1]))
                 for t in close[:num_close]:
-                    limit = query_limits[q] + key_limits[names[t]]
+                    limit = own_limit + limits[names[t]]
                     row[t] = values[names[t]]
                     if every:
                         row[t] = -np.inf
@@ -128,27 +158,20 @@ def to_distances(
 
 @compiled(parallel=True)
 def to_cosines(
-    h: FloatArray,
-    query_ends: IntArray,
-    key_ends: IntArray,
-    query_lengths: FloatArray,
-    key_lengths: FloatArray,
-    query_stretch: FloatArray,
-    key_stretch: FloatArray,
-    row_ptr: IntArray,
-    winners: Int32Array,
-    best: FloatArray,
+    h: FloatArray, queries: Sized, keys: Sized, rows: ListedRows, winners: Int32Array, best: FloatArray
 ) -> None:
     """Scores to cosines; where the ends of an edge nearly cancel, from the vectors of the edges."""
+    query_ends, key_ends, limits = queries.ends, keys.ends, keys.limit
     for q in numba.prange(len(query_ends)):
-        row, names = best[row_ptr[q] : row_ptr[q + 1]], winners[row_ptr[q] : row_ptr[q + 1]]
+        row, names = best[rows.ptr[q] : rows.ptr[q + 1]], winners[rows.ptr[q] : rows.ptr[q + 1]]
+        length, limit = queries.size[q], queries.limit[q]
         for t in range(len(row)):
             key = max(names[t], 0)
-            if names[t] >= 0 and query_stretch[q] * key_stretch[key] > CANCELED:
+            if names[t] >= 0 and limit * limits[key] > CANCELED:
                 product = dot_of_edges(h, query_ends[q, 0], query_ends[q, 1], key_ends[key, 0], key_ends[key, 1])
-                row[t] = product / (query_lengths[q] * key_lengths[key])
+                row[t] = product / (length * keys.size[key])
             else:
-                row[t] /= query_lengths[q]
+                row[t] /= length
 
 
 GRAM_BYTES = 1 << 25  # products held at a time: what the third-level cache keeps
@@ -170,6 +193,13 @@ class Vectors:
         vectors = np.ascontiguousarray(points.vectors.detach().numpy())
         moved = vectors if points.measure.unit else vectors - points.origin.numpy()
         return cls(vectors, moved, points.measure)
+
+    def sized(self, ends: IntArray, squares: FloatArray, reach: FloatArray) -> Sized:
+        """Edges by what :func:`edge_squares` gives of them."""
+        if not self.measure.unit:
+            return Sized(ends, squares, reach * CLOSE)
+        lengths: FloatArray = np.maximum(np.sqrt(squares), np.float32(EPS))
+        return Sized(ends, lengths, reach / (lengths * lengths))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,91 +287,56 @@ def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArra
             product_tile(left, row, right, block, gram)
 
 
-@compiled(parallel=True)
-def exchange(gram: FloatArray, out: FloatArray) -> None:
-    """Rows and columns exchanged."""
-    for column in numba.prange(gram.shape[1] // WIDTH):
-        for row in range(0, len(gram), WIDTH):
-            transpose_tile(gram, row, column * WIDTH, out, column * WIDTH, row)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ListedRows:
-    r"""Rows of a matrix with a column for some local graphs each, one after the other in memory.
-
-    Row q has the entries ``ptr[q]`` to ``ptr[q + 1]``; they are of the local graphs at ``first[q]`` and on in
-    ``listed``.
-
-    Shapes:
-        - **ptr:** :math:`(Q + 1,)`, **first:** :math:`(Q,)`, **listed:** as long as needed
-    """
-
-    ptr: IntArray
-    first: IntArray
-    listed: IntArray
-
-    @classmethod
-    def full(cls, num_rows: int, num_local: int) -> ListedRows:
-        """Every row has a column for each local graph."""
-        return cls(np.arange(num_rows + 1) * num_local, np.zeros(num_rows, np.int64), np.arange(num_local))
-
-
 class Matcher:
-    """Matches query edges, some at a time; what the key edges alone decide is made once."""
+    """Matches query edges, some at a time; what the edges of each side alone decide is made once."""
 
     def __init__(
         self,
         vectors: Vectors,
         queries: QueryEdges,
         keys: KeyEdges,
-        products: NodeProducts | None = None,
         held: int | None = None,
-        query_squares: tuple[FloatArray, FloatArray] | None = None,
+        products: NodeProducts | None = None,
     ) -> None:
         self.vectors, self.queries, self.keys, self.products = vectors, queries, keys, products
-        self.query_squares = query_squares
         self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
-        self.key_ends = keys.node_ends
-        self.key_squares, self.key_reach = edge_squares(vectors.moved, self.key_ends)  # [K]
-        scale, offset = vectors.measure.scoring(torch.from_numpy(self.key_squares))
-        self.scale, self.offset = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
-        self.right: FloatArray | None = None
+        ends = keys.node_ends
+        squares, reach = edge_squares(vectors.moved, ends)  # [K]
+        scale, offset = vectors.measure.scoring(torch.from_numpy(squares))
+        scores = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
+        self.scored = ScoredKeys(keys.ends, *scores, keys.ptr, keys.members)
+        self.answering = vectors.sized(ends, squares, reach)
+
+    @cached_property
+    def asking(self) -> Sized:
+        """All query edges."""
+        return self.vectors.sized(self.queries.ends, *edge_squares(self.vectors.moved, self.queries.ends))
+
+    @cached_property
+    def right(self) -> FloatArray:
+        """Vectors of the nodes of the keys, packed."""
+        return packed(self.vectors.moved, self.keys.nodes)
 
     def match(self, low: int, high: int) -> tuple[FloatArray, Int32Array]:
         """Best similarity and winner of the queries ``low`` to ``high`` in each local graph, [high - low, L]."""
-        keys, shape = self.keys, (high - low, self.keys.num_local)
-        if not len(keys):
+        num_local, shape = self.keys.num_local, (high - low, self.keys.num_local)
+        if not len(self.keys):
             return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
         best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
-        rows = ListedRows.full(*shape)
-        local = keys.ends, self.scale, self.offset, keys.ptr, keys.members
         for part, some in self._products(low, high):
             padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
-            segment_argmax(some.gram, padded, *local, best[part], winners[part])
-        known = None if self.query_squares is None else tuple(part[low:high] for part in self.query_squares)
-        self.finish(self.queries.ends[low:high], rows, best.reshape(-1), winners.reshape(-1), known)
+            segment_argmax(some.gram, padded, self.scored, best[part], winners[part])
+        every = ListedRows(np.arange(high - low + 1) * num_local, np.zeros(high - low, np.int64), np.arange(num_local))
+        self.finish(slice(low, high), every, best.reshape(-1), winners.reshape(-1))
         return best, winners
 
-    def finish(
-        self,
-        query_ends: IntArray,
-        rows: ListedRows,
-        best: FloatArray,
-        winners: Int32Array,
-        query_squares: tuple[FloatArray, ...] | None = None,
-    ) -> None:
-        """Turn scores into similarities; where that would lose digits, score again, as the paper writes it."""
-        ends, keys = (query_ends, self.key_ends), self.keys
-        squares, reach = query_squares or edge_squares(self.vectors.moved, query_ends)  # [Q]
+    def finish(self, some: slice | Int32Array, rows: ListedRows, best: FloatArray, winners: Int32Array) -> None:
+        """Turn scores of some queries into similarities; where that would lose digits, score again, as in the paper."""
+        asking = Sized(self.asking.ends[some], self.asking.size[some], self.asking.limit[some])
         if self.vectors.measure.unit:
-            lengths = roots(squares), roots(self.key_squares)
-            stretch: FloatArray = reach / (lengths[0] * lengths[0])
-            key_stretch: FloatArray = self.key_reach / (lengths[1] * lengths[1])
-            to_cosines(self.vectors.h, *ends, *lengths, stretch, key_stretch, rows.ptr, winners, best)
+            to_cosines(self.vectors.h, asking, self.answering, rows, winners, best)
         else:
-            limits = reach * CLOSE, self.key_reach * CLOSE
-            listed = (rows.ptr, rows.first, rows.listed)
-            to_distances(self.vectors.h, *ends, keys.ptr, keys.members, *listed, squares, *limits, winners, best)
+            to_distances(self.vectors.h, asking, self.answering, self.scored, rows, winners, best)
 
     def _products(self, low: int, high: int) -> Iterator[tuple[slice, NodeProducts]]:
         """Products for some of the queries at a time, with where they stand."""
@@ -349,8 +344,6 @@ class Matcher:
             yield slice(None), NodeProducts(self.products.gram, self.products.ends[low:high])
             return
         moved, start = self.vectors.moved, low
-        if self.right is None:
-            self.right = packed(moved, self.keys.nodes)
         most_nodes = self.held // (4 * COLUMNS * len(self.right))
         while low < high:
             least = 4 * LANES * numba.get_num_threads()
@@ -361,17 +354,7 @@ class Matcher:
 
 
 @compiled(parallel=True)  # no fastmath: -inf must survive
-def segment_argmax(
-    gram: FloatArray,
-    ends: Int32Array,
-    key_ends: Int32Array,
-    scale: FloatArray,
-    offset: FloatArray,
-    ptr: IntArray,
-    members: Int32Array,
-    best: FloatArray,
-    winners: Int32Array,
-) -> None:
+def segment_argmax(gram: FloatArray, ends: Int32Array, keys: ScoredKeys, best: FloatArray, winners: Int32Array) -> None:
     """Best key of each query in each local graph, `LANES` queries at a time; ties: lowest key."""
     num_queries, num_local = best.shape
     for block in numba.prange(len(ends) // LANES):
@@ -380,17 +363,17 @@ def segment_argmax(
         product = np.empty((gram.shape[1], LANES), np.float32)
         for lane in range(0, LANES, WIDTH):
             edges_to_lanes(gram, ends, low + lane, lane, product)
-        scores, keys = np.empty((WIDTH, LANES), np.float32), np.empty((WIDTH, LANES), np.int32)
+        scores, names = np.empty((WIDTH, LANES), np.float32), np.empty((WIDTH, LANES), np.int32)
         for first in range(0, num_local, WIDTH):
             some = min(WIDTH, num_local - first)
             for i in range(some):
-                start, end = ptr[first + i], ptr[first + i + 1]
-                argmax_lanes(product, key_ends, scale, offset, members, start, end, scores, keys, i)
+                start, end = keys.ptr[first + i], keys.ptr[first + i + 1]
+                argmax_lanes(product, keys.ends, keys.scale, keys.offset, keys.members, start, end, scores, names, i)
             full = count // WIDTH * WIDTH if some == WIDTH else 0  # lanes that are written as whole tiles
             for lane in range(0, full, WIDTH):
                 transpose_tile(scores, 0, lane, best, low + lane, first)
-                transpose_tile(keys, 0, lane, winners, low + lane, first)
+                transpose_tile(names, 0, lane, winners, low + lane, first)
             for q in range(full, count):
                 for i in range(some):
                     best[low + q, first + i] = scores[i, q]
-                    winners[low + q, first + i] = keys[i, q]
+                    winners[low + q, first + i] = names[i, q]

@@ -8,6 +8,7 @@ Shapes: A nodes that ask, Q query edges, K key edges, D dimensions, n pairs.
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -26,26 +27,31 @@ from se_gnn.similarity.cpu.lanes import (
     gather_tile,
     product_tile,
 )
-from se_gnn.similarity.cpu.matching import ListedRows, Matcher
+from se_gnn.similarity.cpu.matching import ListedRows, Matcher, ScoredKeys
 
-BITS = 64  # of a whole number
 MATCHES_AT_A_TIME = 1 << 23  # best matches held at a time, 8 bytes each
 KEYS_AT_A_TIME = 1 << 16  # key edges, about, that the edges of one node are compared with at a time
-EVERY = np.empty((0, 1), np.int64)  # in place of bits: every edge may be a best match
 
 
-def pair_means(
-    matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray = EVERY
-) -> FloatArray:
+class Lists(NamedTuple):
+    """The edges of nodes that ask, and the nodes that answer each of them, as CSR rows.
+
+    Shapes:
+        - **edge_ptr**, **ptr:** :math:`(A + 1,)`, **edges** (positions of query edges), **answers:** as long as needed
+    """
+
+    edge_ptr: IntArray
+    edges: Int32Array
+    ptr: IntArray
+    answers: IntArray
+
+
+def pair_means(matcher: Matcher, asking: IntArray, ptr: IntArray, answers: IntArray) -> FloatArray:
     r"""Mean similarity of the edges of nodes with their best matches in the local graph of each node listed for them.
-
-    Bit k of ``relevant`` says whether the k-th edge of the node that answers may be a best match; one that cannot is
-    left out.
 
     Shapes:
         - **asking** (positions of nodes that ask): :math:`(A,)`
         - **ptr:** :math:`(A + 1,)`, **answers** (positions of nodes that answer): :math:`(n,)`
-        - **relevant:** :math:`(n, words)`
         - **output:** :math:`(n,)`; what it is where one of the two has no edges means nothing
     """
     queries, means = matcher.queries, np.zeros(len(answers), np.float32)
@@ -58,9 +64,9 @@ def pair_means(
     sizes = queries.rows(torch.device("cpu")).sizes.numpy()[asking, 0]
     weights = np.empty(0, np.float32) if queries.weights is None else queries.weights
     for start, end in itertools.pairwise(np.unique(np.concatenate([[0], marks, [len(asking)]])).tolist()):
-        own = slice(start, end + 1)
-        best, _, row_ptr = _matched(matcher, columns, edge_ptr[own], ptr[own], answers, relevant)
-        _means(best, row_ptr, columns, edge_ptr[own], ptr[own], weights, sizes[start:end], means)
+        lists = Lists(edge_ptr[start : end + 1], columns, ptr[start : end + 1], answers)
+        best, _, row_ptr = _matched(matcher, lists)
+        _means(best, row_ptr, lists, weights, sizes[start:end], means)
     return means
 
 
@@ -69,11 +75,11 @@ def pair_matches(matcher: Matcher, asking: IntArray, ptr: IntArray, answers: Int
 
     They come edge after edge of each node that asks; for an edge, in the order of the list.
     """
-    edge_ptr, columns = csr_rows(matcher.queries.ptr, matcher.queries.columns, asking)
+    lists = Lists(*csr_rows(matcher.queries.ptr, matcher.queries.columns, asking), ptr, answers)
     if not len(matcher.keys):
-        count = int((np.diff(edge_ptr) * np.diff(ptr)).sum())
+        count = int((np.diff(lists.edge_ptr) * np.diff(ptr)).sum())
         return np.full(count, -np.inf, np.float32), np.full(count, -1, np.int32)
-    best, winners, _ = _matched(matcher, columns, edge_ptr, ptr, answers, EVERY)
+    best, winners, _ = _matched(matcher, lists)
     return best, winners
 
 
@@ -86,48 +92,34 @@ def _pieces(sizes: IntArray, asking: IntArray, ptr: IntArray, answers: IntArray)
     return asking[owners[begins]], np.append(begins, len(answers))
 
 
-def _matched(
-    matcher: Matcher, columns: Int32Array, edge_ptr: IntArray, ptr: IntArray, answers: IntArray, relevant: IntArray
-) -> tuple[FloatArray, Int32Array, IntArray]:
+def _matched(matcher: Matcher, lists: Lists) -> tuple[FloatArray, Int32Array, IntArray]:
     """Best matches of some nodes that ask, and where those of each of their edges begin."""
-    queries, keys, edges = matcher.queries, matcher.keys, columns[edge_ptr[0] : edge_ptr[-1]]
-    owners = np.repeat(np.arange(len(ptr) - 1), np.diff(edge_ptr))
-    row_ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[owners])])
+    queries, count = matcher.queries, len(lists.ptr) - 1
+    owners = np.repeat(np.arange(count), np.diff(lists.edge_ptr))
+    row_ptr = np.concatenate([[0], np.cumsum(np.diff(lists.ptr)[owners])])
     best, winners = np.empty(row_ptr[-1], np.float32), np.empty(row_ptr[-1], np.int32)
-    chunks = np.linspace(0, len(ptr) - 1, num=min(len(ptr) - 1, 8 * numba.get_num_threads()) + 1).astype(np.int64)
-    _pair_argmax(
-        matcher.vectors.moved, queries.ends, edge_ptr, columns,
-        keys.nodes, keys.ends, matcher.scale, matcher.offset, keys.ptr, keys.members,
-        ptr, answers, relevant, chunks, row_ptr, best, winners,
-    )  # fmt: skip
-    matcher.finish(queries.ends[edges], ListedRows(row_ptr, ptr[owners], answers), best, winners)
+    chunks = np.linspace(0, count, num=min(count, 8 * numba.get_num_threads()) + 1).astype(np.int64)
+    nodes, scored = matcher.keys.nodes, matcher.scored
+    _pair_argmax(matcher.vectors.moved, queries.ends, nodes, scored, lists, chunks, row_ptr, best, winners)
+    rows = ListedRows(row_ptr, lists.ptr[owners], lists.answers)
+    matcher.finish(lists.edges[lists.edge_ptr[0] : lists.edge_ptr[-1]], rows, best, winners)
     return best, winners, row_ptr
 
 
 @compiled(parallel=True)  # no fastmath: sums in the order of the edges
 def _means(
-    best: FloatArray,
-    row_ptr: IntArray,
-    columns: Int32Array,
-    edge_ptr: IntArray,
-    ptr: IntArray,
-    weights: FloatArray,
-    sizes: FloatArray,
-    means: FloatArray,
+    best: FloatArray, row_ptr: IntArray, lists: Lists, weights: FloatArray, sizes: FloatArray, means: FloatArray
 ) -> None:
     """Means over the edges of each node that asks, each edge with its weight if there are weights."""
+    edge_ptr, ptr = lists.edge_ptr, lists.ptr
     for a in numba.prange(len(ptr) - 1):
         total = means[ptr[a] : ptr[a + 1]]
         for e in range(edge_ptr[a], edge_ptr[a + 1]):
             row = e - edge_ptr[0]
             values = best[row_ptr[row] : row_ptr[row + 1]]
-            if len(weights):
-                weight = weights[columns[e]]
-                for i in range(len(total)):
-                    total[i] += values[i] * weight
-            else:
-                for i in range(len(total)):
-                    total[i] += values[i]
+            weight = weights[lists.edges[e]] if len(weights) else np.float32(1)
+            for i in range(len(total)):
+                total[i] += values[i] * weight
         for i in range(len(total)):
             total[i] /= sizes[a]
 
@@ -136,23 +128,17 @@ def _means(
 def _pair_argmax(
     moved: FloatArray,
     query_ends: IntArray,
-    edge_ptr: IntArray,
-    columns: Int32Array,
     key_nodes: IntArray,
-    key_ends: Int32Array,
-    scale: FloatArray,
-    offset: FloatArray,
-    key_ptr: IntArray,
-    members: Int32Array,
-    ptr: IntArray,
-    answers: IntArray,
-    relevant: IntArray,
+    scored: ScoredKeys,
+    lists: Lists,
     chunks: IntArray,
     row_ptr: IntArray,
     best: FloatArray,
     winners: Int32Array,
 ) -> None:
     """Best key of each edge of each node that asks in each local graph listed for it; ties: lowest key."""
+    edge_ptr, columns, ptr, answers = lists
+    key_ends, scale, offset, key_ptr, members = scored
     depth, first_edge = moved.shape[1], edge_ptr[0]
     for c in numba.prange(len(chunks) - 1):
         place, key_place = np.full(len(moved), -1, np.int32), np.full(len(key_nodes), -1, np.int32)
@@ -173,22 +159,20 @@ def _pair_argmax(
                         nodes[num_nodes] = node
                         num_nodes += 1
                     ends[e, side] = place[node]
-            # the keys of all local graphs that may win, one after the other, and their distinct nodes
-            starts, total = np.zeros(count + 1, np.int64), 0
+            # the keys of all local graphs, one after the other, and their distinct nodes
+            starts = np.zeros(count + 1, np.int64)
             for i in range(count):
                 answer = answers[ptr[a] + i]
-                total += key_ptr[answer + 1] - key_ptr[answer]
+                starts[i + 1] = starts[i] + key_ptr[answer + 1] - key_ptr[answer]
+            total = starts[count]
             keys, every = np.empty(total, np.int32), np.arange(total).astype(np.int32)
             own_ends = np.empty((total, 2), np.int32)
             own_scale, own_offset = np.empty(total, np.float32), np.empty(total, np.float32)
             others, num_others = np.empty(2 * total, np.int64), 0
             for i in range(count):
-                start, end = key_ptr[answers[ptr[a] + i]], key_ptr[answers[ptr[a] + i] + 1]
-                k = starts[i]
-                for m in range(end - start):
-                    if len(relevant) and not (relevant[ptr[a] + i, m // BITS] >> (m % BITS)) & 1:
-                        continue
-                    key = members[start + m]
+                first = key_ptr[answers[ptr[a] + i]] - starts[i]
+                for k in range(starts[i], starts[i + 1]):
+                    key = members[first + k]
                     keys[k], own_scale[k], own_offset[k] = key, scale[key], offset[key]
                     for side in range(2):
                         node = key_ends[key, side]
@@ -197,8 +181,6 @@ def _pair_argmax(
                             others[num_others] = node
                             num_others += 1
                         own_ends[k, side] = key_place[node]
-                    k += 1
-                starts[i + 1] = k
             # products of these nodes with those, as in a comparison of all pairs
             num_rows, num_blocks = num_nodes + -num_nodes % ROWS, (num_others + COLUMNS - 1) // COLUMNS
             width, whole = num_blocks * COLUMNS, depth - depth % WIDTH

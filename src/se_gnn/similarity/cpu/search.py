@@ -1,8 +1,7 @@
 r"""The nearest among many cases, exactly, without comparing all.
 
-Bounds prove of most cases that they are not among the nearest; the rest are compared as always (`pairs.py`), but for
-edges that cannot match. So the nearest, their order and every bit of their similarities are those of a comparison with
-all cases.
+Bounds prove of most cases that they are not among the nearest; the rest are compared as always (`pairs.py`). So the
+nearest, their order and every bit of their similarities are those of a comparison with all cases.
 
 1. Every case has a first bound, from node similarity and from the centers of edges.
 2. A few more than are wanted, those with the largest, are bounded from below by long vectors of their edges: as many
@@ -25,24 +24,23 @@ from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.device import items_within
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Nearest, top
-from se_gnn.similarity.comparison import Comparison, combine, grouped
+from se_gnn.similarity.comparison import Comparison, combine
 from se_gnn.similarity.cpu.bounds import fill, first_bounds, kth_largest, likely_least, listed, pair_bounds, room_for
 from se_gnn.similarity.cpu.lanes import COLUMNS, LONG, ROWS, SHORT, product_tile
-from se_gnn.similarity.cpu.matching import Matcher, Vectors, edge_squares, packed
-from se_gnn.similarity.cpu.pairs import BITS, pair_means
+from se_gnn.similarity.cpu.matching import Vectors, edge_squares, packed
 from se_gnn.similarity.cpu.short import UNDERFLOW, Centers, Directions, Edges, Nodes, Terms, rounding
 from se_gnn.similarity.measure import EPS
 
 BLOCK_BYTES = 1 << 26  # candidates held at a time
-FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, what is prepared would cost more than it saves
+FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, preparing the search would cost more than it saves
 FEWEST_PAIRS = 1 << 25
 LARGEST = 1e15  # number in a vector, so that no product overflows
-FEWEST_TOGETHER = 12  # queries that are not put in order any further
-SHARE = 8  # at most one in so many cases is wanted
-PROBES, IN_A_PROBE = 8, 4  # queries that are tried first, so many in a row
+FEWEST_TOGETHER = 12  # queries in a part that is not divided any further
+SHARE = 8  # at most one case in 8 may be wanted
+PROBES, IN_A_PROBE = 8, 4  # queries that are tried first: 8 times 4 in a row
 GROUP = 2 * ROWS  # queries whose products are formed together
 BUCKETS = 512  # of cases, the best of which are likely near
-SPARE = 4  # one in so many more than are wanted is likely near
+SPARE = 4  # a quarter more cases than are wanted count as likely near
 
 # What things cost, in nanoseconds on one core; only their ratios count.
 FIRST = 2.5  # a pair of nodes, by node similarity and centers
@@ -81,7 +79,6 @@ class Search:
         self.queries, self.cases = comparison.queries, comparison.cases
         self.vectors, measure = Vectors.of(comparison.points), comparison.measure
         self.ways = [comparison.there()[0], *([comparison.back()[0]] if comparison.both else [])]
-        self.matchers = [Matcher(self.vectors, *way) for way in self.ways]
         wrong = np.float32(rounding(self.h.shape[1]))
         self.terms = Terms(np.float32(comparison.node_weight), measure.unit, comparison.both, wrong)
         asking, answering = (self._points(side.nodes) for side in (self.queries, self.cases))
@@ -94,9 +91,6 @@ class Search:
         self.case_nodes = _nodes(directions, self.cases.nodes, answering)
         self.order = together(self.query_nodes.long)
         self.width = min(2 * count + 64, len(self.cases))  # candidates of a query that there is room for at first
-        longest = [max(1, int(np.diff(edges.ptr).max(initial=0))) for edges in (self.keys, self.edges)]
-        # whole numbers whose bits name the edges of a case, and of a query where both directions count
-        self.words = -(-longest[0] // BITS), -(-longest[1] // BITS) * comparison.both
 
     def _points(self, nodes: IntArray) -> FloatArray:
         """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
@@ -159,15 +153,24 @@ class Search:
     def nearest(self) -> Nearest:
         """The nearest cases of every query, nearest first, [T, d]."""
         num_queries = len(self.queries)
-        each = 32 * self.width * (1 + sum(self.words))  # bytes per query, with copies
-        step = items_within(min(self.budget, BLOCK_BYTES), each, num_queries)
+        step = items_within(min(self.budget, BLOCK_BYTES), 32 * self.width, num_queries)  # bytes with copies
         blocks = [self._nearest(self.order[low : low + step]) for low in range(0, num_queries, step)]
         return Nearest.joined(blocks, dim=0).taken(torch.from_numpy(np.argsort(self.order)))
 
     def _nearest(self, some: IntArray) -> Nearest:
-        """The same of some queries."""
-        found = self.candidates(some)
-        return _best(found.ptr, self.compared(some, found), self.count)
+        """The same of some queries: their candidates are compared; of equals the first position comes first."""
+        found, comparison = self.candidates(some), self.comparison
+        pairs, sizes = (some, found.ptr, found.positions), np.diff(found.ptr)
+        node, structure = comparison.listed_nodes(*pairs), comparison.listed_structure(*pairs)
+        overall = combine(node, structure, comparison.node_weight)
+        table = torch.full((len(some), int(sizes.max(initial=self.count))), -torch.inf)
+        rows, columns = (
+            np.repeat(np.arange(len(some)), sizes),
+            np.arange(len(overall)) - np.repeat(found.ptr[:-1], sizes),
+        )
+        table[torch.from_numpy(rows), torch.from_numpy(columns)] = overall
+        best = top(table, self.count) + torch.from_numpy(found.ptr[:-1, None])
+        return Nearest(torch.from_numpy(found.positions), overall, node, structure).taken(best)
 
     def candidates(self, some: IntArray) -> Candidates:
         """Those of some queries, by position."""
@@ -175,22 +178,16 @@ class Search:
         found, counts, work = self._run(some, width, right)
         ptr = np.concatenate([[0], np.cumsum(counts)])
         fitting = counts <= width
-        inside, outside = (np.arange(width) < counts[:, None]) & fitting[:, None], np.repeat(~fitting, counts)
-        joined = [np.empty((ptr[-1], *values.shape[2:]), np.int64) for values in found]
-        for whole, values in zip(joined, found, strict=True):
-            whole[~outside] = values[inside]
+        positions = np.empty(ptr[-1], np.int64)
+        positions[np.repeat(fitting, counts)] = found[(np.arange(width) < counts[:, None]) & fitting[:, None]]
         for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
-            rows, _, _ = self._run(some[i : i + 1], int(counts[i]), right)
-            for whole, values in zip(joined, rows, strict=True):
-                whole[ptr[i] : ptr[i + 1]] = values[0]
-        positions, there, back = joined
-        return Candidates(ptr, positions, there, back, int(work[:, 0].sum()), int(work[:, 1].sum()))
+            positions[ptr[i] : ptr[i + 1]] = self._run(some[i : i + 1], int(counts[i]), right)[0]
+        return Candidates(ptr, positions, int(work[:, 0].sum()), int(work[:, 1].sum()))
 
-    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[tuple[IntArray, ...], IntArray, IntArray]:
-        """Positions and bits, [T, width, ...], how many there are, and the work that it took."""
+    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Positions, [T, width], how many there are, and the work that it took."""
         count = len(some)
         found = np.empty((count, width), np.int64)
-        there, back = (np.empty((count, width, size), np.int64) for size in self.words)
         counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
         num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
         chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)
@@ -201,40 +198,23 @@ class Search:
         left[:count] = queries.long[some]
         _search(
             some, place[queries.ids[some]], queries, cases, self.edges, self.keys, self.centers,
-            self.count, self.terms, left, right, chunks, found, there, back, counts, work,
+            self.count, self.terms, left, right, chunks, found, counts, work,
         )  # fmt: skip
-        return (found, there, back), counts, work
-
-    def compared(self, some: IntArray, found: Candidates) -> Nearest:
-        """Some queries compared with their candidates."""
-        comparison, ptr, positions = self.comparison, found.ptr, found.positions
-        owners = np.repeat(some, np.diff(ptr))
-        structure = torch.from_numpy(pair_means(self.matchers[0], some, ptr, positions, found.there))
-        if comparison.both:
-            order, back_ptr = grouped(positions, owners, len(self.cases))
-            back, everyone = np.empty(len(positions), np.float32), np.arange(len(self.cases))
-            back[order] = pair_means(self.matchers[1], everyone, back_ptr, owners[order], found.back[order])
-            structure = (structure + torch.from_numpy(back)) / 2
-        node = comparison.listed_nodes(some, ptr, positions)
-        structure = comparison.defined(structure, owners, positions)
-        return Nearest(torch.from_numpy(positions), combine(node, structure, comparison.node_weight), node, structure)
+        return found, counts, work
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     r"""Cases that may be among the nearest of each query, by position, ascending, as CSR rows.
 
-    ``short`` and ``long`` count the pairs of edges that were looked at. Bit k of ``there`` says whether the k-th edge
-    of the case may be the best match of an edge of the query; ``back`` is the same of the way back.
+    ``short`` and ``long`` count the pairs of edges that were looked at.
 
     Shapes:
-        - **ptr:** :math:`(T + 1,)`, **positions:** :math:`(n,)`, **there**, **back:** :math:`(n, words)`
+        - **ptr:** :math:`(T + 1,)`, **positions:** :math:`(n,)`
     """
 
     ptr: IntArray
     positions: IntArray
-    there: IntArray
-    back: IntArray
     short: int
     long: int
 
@@ -254,8 +234,6 @@ def _search(
     right: FloatArray,
     chunks: IntArray,
     found: IntArray,
-    there: IntArray,
-    back: IntArray,
     counts: IntArray,
     work: IntArray,
 ) -> None:
@@ -269,15 +247,13 @@ def _search(
     num_likely = min(wanted + wanted // SPARE + 4, num_cases - 1)
     whole = num_cases + -num_cases % WIDTH
     buckets = min(max(BUCKETS, 4 * num_likely), whole)
-    back_sizes = (longest_key, longest) if terms.both else (0, 0)
     for c in numba.prange(len(chunks) - 1):
-        lanes, back_lanes = room_for(longest, longest_key), room_for(*back_sizes)
+        lanes, back_lanes = room_for(longest), room_for(longest_key if terms.both else 0)
         gram = np.empty((GROUP, len(right) * COLUMNS), np.float32)
         short = np.empty(num_cases, np.float32)
         best, held = np.empty(buckets, np.float32), np.empty(max(num_likely, wanted), np.float32)
         places, kept = np.empty(whole, np.int32), np.empty(whole, np.int32)
         above, below = np.empty(whole, np.float32), np.empty(whole, np.float32)
-        bits, back_bits = np.empty((whole, there.shape[2]), np.int64), np.empty((whole, back.shape[2]), np.int64)
         for base in range(chunks[c], chunks[c + 1], GROUP):
             group = left[base : base + GROUP]
             for block in range(len(right)):
@@ -299,12 +275,11 @@ def _search(
                 count, least = 0, -np.float32(np.inf)
                 reached = likely_least(row, num_likely, best, held)
                 for _ in range(2):  # those that are likely near, then all others that reach the least
-                    for p in range(listed(row, reached, places, lanes.limits)):
+                    for p in range(listed(row, reached, places)):
                         i = places[p]
                         above[count], below[count], looked = pair_bounds(
-                            lanes, back_lanes, queries, cases, edges, keys, terms, t, i, least,
-                            bits[count], back_bits[count],
-                        )  # fmt: skip
+                            lanes, back_lanes, queries, cases, edges, keys, terms, t, i, least
+                        )
                         pairs = size * (keys.ptr[i + 1] - keys.ptr[i])
                         work[n, 0] += pairs * (least > -np.inf)
                         work[n, 1] += pairs * looked
@@ -325,8 +300,6 @@ def _search(
                         num_found += 1
                 for p in range(min(num_found, width)):
                     found[n, p] = kept[places[p]]
-                    there[n, p] = bits[places[p]]
-                    back[n, p] = back_bits[places[p]]
                 counts[n] = num_found
 
 
@@ -351,16 +324,6 @@ def together(points: FloatArray) -> IntArray:
         part = part[np.argsort(values[:, widest], kind="stable")]
         parts += [part[len(part) // 2 :], part[: len(part) // 2]]
     return np.concatenate([np.empty(0, np.int64), *order])
-
-
-def _best(ptr: IntArray, compared: Nearest, count: int) -> Nearest:
-    """The ``count`` nearest of each row, nearest first; of equals the first position comes first."""
-    num_queries, sizes = len(ptr) - 1, np.diff(ptr)
-    owners = torch.from_numpy(np.repeat(np.arange(num_queries), sizes))
-    places = torch.from_numpy(np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes))
-    overall = torch.full((num_queries, int(sizes.max(initial=count))), -torch.inf)
-    overall[owners, places] = compared.overall
-    return compared.taken(top(overall, count) + torch.from_numpy(ptr[:-1, None]))
 
 
 def _largest(ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:

@@ -200,13 +200,15 @@ class Centers(NamedTuple):
         _least_apart(key_points, centers, keys.ptr, keys.members, apart)
         apart[:, :num_labeled] -= _wrong(keys, terms)
         nearest, radii = _nearest(points, centers)
-        ptr, at = np.zeros(len(edges.ptr), np.int64), np.empty(len(edges.members), np.int32)
-        sizes, sums = (np.empty(len(edges.members), np.float32) for _ in range(2))
-        count = _grouped(nearest, radii, len(centers), edges.ptr, edges.members, ptr, at, sizes, sums)
-        mean = sums[:count] / sizes[:count] + np.repeat(_wrong(edges, terms), np.diff(ptr))
+        owners = np.repeat(np.arange(len(edges.ptr) - 1), np.diff(edges.ptr))
+        groups, places = np.unique(owners * len(centers) + nearest[edges.members], return_inverse=True)
+        sizes = np.bincount(places, minlength=len(groups))  # edges of a query that have the same center
+        ptr, owners = np.searchsorted(groups, np.arange(len(edges.ptr)) * len(centers)), groups // len(centers)
+        means = np.bincount(places, radii[edges.members], minlength=len(groups)) / sizes + _wrong(edges, terms)[owners]
         weight = (0.5 if terms.unit else 1) * (0.5 if terms.both else 1)  # of a square, and of one way of two
-        shares = sizes[:count] * np.repeat(weight / np.maximum(np.diff(edges.ptr), 1), np.diff(ptr))
-        return cls(apart, ptr, at[:count], shares.astype(np.float32), mean)
+        shares = weight * sizes / np.diff(edges.ptr)[owners]
+        at = (groups % len(centers)).astype(np.int32)
+        return cls(apart, ptr, at, shares.astype(np.float32), means.astype(np.float32))
 
 
 def _wrong(edges: Edges, terms: Terms) -> FloatArray:
@@ -270,30 +272,3 @@ def _least_apart(keys: FloatArray, centers: FloatArray, ptr: IntArray, members: 
                 least[c] = min(least[c], squares[members[m], c])
         for c in range(len(centers)):
             apart[c, i] = np.sqrt(least[c])
-
-
-@compiled
-def _grouped(
-    nearest: Int32Array,
-    radii: FloatArray,
-    num_centers: int,
-    ptr: IntArray,
-    columns: Int32Array,
-    own_ptr: IntArray,
-    own_at: Int32Array,
-    sizes: FloatArray,
-    sums: FloatArray,
-) -> int:
-    """The centers of each query, one after the other; returns how many there are in all."""
-    slots, count = np.full(num_centers, -1, np.int64), 0
-    for t in range(len(ptr) - 1):
-        for m in range(ptr[t], ptr[t + 1]):
-            c = nearest[columns[m]]
-            if slots[c] < own_ptr[t]:
-                slots[c] = count
-                own_at[count], sizes[count], sums[count] = c, 0, 0
-                count += 1
-            sizes[slots[c]] += 1
-            sums[slots[c]] += radii[columns[m]]
-        own_ptr[t + 1] = count
-    return count
