@@ -18,7 +18,7 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
-from se_gnn.number_format import number_text
+from se_gnn.number_format import number_text, tenths
 from se_gnn.settings.sections import MeasureName
 
 LEAST_EFFECT = 0.001  # of an attribute that is shown
@@ -379,6 +379,12 @@ class Explanation:
         return self.class_names[self.predicted]
 
     @property
+    def shares(self) -> list[tuple[int, float]]:
+        """The classes that have any probability, the most probable first; of equals the first."""
+        order = sorted(range(len(self.class_names)), key=lambda label: -self.probabilities[label])
+        return [(label, self.probabilities[label]) for label in order if self.probabilities[label] > 0]
+
+    @property
     def has_structure(self) -> bool:
         """Whether the node has edges; without, it was compared by node similarity alone."""
         return len(self.edge_ids) > 0
@@ -542,7 +548,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         by = f"by {len(self.votes)} cases, {len(self.edge_ids)} edges in its local graph"
+        if self.answer.abstained is not None:
+            return f"Explanation({self.name!r}: no answer, compared {by})"
         if isinstance(self.answer, NumberAnswer):
             return f"Explanation({self.name!r}: {self.answer.name} {self.answer_text} {by})"
-        share = self.probabilities[self.predicted]
-        return f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share:.1%}) {by})"
+        share = tenths(self.probabilities[self.predicted])
+        return f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share}) {by})"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files import read_json_lines
+from se_gnn.number_format import tenths
 from se_gnn.plot.style import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral, show
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figur
                 100 * values[best],
                 "o",
                 color=INK,
-                label=f"best: epoch {epochs[best]}, {values[best]:.1%}",
+                label=f"best: epoch {epochs[best]}, {tenths(values[best])}",
             )
             accuracy.legend(fontsize=SMALL, frameon=False, loc="lower right")
         accuracy.set_title("validation accuracy, %", fontsize=NORMAL, color=INK, loc="left")

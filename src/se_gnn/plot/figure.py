@@ -18,7 +18,7 @@ from se_gnn.plot.local_graphs import (
     Arrangement,
     draw_local_graphs,
     graphs_height,
-    known_answer,
+    known_text,
 )
 from se_gnn.plot.style import (
     FAINT,
@@ -95,6 +95,8 @@ def draw_vote(figure: FigureBase, explanation: Explanation) -> None:
         *terms.get_legend_handles_labels(), loc="lower right", bbox_to_anchor=(0.985, 0.04 / height), fontsize=SMALL,
         ncols=2, frameon=False, borderpad=0,
     )  # fmt: skip
+    if explanation.answer.abstained is not None:
+        return
     strip = figure.add_axes((0.27, 1 - 0.32 / height, 0.71, 0.2 / height))
     if isinstance(explanation.answer, NumberAnswer):
         _draw_values(strip, explanation, explanation.answer)
@@ -121,10 +123,7 @@ def _draw_values(axes: Axes, explanation: Explanation, answer: NumberAnswer) -> 
 def _draw_probabilities(axes: Axes, explanation: Explanation) -> None:
     """The probabilities, side by side: a class is as wide as the weights of its cases together."""
     start = 0.0
-    for label in np.argsort(-np.array(explanation.probabilities), kind="stable").tolist():
-        share = explanation.probabilities[label]
-        if share <= 0:
-            continue
+    for label, share in explanation.shares:
         style = class_style(label)
         axes.barh(0, share, left=start, height=1, color=style.color, edgecolor="white", linewidth=1)
         text = f"‘{show(explanation.class_names[label])}’ {percent(share)}"
@@ -255,7 +254,7 @@ def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
         axes.imshow(picture, cmap="gray_r", vmin=low, vmax=high, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         _frame(axes, INK if i == 0 else styles[i].color)
-        text = known_answer(node, explanation, 24 if i == 0 else 10)
+        text = known_text(node, explanation, 24 if i == 0 else 10)
         if i == 0:
             text = f"label {text}"
             axes.set_title("to explain", fontsize=NORMAL, color=INK, pad=4)
@@ -339,16 +338,15 @@ def explanation_figure(
 
 def title_of(explanation: Explanation) -> str:
     """What is predicted of the node, in a line."""
-    answer = explanation.answer
+    answer, caption = explanation.answer, show(explanation.caption(explanation.node), 32)
+    if answer.abstained is not None:
+        return f"{caption} is too unlike anything known to be predicted"
     if isinstance(answer, NumberAnswer):
-        caption = show(explanation.caption(explanation.node), 32)
         said = f"{show(answer.name)} of {caption}: {show(answer.text(answer.value))}"
         ends = [answer.text(end) for end in (answer.low, answer.high) if end is not None]
         return said + (f" ({answer.coverage:.0%} interval {show(' to '.join(ends), 60)})" if ends else "")
     share = percent(explanation.probabilities[explanation.predicted])
-    return (
-        f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
-    )
+    return f"{caption} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
 
 
 def _known(explanation: Explanation) -> str:
@@ -362,4 +360,4 @@ def _known(explanation: Explanation) -> str:
     if explanation.left_out:
         return f"it is labeled {own} itself; its own label was left out of the vote"
     outcome = "right" if explanation.label == explanation.predicted else "wrong"
-    return f"its label is {own}: the prediction is {outcome}"
+    return f"its label is {own}" + (f": the prediction is {outcome}" if answer.abstained is None else "")

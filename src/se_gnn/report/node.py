@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -76,15 +77,10 @@ def vote_rows(explanation: Explanation) -> list[VoteRow]:
 
 def slices(explanation: Explanation) -> list[tuple[int, float, float]]:
     """Class, start and share of the probabilities side by side, highest first; a class without votes has no slice."""
-    found, start = [], 0.0
     if isinstance(explanation.answer, NumberAnswer):
         return []
-    for label in sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c]):
-        share = explanation.probabilities[label]
-        if share > 0:
-            found.append((label, start, share))
-            start += share
-    return found
+    starts = itertools.accumulate((share for _, share in explanation.shares), initial=0.0)
+    return [(label, start, share) for (label, share), start in zip(explanation.shares, starts)]
 
 
 class NodeImages:

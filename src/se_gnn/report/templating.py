@@ -14,9 +14,8 @@ from typing import Any
 from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, joint
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
-from se_gnn.plot.edge_style import type_mark
 from se_gnn.plot.style import class_style, isolated, readable
-from se_gnn.plot.svg import match_class
+from se_gnn.plot.svg import match_class, type_mark
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
