@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import functools
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.arrays import dense
 from se_gnn.graph.columns import (
     MISSING,
     OTHER,
@@ -102,8 +101,7 @@ def node_values(graph: Graph, node: int) -> dict[str, str]:
     columns = [c for c in graph.columns or () if c.name.startswith(own) and c.name not in shown]
     if shown and not columns and not own:
         return shown
-    stored: Any = graph.features[[node]]
-    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
+    row = dense(graph.features[[node]])[0]
     if graph.columns is not None:
         return {column.name: show_value(column, row[list(column.features)]) for column in columns} | shown
     names = graph.feature_names or [f"{own}feature {i}" for i in range(graph.num_features)]

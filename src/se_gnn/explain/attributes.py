@@ -20,7 +20,7 @@ from se_gnn.encoder import EdgeColumn, ReadColumn, encoder_features, neighbor_co
 from se_gnn.explain.explanation import EdgeInfo, Explanation, NodeInfo, Value
 from se_gnn.explain.text import CLOSE
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.rows import as_rows, take
 from se_gnn.settings import EncoderSettings
@@ -121,9 +121,9 @@ def _attributes(
     features: Any, columns: Sequence[Column] | None, names: Sequence[str] | None, own: Sequence[tuple[str, Show]]
 ) -> Attributes:
     """Of some columns, and of what nodes read of their own edges, a feature each, which come after them."""
-    dense = isinstance(features, np.ndarray)
+    sparse = not isinstance(features, np.ndarray)
     mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
-    squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
+    squares = features.multiply(features) if sparse else np.square(features, dtype=np.float64)
     spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0, dtype=np.float64)).ravel() - mean**2, 0))
     size = features.shape[1] - len(own)
     counts = np.zeros(features.shape[1], dtype=bool)
@@ -135,10 +135,8 @@ def _attributes(
             always[list(column.features)] = not isinstance(column, TextColumn)
         every = [attribute for column in columns for attribute in _of_column(column)]
     else:
-        if dense:  # else all are counts
-            counts[:size] = (features[:, :size].min(axis=0) >= 0) & ((features[:, :size] == 0).mean(axis=0) >= 0.5)
-        else:
-            counts[:size] = True
+        given = features[:, :size]
+        counts[:size] = sparse or (given.min(axis=0) >= 0) & ((given == 0).mean(axis=0) >= 0.5)
         always = ~counts
         names = names or [f"attribute {j}" for j in range(size)]
         every = [Attribute(name, (j,), _number, measured=not counts[j]) for j, name in enumerate(names)]
@@ -305,8 +303,7 @@ def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value
         yield from (({}, None) for _ in nodes)
         return
     measured = {one.name: one.first for one in graph.columns or () if isinstance(one, NumberColumn | DateColumn)}
-    stored: Any = graph.nodes.features.take(np.array(nodes, dtype=np.int64))
-    rows: FloatArray = stored if isinstance(stored, np.ndarray) else stored.toarray()
+    rows = dense(graph.nodes.features.take(np.array(nodes, dtype=np.int64)))
     for node, row in zip(nodes, rows):
         if graph.image_shape is not None:
             yield {}, tuple(map(tuple, row.reshape(graph.image_shape).tolist()))
@@ -359,8 +356,7 @@ def value_among(text: str, number: float, among: Spread | None) -> Value:
 @lru_cache(maxsize=256)
 def _node_spread(graph: Graph, feature: int) -> Spread:
     """The spread of a feature; kept for the next call, because one node follows another."""
-    stored: Any = graph.nodes.features.sample()[:, [feature]]
-    return Spread.of((stored if isinstance(stored, np.ndarray) else stored.toarray())[:, 0])
+    return Spread.of(dense(graph.nodes.features.sample()[:, [feature]])[:, 0])
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
 from se_gnn.explain.attributes import Attribute, attributes_of, attributes_of_edges
 from se_gnn.explain.explanation import SharedAttribute, SharedAttributes
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.model import Model
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edges import edge_features, edge_vectors
@@ -259,9 +259,7 @@ def _edge_term(trained: Model, ends: Sequence[int]) -> Tensor | None:
 
 def _rows(trained: Model, nodes: Sequence[int] | IntArray) -> FloatArray:
     """What the encoder reads of some nodes."""
-    rows: Any = trained.embedded.read_features[list(nodes)]
-    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return dense
+    return dense(trained.embedded.read_features[list(nodes)])
 
 
 def _note(trained: Model, things: str, taken_from: TakenFrom) -> str:

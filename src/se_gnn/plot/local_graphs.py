@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, Explanation, NodeInfo
 from se_gnn.explain.explanation import NumberAnswer
@@ -26,7 +25,7 @@ from se_gnn.plot.edge_style import (
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.projection import placed_by_features
-from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color, number_style, show
+from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, class_style, legend_marks, match_color, number_style, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ Arrangement = Literal["structure", "features"]
 MOST_CASES = 3  # unless more are asked for
 COLUMNS = 4
 PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
-MOST_CLASSES, MOST_TYPES = 12, 6  # of the legend
+MOST_TYPES = 6  # of the legend
 
 READING = (
     "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
@@ -186,28 +185,19 @@ def _legend(
     figure: FigureBase, views: list[LocalView], explanation: Explanation, arrangement: Arrangement, height: float
 ) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
-
-    def mark(color: str, marker: str, rim: str) -> Any:
-        return lines.Line2D([], [], linestyle="", marker=marker, color=color, markersize=7, markeredgecolor=rim)
-
     shown = [explanation.nodes[node] for view in views for node in view.nodes.tolist()]
-    present, counts = np.unique([node.label for node in shown], return_counts=True)
-    often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()
-    longest = 24 if len(often) <= 5 else 16
-    looks = [
-        (class_style(label), show(explanation.class_names[label], longest) if label != UNKNOWN else "gray: unknown")
-        for label in often
-    ]
+    counts = Counter(node.label for node in shown)
+    unknown = [(class_style(UNKNOWN), "gray: unknown", counts.pop(UNKNOWN))] if UNKNOWN in counts else []
     if isinstance(explanation.answer, NumberAnswer):
-        unknown = [look for look in looks if any(node.number is None for node in shown)]
-        looks = [(number_style(0), "light: low"), (number_style(1), "dark: high"), *unknown]
-    handles = [mark(style.color, style.marker, "white") for style, _ in looks]
-    names = [name for _, name in looks]
-    if len(present) > MOST_CLASSES:
-        handles.append(mark("none", "", "none"))
-        names.append(f"and {len(present) - MOST_CLASSES} more classes")
-    handles.append(mark(UNKNOWN_COLOR, "o", INK))
-    names.append("dark rim: labeled, can vote")
+        unknown = [one for one in unknown if any(node.number is None for node in shown)]
+        looks = [(number_style(0), "light: low", 1), (number_style(1), "dark: high", 1)]
+    else:
+        longest = 24 if len(counts) + len(unknown) <= 5 else 16
+        looks = [
+            (class_style(label), show(explanation.class_names[label], longest), counts[label])
+            for label in sorted(counts)
+        ]
+    handles, names = legend_marks([*unknown, *looks])
     for number, name in list(shown_types(explanation, *(view.edge_ids for view in views)).items())[:MOST_TYPES]:
         color, dash = type_look(number)
         handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))

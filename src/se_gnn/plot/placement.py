@@ -22,7 +22,6 @@ from se_gnn.plot.local_view import LocalView
 
 Points = npt.NDArray[np.float64]
 
-_ROUNDS = 100  # of stress majorization
 _PASSES = 6  # of exchanging nodes on a ring
 _CLEARANCE = 0.12  # an edge that comes nearer to a node looks like one of its edges
 _CROWDED = 0.22  # least distance on a ring before nodes take turns between two radii
@@ -40,7 +39,7 @@ def layout(rings: IntArray, edges: IntArray) -> Points:
     joined = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(rings), len(rings)))
     hops = shortest_path(joined, directed=False, unweighted=True)  # [P, P]
     hops[np.isinf(hops)] = 1 + hops[np.isfinite(hops)].max()
-    points = _on_rings(_least_stress(hops), rings)
+    points = _on_rings(_by_hops(hops), rings)
     return _exchanged(points, rings, edges)
 
 
@@ -52,20 +51,11 @@ def turned_to(points: Points, ours: Points, theirs: Points) -> Points:
     return turned
 
 
-def _least_stress(hops: npt.NDArray[np.float64]) -> Points:
-    """Positions whose distances follow the number of hops: Gansner, Koren and North, "Graph Drawing by Stress
-    Majorization" (2004), from a circle.
-    """  # noqa: D205
-    angle = 2 * np.pi * np.arange(len(hops)) / len(hops)
-    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    itself = np.eye(len(hops), dtype=bool)
-    wanted = np.where(itself, 1, hops)
-    weights = np.where(itself, 0, wanted**-2.0)  # [P, P]
-    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    for _ in range(_ROUNDS):
-        drawn = np.linalg.norm(points[:, None] - points[None], axis=2)
-        pull = weights * wanted / np.maximum(drawn, 1e-6)
-        points = inverse @ (np.diag(pull.sum(axis=1)) - pull) @ points
+def _by_hops(hops: npt.NDArray[np.float64]) -> Points:
+    """Positions whose distances follow the number of hops [P, P]: classical multidimensional scaling."""
+    squared = hops**2 - (hops**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-(squared - squared.mean(axis=1, keepdims=True)) / 2)
+    points: Points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
     return points
 
 

@@ -18,7 +18,7 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, expla
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.explain.text import SideBySide, agreeing_facts, side_by_side
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
 from se_gnn.plot.edge_style import shown_types
@@ -98,9 +98,7 @@ class NodeImages:
         shape = self.graph.image_shape
         if shape is None:
             return None
-        row = self.graph.features[[node]]
-        dense: FloatArray = row if isinstance(row, np.ndarray) else row.toarray()
-        share = (dense.reshape(shape) - self.low) / (self.high - self.low or 1)
+        share = (dense(self.graph.features[[node]]).reshape(shape) - self.low) / (self.high - self.low or 1)
         content = _png(np.round(255 * (1 - share)).astype(np.uint8))
         return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
