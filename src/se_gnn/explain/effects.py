@@ -77,10 +77,8 @@ def shared_attributes(
     _check(trained.graph.num_nodes, target=[target], neighbor=[neighbor])
     if target == neighbor:
         raise InputError(f"target and neighbor must be two nodes, got {target} twice")
-    similarity = _similarity(trained, [target], [neighbor])
-    attributes, num_shared = _compared(trained, [target], [neighbor], top, taken_from)
-    note = _note(trained, "nodes", taken_from)
-    return SharedAttributes(int(target), int(neighbor), similarity, attributes, num_shared, note)
+    found = _compared(trained, [target], [neighbor], top, taken_from)
+    return SharedAttributes(int(target), int(neighbor), *found, _note(trained, "nodes", taken_from))
 
 
 def shared_edge_attributes(
@@ -101,11 +99,9 @@ def shared_edge_attributes(
             raise InputError(f"{name} must name two nodes, got {len(ends)}")
     _check(trained.graph.num_nodes, edge=edge, matched=matched)
     terms = (_edge_term(trained, edge), _edge_term(trained, matched))
-    similarity = _similarity(trained, edge, matched, terms)
-    attributes, num_shared = _compared(trained, edge, matched, top, taken_from, terms)
+    found = _compared(trained, edge, matched, top, taken_from, terms)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    note = _note(trained, "edges", taken_from)
-    return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
+    return SharedEdgeAttributes(ours, theirs, *found, _note(trained, "edges", taken_from))
 
 
 @torch.no_grad()
@@ -161,7 +157,8 @@ def _compared(
     top: int,
     taken_from: TakenFrom,
     terms: EdgeTerms = (None, None),
-) -> tuple[tuple[SharedAttribute, ...], int]:
+) -> tuple[float, tuple[SharedAttribute, ...], int]:
+    """The similarity of two nodes or edges, the attributes of largest effect on it, and how many are shared."""
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
     if taken_from not in get_args(TakenFrom):
@@ -172,7 +169,8 @@ def _compared(
     groups = [one.features for one in shared]
     ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
     each = [_effects(trained, list(ours), list(theirs), groups, known.without, way, terms) for way in ways]
-    return _largest(shared, np.mean(each, axis=0), (our_values, their_values), top), len(shared)
+    largest = _largest(shared, np.mean(each, axis=0), (our_values, their_values), top)
+    return _similarity(trained, ours, theirs, terms), largest, len(shared)
 
 
 def _largest(
@@ -228,7 +226,7 @@ def _change(
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms = (None, None)) -> float:
+def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms) -> float:
     """Eq. (2), of nodes or of edges."""
     groups = zip((ours, theirs), terms)
     mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)

@@ -175,10 +175,10 @@ def _attributes(explanation: Explanation, k: int) -> Iterator[Section]:
     if shared is None or not shared.that_matter:
         return
     shown, names = shared.that_matter[:SHARED_ATTRIBUTES], _names(explanation)
-    title = f"Attributes that {names[0]} and {names[1]} share, by what they do for their similarity"
-    title += f" (first {len(shown)} of {shared.num_shared})" if shared.num_shared > len(shown) else ""
+    title = f"The attributes that make {names[0]} and {names[1]} similar, largest effect first"
+    title += f" (first {len(shown)} of {len(shared.that_matter)})" if len(shared.that_matter) > len(shown) else ""
     rows = [[one.name, one.value, one.other_value, number(one.effect)] for one in shown]
-    note = "Effect: node similarity that is lost when one of the two is without the attribute."
+    note = "Effect: node similarity that is lost if one of the two is without the attribute."
     yield Section(title, [Table(["attribute", *names, "effect"], rows, 1)], note)
     others = [
         [explanation.caption(one.node), "; ".join(a.name for a in one.attributes.that_matter[:3]) or "-"]

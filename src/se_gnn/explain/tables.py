@@ -119,16 +119,11 @@ def to_networkx(explanation: Explanation) -> Any:
             weight=weights.get(node, 0.0),
         )
     for edge, (u, v), value in zip(explanation.edge_ids.tolist(), ends.tolist(), explanation.importance.tolist()):
-        carried = _carried(explanation, edge) if explanation.has_edge_values else {}
+        carried: dict[str, Any] = {}
+        if explanation.has_edge_values:
+            own = explanation.edges[edge]
+            start, end = (own.start, own.end) if own.directed else (None, None)
+            text = edge_in_words(own, explanation.caption(own.start), explanation.caption(own.end))
+            carried = {"start": start, "end": end, "type": own.type, "text": text}
         graph.add_edge(u, v, id=edge, importance=value if np.isfinite(value) else None, **carried)
     return graph
-
-
-def _carried(explanation: Explanation, edge: int) -> dict[str, Any]:
-    info = explanation.edges[edge]
-    return {
-        "start": info.start if info.directed else None,
-        "end": info.end if info.directed else None,
-        "type": info.type,
-        "text": edge_in_words(info, explanation.caption(info.start), explanation.caption(info.end)),
-    }

@@ -108,10 +108,8 @@ def side_by_side(node: NodeInfo, others: Sequence[NodeInfo]) -> SideBySide:
         )
         for name, value in node.values.items()
     ]
-    if len(rows) > MOST_VALUES:
-        order = np.argsort([-sum(map(bool, row.alike)) for row in rows], kind="stable")[:MOST_VALUES]
-        return SideBySide(tuple(rows[i] for i in sorted(order.tolist())), len(rows) - MOST_VALUES)
-    return SideBySide(tuple(rows), 0)
+    first = sorted(range(len(rows)), key=lambda i: -sum(map(bool, rows[i].alike)))[:MOST_VALUES]
+    return SideBySide(tuple(rows[i] for i in sorted(first)), len(rows) - len(first))
 
 
 def joint(edge: EdgeInfo) -> str:

@@ -1,8 +1,8 @@
-"""One explanation on one page: the pictures of nodes, matched local graphs, shared attributes, the vote as bars."""
+"""One explanation on one page: pictures of nodes, matched local graphs, effects of attributes, the vote as bars."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -183,13 +183,21 @@ def _bare(axes: Axes) -> None:
 MOST_ATTRIBUTES = 5
 ATTRIBUTE_INCHES, ATTRIBUTES_MARGIN = 0.17, 0.42
 
-ATTRIBUTES_HEADING = "shared attributes"
+NOTHING_MATTERS = "no single attribute"
+ATTRIBUTES_HEADING = "what makes them similar"
 ATTRIBUTES_READING = "its value, the case's value\nand what it does for\ntheir node similarity"
 
 
 def attribute_lines(explanation: Explanation, num_cases: int) -> list[list[tuple[str, str]]]:
     """What each case in the first row of local graphs shares, with values and effect; [] where none has any."""
-    lines = [_lines(vote) for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
+    shared = [vote.attributes for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
+    lines = [
+        [
+            (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
+            for one in (some.that_matter[:MOST_ATTRIBUTES] if some is not None else ())
+        ]
+        for some in shared
+    ]
     return lines if any(lines) else []
 
 
@@ -206,33 +214,14 @@ def draw_attributes(figure: FigureBase, explanation: Explanation, num_cases: int
     width = 0.98 / COLUMNS
     top = 1 - 0.1 / height
     figure.text(0.01 + width / 2, top, ATTRIBUTES_HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
-    reading = top - ATTRIBUTE_INCHES / height
-    figure.text(
-        0.01 + width / 2,
-        reading,
-        ATTRIBUTES_READING,
-        fontsize=SMALL,
-        color=FAINT,
-        ha="center",
-        va="top",
-        linespacing=1.4,
-    )
+    below: dict[str, Any] = {"fontsize": SMALL, "color": FAINT, "ha": "center", "va": "top", "linespacing": 1.4}
+    figure.text(0.01 + width / 2, top - ATTRIBUTE_INCHES / height, ATTRIBUTES_READING, **below)
     for i, lines in enumerate(attribute_lines(explanation, num_cases), start=1):
         left = 0.01 + i * width
-        for row, (name, values) in enumerate(lines or [("nothing in common", "")]):
+        for row, (name, values) in enumerate(lines or [(NOTHING_MATTERS, "")]):
             place = top - row * ATTRIBUTE_INCHES / height
             figure.text(left + 0.005, place, name, fontsize=SMALL, color=INK, va="top", gid="attribute")
             figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
-
-
-def _lines(vote: CaseVote) -> list[tuple[str, str]]:
-    shared = vote.attributes
-    if shared is None:
-        return []
-    return [
-        (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
-        for one in shared.that_matter[:MOST_ATTRIBUTES]
-    ]
 
 
 MOST_PICTURES = 10
@@ -288,7 +277,7 @@ def explanation_figure(
     """Why a node was predicted as it was, as a matplotlib figure that belongs to no window.
 
     From top to bottom: the picture of the node and those of the nearest cases (if nodes are pictures), the matched
-    local graphs, shared attributes (if they were computed), the vote.
+    local graphs, the effects of attributes (if they were computed), the vote.
 
     Args:
         explanation: what to show.
