@@ -222,7 +222,10 @@ def test_the_report_shows_arrows_types_and_what_is_alike(explained):
     assert "pays" in svg
     assert "stroke-dasharray" in svg
     assert any(
-        match.alike for row in part.edges for match in row.matches if match is not None and match.edge is not None
+        agreeing_facts(row.edge, match.match)
+        for row in part.edges
+        for match in row.matches
+        if match is not None and match.match is not None
     )
 
 

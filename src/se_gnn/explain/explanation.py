@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,21 @@ class EdgeMatches:
         """Which edges have a match, [M]."""
         found: BoolArray = self.matched_ids >= 0
         return found
+
+
+class MatchedEdge(NamedTuple):
+    """An edge of the node in question beside its match in the local graph of a case."""
+
+    edge: EdgeInfo
+    match: EdgeInfo | None  # None: the case has none that may match
+    similarity: float
+    good: bool  # at least as close as average
+    own: bool  # the match ends at the node in question: it is no evidence about it
+
+    @property
+    def same(self) -> bool:
+        """Whether both local graphs have this edge."""
+        return self.match is not None and self.match.id == self.edge.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +444,23 @@ class Explanation:
     def touches_query(self, edge: int) -> bool:
         """Whether an edge ends at the node in question: in the local graph of a case it is no evidence about it."""
         return self.node in self.edges[edge].ends
+
+    def matched_edges(self, vote: CaseVote) -> list[MatchedEdge]:
+        """The edges of the node, each with its match in a case; none if the two were not compared by their edges."""
+        found = vote.matches
+        if found is None:
+            return []
+        rows = zip(found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average)
+        return [
+            MatchedEdge(
+                self.edges[edge],
+                self.edges.get(matched),
+                similarity,
+                bool(good),
+                own=matched >= 0 and self.touches_query(matched),
+            )
+            for edge, matched, similarity, good in rows
+        ]
 
     def ends(self, edge_ids: IntArray) -> IntArray:
         """Node ids of the ends of some edges, [S, 2]."""

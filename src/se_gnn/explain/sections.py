@@ -194,28 +194,23 @@ def _matches(explanation: Explanation) -> Iterator[Section]:
 
     A match that ends at the node itself is no evidence about it, and is not listed.
     """
-    matches = explanation.votes[0].matches
-    if matches is None or not len(matches):
+    matched = explanation.matched_edges(explanation.votes[0])
+    if not matched:
         return
-    same = matches.edge_ids == matches.matched_ids
-    order = (-matches.similarity).argsort(kind="stable").tolist()
-    own = [int(edge) >= 0 and explanation.touches_query(int(edge)) for edge in matches.matched_ids]
-    others = [i for i in order if not same[i] and not own[i]]
-    shown, names = others[:MATCHED_EDGES], _names(explanation)
+    others = sorted((one for one in matched if not one.same and not one.own), key=lambda one: -one.similarity)
+    shown, names, same = others[:MATCHED_EDGES], _names(explanation), sum(one.same for one in matched)
     title = f"The nearest case is {names[1]}."
-    if same.any():
-        shared = int(same.sum())
-        title += f" {shared} of {count(len(matches), 'edge')} {'is' if shared == 1 else 'are'} also in its local graph."
+    if same:
+        title += f" {same} of {count(len(matched), 'edge')} {'is' if same == 1 else 'are'} also in its local graph."
     if not shown:
         yield Section(title)
         return
-    title += f" {'Other edges' if same.any() else 'Edges'} of the node and their matches there"
+    title += f" {'Other edges' if same else 'Edges'} of the node and their matches there"
     title += f" (best {len(shown)} of {len(others)}):" if len(others) > len(shown) else ":"
     header = [f"edge of {names[0]}", f"match in {names[1]}", "similarity"]
-    rows: list[list[Cell]] = []
-    for i in shown:
-        edge, matched = (explanation.edges.get(int(ids[i])) for ids in (matches.edge_ids, matches.matched_ids))
-        rows.append([edge or "", matched or "none of its direction and type", number(matches.similarity[i])])
+    rows: list[list[Cell]] = [
+        [one.edge, one.match or "none of its direction and type", number(one.similarity)] for one in shown
+    ]
     yield Section(title, [Table(header, rows, 1)])
 
 

@@ -19,7 +19,6 @@ from se_gnn.explain.explanation import (
     CaseVote,
     CompareSettings,
     EdgeInfo,
-    EdgeMatches,
     ExplainedModel,
     Explanation,
     NodeInfo,
@@ -267,16 +266,14 @@ def contrast_edges(explanation: Explanation, most: int = 3) -> list[ContrastEdge
     A match that ends at the node itself is no evidence about it, and is left out.
     """
     found = explanation.contrast
-    if found is None or found.chosen.matches is None or found.other.matches is None:
+    if found is None:
         return []
-    chosen, other = found.chosen.matches, found.other.matches
-    gains = chosen.similarity.astype(np.float64) - other.similarity
-    rows = []
-    for i in np.argsort(-gains, kind="stable").tolist():
-        pair = [explanation.edges.get(int(one.matched_ids[i])) for one in (chosen, other)]
-        if gains[i] and not any(one is not None and explanation.node in one.ends for one in pair):
-            values = float(chosen.similarity[i]), float(other.similarity[i])
-            rows.append(ContrastEdge(explanation.edges[int(chosen.edge_ids[i])], pair[0], pair[1], values))
+    rows = [
+        ContrastEdge(one.edge, one.match, other.match, (one.similarity, other.similarity))
+        for one, other in zip(explanation.matched_edges(found.chosen), explanation.matched_edges(found.other))
+        if not one.own and not other.own
+    ]
+    rows.sort(key=lambda row: row.similarity[1] - row.similarity[0])
     favor = [row for row in rows if row.similarity[0] > row.similarity[1]][:most]
     return favor + [row for row in rows if row.similarity[0] < row.similarity[1]][-most:][::-1]
 
@@ -295,7 +292,7 @@ def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
     if abstained or not numbers or closest.node != explanation.weightiest.node:
         yield _closest(explanation)
     if not numbers and explanation.has_edge_values and closest.matches is not None:
-        yield from _carried(explanation, closest.matches)
+        yield from _carried(explanation, closest)
     if not explanation.has_structure:
         yield ["The node has no edges, so it was compared by its own attributes alone."]
     if explanation.left_out:
@@ -385,19 +382,23 @@ def _how(explanation: Explanation, closest: CaseVote) -> str:
     return f"; {edges} of the local graph {'has' if good == 1 else 'have'} a good match there."
 
 
-def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
+def _carried(explanation: Explanation, closest: CaseVote) -> Iterator[list[Piece]]:
     """The best match of an edge of the node itself in the closest, with what both carry; how many edges have none."""
-    own = (explanation.ends(matches.edge_ids) == explanation.node).any(axis=1)
-    good = [
-        i for i in np.flatnonzero(own & matches.matched) if not explanation.touches_query(int(matches.matched_ids[i]))
-    ]
-    if good:
-        best = good[int(np.argmax(matches.similarity[good]))]
-        edge, matched = (explanation.edges[int(ids[best])] for ids in (matches.edge_ids, matches.matched_ids))
-        alike = agreeing_facts(edge, matched)
+    matched = explanation.matched_edges(closest)
+    evidence = [one for one in matched if one.match is not None and explanation.node in one.edge.ends and not one.own]
+    if evidence:
+        best = max(evidence, key=lambda one: one.similarity)
+        assert best.match is not None
+        alike = agreeing_facts(best.edge, best.match)
         listed = f", alike in {_listed(alike)}" if alike else ""
-        yield ["Best matched: ", *_edge(explanation, edge), " with ", *_edge(explanation, matched), f"{listed}."]
-    alone = int((~matches.matched).sum())
+        yield [
+            "Best matched: ",
+            *_edge(explanation, best.edge),
+            " with ",
+            *_edge(explanation, best.match),
+            f"{listed}.",
+        ]
+    alone = sum(one.match is None for one in matched)
     if alone:
         have = "1 edge of the local graph has" if alone == 1 else f"{alone} edges of the local graph have"
         yield [f"{have} no counterpart of the same direction and type there, which counts as least similar."]

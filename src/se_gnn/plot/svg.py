@@ -124,12 +124,10 @@ def _own_links(target: LocalView) -> Links:
 def _case_links(vote: CaseVote, explanation: Explanation, target: LocalView) -> Links:
     """Of each edge of a case, the shown edges of the explained node that are matched with it."""
     links: Links = {}
-    if vote.matches is not None:
-        shown = set(target.edge_ids.tolist())
-        columns = (vote.matches.edge_ids, vote.matches.matched_ids, vote.matches.similarity)
-        for edge, matched, value in zip(*(column.tolist() for column in columns)):
-            if edge in shown and matched >= 0 and not explanation.touches_query(matched):
-                links.setdefault(matched, []).append((edge, value))
+    shown = set(target.edge_ids.tolist())
+    for one in explanation.matched_edges(vote):
+        if one.match is not None and not one.own and one.edge.id in shown:
+            links.setdefault(one.match.id, []).append((one.edge.id, one.similarity))
     return links
 
 
