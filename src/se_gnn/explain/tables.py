@@ -42,15 +42,10 @@ def matches_to_pandas(explanation: Explanation) -> Any:
     """
     pandas: Any = require("pandas", extra="interop", feature="tables")
     rows = [
-        (explanation.name, rank, explanation.nodes[one.node].name, *match)
-        for rank, one in enumerate(explanation.votes, start=1)
-        if one.matches is not None
-        for match in zip(
-            one.matches.edge_ids,
-            one.matches.matched_ids,
-            one.matches.similarity.astype(np.float64),
-            one.matches.above_average,
-        )
+        (explanation.name, rank, explanation.nodes[vote.node].name, *ids, one.similarity, one.good)
+        for rank, vote in enumerate(explanation.votes, start=1)
+        for one in explanation.matched_edges(vote)
+        for ids in [(one.edge.id, -1 if one.match is None else one.match.id)]
     ]
     return pandas.DataFrame(rows, columns=list(MATCH_COLUMNS))
 

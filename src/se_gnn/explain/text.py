@@ -154,9 +154,9 @@ def edge_rule(settings: CompareSettings, carried: Sequence[str]) -> str | None:
     if same:
         told.append(f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar.")
     if settings.match_attributes and "attributes" in carried:
-        told.append("What an edge carries is part of what is compared.")
+        told.append("The attributes of edges are compared, too.")
     if settings.weighted_mean and "weight" in carried:
-        told.append("An edge counts with its weight.")
+        told.append("Each edge counts in proportion to its weight.")
     return " ".join(told) or None
 
 
@@ -302,7 +302,7 @@ def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
     elif not isinstance(answer, NumberAnswer):
         yield _what_if(explanation)
     elif answer.values_read:
-        yield ["Known values of graph neighbors are read; a stated removal takes the vote alone away."]
+        yield ["The encoder reads known values of graph neighbors; a stated removal takes away the vote only."]
 
 
 def _number(explanation: Explanation, answer: NumberAnswer) -> Iterator[list[Piece]]:

@@ -175,18 +175,13 @@ def _data(graph: Graph) -> list[Fact]:
         Fact("number", graph.numbers.name, graph.numbers.unit)
         if graph.predicts_numbers
         else Fact("classes", f"{graph.num_classes:,}", "possible answers"),
-        Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
+        Fact("labeled", f"{len(graph.train):,}", "nodes used for training, which vote"),
         Fact("validation", f"{len(graph.validation):,}", "nodes that chose the best epoch"),
         Fact("test", f"{len(graph.test):,}", f"nodes whose {word} the training never saw"),
     ]
     if len(graph.calibration):
-        facts.append(
-            Fact(
-                "calibration",
-                f"{len(graph.calibration):,}",
-                f"nodes held out for {'intervals' if graph.predicts_numbers else 'sets'} with a guarantee",
-            )
-        )
+        purpose = "intervals" if graph.predicts_numbers else "prediction sets"
+        facts.append(Fact("calibration", f"{len(graph.calibration):,}", f"nodes held out to calibrate {purpose}"))
     if alone:
         facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
     if not known.all():
@@ -199,7 +194,7 @@ def _settings(settings: Resolved, labeled: int) -> list[Fact]:
     measure = measure_named(s.measure)
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
-        Fact("labeled neighbors that vote", str(vote.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
+        Fact("cases that vote", str(vote.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
         Fact("weight of the node itself", f"{s.node_weight:g}", f"its local graph weighs {1 - s.node_weight:g}", "λ"),
         Fact(
             "size of a local graph",

@@ -165,7 +165,7 @@ class SetRow(NamedTuple):
 
 
 class SetTable(NamedTuple):
-    """Sets with a guarantee at some coverages."""
+    """Prediction sets at some coverages."""
 
     rows: tuple[SetRow, ...]
     num_calibration: int
