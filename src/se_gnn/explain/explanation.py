@@ -430,11 +430,11 @@ class Explanation:
         """What people see for a node that is mentioned."""
         return self.nodes[node].caption
 
-    def answer_of(self, vote: CaseVote) -> str:
-        """What a case votes for: the name of a class, or a number with its unit."""
+    def answer_of(self, one: CaseVote | NodeInfo) -> str:
+        """What a case votes for, or what is known of a node: a class, or a number with its unit; empty: not known."""
         if isinstance(self.answer, NumberAnswer):
-            return "" if vote.number is None else self.answer.text(vote.number)
-        return self.answer.classes[vote.label]
+            return "" if one.number is None else self.answer.text(one.number)
+        return "" if one.label == UNKNOWN else self.answer.classes[one.label]
 
     @property
     def answer_text(self) -> str:

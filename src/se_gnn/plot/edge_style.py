@@ -7,8 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from se_gnn.explain import EdgeInfo, Explanation, NodeInfo
-from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.explain import EdgeInfo, NodeInfo
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.local_view import LocalView
@@ -111,10 +110,3 @@ def node_names(view: LocalView, explanation: Mentioned) -> list[str]:
 def has_letters(explanation: Mentioned, nodes: Sequence[NodeInfo]) -> bool:
     """Whether the names of the classes of these nodes are short enough to be written on them."""
     return any(node.label != UNKNOWN for node in nodes) and max(map(len, explanation.class_names)) <= 2
-
-
-def known_answer(node: NodeInfo, explanation: Explanation) -> str:
-    """The known class or number of a node; empty if it is not known."""
-    if isinstance(explanation.answer, NumberAnswer):
-        return "" if node.number is None else explanation.answer.text(node.number)
-    return explanation.class_names[node.label] if node.label != UNKNOWN else ""

@@ -57,16 +57,14 @@ class Bar(NamedTuple):
 
 def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     """The cases, nearest first; beyond ``most`` they are summed up by class. The weights add up to 1."""
-    votes, answer = explanation.votes, explanation.answer
+    votes = explanation.votes
     single = votes if len(votes) <= most + 1 else votes[:most]
     bars = []
     for one in single:
         caption = show(explanation.caption(one.node))
-        if isinstance(answer, NumberAnswer):
-            said = show(answer.text(one.number or 0.0))
-        else:  # the class is the shorter the longer the caption is
-            said = f"‘{show(explanation.answer_of(one), max(16, 36 - len(caption)))}’"
-        bars.append(Bar(f"{caption}  {said}", one.label, one.weight, one))
+        said = show(explanation.answer_of(one), max(16, 36 - len(caption)))  # the shorter the longer the caption is
+        text = f"{caption}  {said}" if explanation.answer.kind == "number" else f"{caption}  ‘{said}’"
+        bars.append(Bar(text, one.label, one.weight, one))
     rest = votes[len(single) :]
     for label in dict.fromkeys(one.label for one in rest):
         weights = [one.weight for one in rest if one.label == label]
@@ -339,14 +337,15 @@ def title_of(explanation: Explanation) -> str:
 
 
 def _known(explanation: Explanation) -> str:
-    answer, number = explanation.answer, explanation.query.number
-    if isinstance(answer, NumberAnswer):
-        known = "is not known" if number is None else f"is {show(answer.text(number))}"
-        return f"its own value {known}{'; it was left out of the vote' if explanation.left_out else ''}"
-    if explanation.label == UNKNOWN:
+    known = show(explanation.answer_of(explanation.query))
+    if explanation.answer.kind == "number":
+        left_out = "; it was left out of the vote" if explanation.left_out else ""
+        return f"its own value is {known or 'not known'}{left_out}"
+    if not known:
         return "its label is not known"
-    own = f"‘{show(explanation.class_names[explanation.label])}’"
     if explanation.left_out:
-        return f"it is labeled {own} itself; its own label was left out of the vote"
+        return f"it is labeled ‘{known}’ itself; its own label was left out of the vote"
     outcome = "right" if explanation.label == explanation.predicted else "wrong"
-    return f"its label is {own}" + (f": the prediction is {outcome}" if answer.abstained is None else "")
+    return f"its label is ‘{known}’" + (
+        f": the prediction is {outcome}" if explanation.answer.abstained is None else ""
+    )

@@ -16,7 +16,6 @@ from se_gnn.plot.edge_style import (
     arrow_head,
     edge_style,
     has_letters,
-    known_answer,
     node_names,
     node_styles,
     shown_types,
@@ -177,7 +176,7 @@ def _caption(view: LocalView) -> str:
 
 def known_text(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:
     """The known class or number of a node, in words."""
-    known = show(known_answer(node, explanation), limit)
+    known = show(explanation.answer_of(node), limit)
     return (known if explanation.answer.kind == "number" else f"‘{known}’") if known else "not known"
 
 

@@ -19,7 +19,7 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.text import edge_in_words
 from se_gnn.graph import UNKNOWN
 from se_gnn.number_format import decimal
-from se_gnn.plot.edge_style import arrow_head, edge_style, has_letters, known_answer, node_names, node_styles, type_look
+from se_gnn.plot.edge_style import arrow_head, edge_style, has_letters, node_names, node_styles, type_look
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_cases, local_views
 from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.style import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, isolated, match_color, readable
@@ -211,7 +211,7 @@ def _draw_nodes(
         # one stop of the tab key per picture: the table below has the same links
         holder = nodes if target is None else add(nodes, "a", href=target, tabindex="-1")
         shape = _shape(holder, style.marker, x, y, size, fill=style.color, **rim)
-        known = known_answer(info, explanation)
+        known = explanation.answer_of(info)
         said = isolated(known) if known else f"{explanation.answer.kind} not known"
         add(shape, "title", f"{_name(explanation, node)}: {said}{', labeled' if info.case else ''}")
         if letters and info.label != UNKNOWN:
