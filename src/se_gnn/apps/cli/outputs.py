@@ -82,22 +82,21 @@ def as_csv(records: Sequence[Record]) -> bytes:
     return text.getvalue().encode()
 
 
-def check_model_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder whose files would be lost by a training; nothing is written yet."""
+def check_model_folder(folder: Path, *, overwrite: bool, resume: bool = False, links: bool = False) -> None:
+    """Refuse a folder whose files would be lost by a training, of ``links`` or nodes; nothing is written yet."""
     from se_gnn.files import visible_names
-    from se_gnn.model.folder import is_model_folder
+    from se_gnn.model.folder import is_links_folder, is_model_folder
 
     if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
     begun = (folder / TRAINING).is_dir()
-    if is_model_folder(folder):
+    if (is_links_folder if links else is_model_folder)(folder):
         check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
         return
     foreign = [name for name in visible_names(folder) if name != TRAINING]
     if foreign:
-        raise InputError(
-            f"{folder} exists and is not a model folder (it holds {some_names(foreign)}); name another folder"
-        )
+        what = "the folder of a model of links" if links else "a model folder"
+        raise InputError(f"{folder} exists and is not {what} (it holds {some_names(foreign)}); name another folder")
     check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
 
 

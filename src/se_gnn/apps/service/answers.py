@@ -1,17 +1,21 @@
-"""Answers from a snapshot: plain functions that run in the pool."""
+"""Answers from a snapshot: plain functions, which the application runs in its pool.
+
+Those that programs can ask for take a snapshot and what a request gives; their first lines describe them in OpenAPI.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
+from fastapi import Query, Response
 
 from se_gnn.apps.service import models
 from se_gnn.apps.service.columns import NumberColumns, known_value, predict
-from se_gnn.apps.service.models import Node, Outlook, Vote
-from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeQuery, NodeTable, Outcome, Part
+from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Outlook, Vote
+from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.guard import ProblemError, busy
 from se_gnn.encoder.outputs import OutputEncoder
@@ -56,8 +60,8 @@ def node_of(snapshot: Snapshot, node: int) -> Node:
     return Node(id=node, name=_text(graph.node_names[node]), caption=_text(graph.caption(node)), label=known)
 
 
-def model_card(snapshot: Snapshot) -> models.ModelCard:
-    """The model in figures."""
+def model(snapshot: Snapshot) -> models.ModelCard:
+    """The model that is served, and how good it is."""
     graph, about = snapshot.graph, dict[str, Any]()
     if snapshot.predicts_links:
         link = snapshot.links.trained_
@@ -79,15 +83,24 @@ def model_card(snapshot: Snapshot) -> models.ModelCard:
     )  # fmt: skip
 
 
-def node_page(snapshot: Snapshot, query: NodeQuery, offset: int, limit: int) -> models.NodePage:
-    """A page of the table of all nodes."""
+def nodes(
+    snapshot: Snapshot,
+    query: models.Asked,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_ROWS, description="rows of the page")] = 25,
+) -> models.NodePage:
+    """All nodes: searched, filtered, sorted, in pages."""
     found = table_of(snapshot).find(query)
-    rows = [node_row(snapshot, int(node)) for node in found[offset : offset + limit]]
+    rows = [_row(snapshot, int(node)) for node in found[offset : offset + limit]]
     return models.NodePage(total=len(found), offset=offset, rows=rows)
 
 
-def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
-    """A row of that table."""
+def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
+    """One row of that table."""
+    return _row(snapshot, node_id(snapshot, node))
+
+
+def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
     table, columns = table_of(snapshot), table_of(snapshot).columns
     row = {name: _value(value) for name, value in columns.row(node).items()}
     if columns.closest is not None:
@@ -102,7 +115,7 @@ def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
 
 
 def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Predictions:
-    """Predictions of known nodes, or of new rows, in their order."""
+    """Predictions with their votes: of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
     trained, graph = snapshot.trained, snapshot.graph
     found, rows = predict(trained, nodes), []
@@ -123,12 +136,12 @@ def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Pr
     return models.Predictions(predictions=rows, notes=notes)
 
 
-def explanations(snapshot: Snapshot, request: models.ExplainRequest) -> bytes:
-    """Explanations of known nodes, or of new rows: a JSON object with a list of them."""
+def explain_batch(snapshot: Snapshot, request: models.ExplainRequest) -> Response:
+    """Explanations of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
     batch = explain(snapshot.trained, nodes, k=request.k)
     listed = ",".join(one.to_json(indent=None) for one in batch)
-    return f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}'.encode("utf-8", "replace")
+    return _as_json(f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}')
 
 
 def _asked(snapshot: Snapshot, request: models.NewRows) -> tuple[Snapshot, IntArray, list[str]]:
@@ -168,14 +181,37 @@ def _table(rows: models.Rows) -> Any:
     return pa.table(arrays)
 
 
+def explain_node(
+    snapshot: Snapshot,
+    node: NodePath,
+    k: Annotated[
+        int, Query(ge=1, le=models.MOST_EXPLAINED, description="cases with matched edges and shared attributes")
+    ] = 5,
+    num_nearest: Annotated[int | None, Query(ge=1, le=models.MOST_NEAREST, description="K, not the model's")] = None,
+    node_weight: Annotated[float | None, Query(ge=0, le=1, description="lambda, other than the model's")] = None,
+    without: Annotated[
+        list[str], Query(max_length=models.MOST_NODES, description="labeled nodes that do not vote")
+    ] = [],  # noqa: B006 - never changed
+) -> Response:
+    """Why a node gets its prediction, in the library's versioned JSON; also with other settings of the vote."""
+    left_out = tuple(node_id(snapshot, one) for one in without)
+    what_if = WhatIf(num_nearest=num_nearest, node_weight=node_weight, without=left_out)
+    return _as_json(explanation(snapshot, node, k, what_if).to_json(indent=None))
+
+
 def explanation(snapshot: Snapshot, node: int | str, k: int | None, what_if: WhatIf) -> Explanation:
     """An explanation, under the model's settings or others."""
     found = snapshot.comparisons.of(node_id(snapshot, node))
     return found.explain(k, what_if=what_if, attributes=True)[0]
 
 
-def nearest(snapshot: Snapshot, node: int | str, offset: int, limit: int) -> models.NearestPage:
-    """All labeled nodes by similarity, a page of them."""
+def nearest(
+    snapshot: Snapshot,
+    node: NodePath,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_ROWS)] = 25,
+) -> models.NearestPage:
+    """The labeled nodes by their similarity with a node."""
     ranking = snapshot.comparisons.of(node_id(snapshot, node)).explain(1).ranking
     total = int(ranking.voting[0].sum())
     weights = np.zeros(ranking.depth, dtype=np.float32)
@@ -195,25 +231,30 @@ def nearest(snapshot: Snapshot, node: int | str, offset: int, limit: int) -> mod
     return models.NearestPage(total=total, offset=offset, nearest=page)
 
 
-def local_graph(snapshot: Snapshot, key: int | str, offset: int, limit: int) -> models.LocalGraphPage:
-    """The local graph of a node, a page of its edges."""
-    node, settings = node_id(snapshot, key), snapshot.trained.settings.similarity
-    edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
+def local_graph(
+    snapshot: Snapshot,
+    node: NodePath,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_EDGES)] = 1000,
+) -> models.LocalGraphPage:
+    """The edges around a node that are compared with those around labeled nodes."""
+    own, settings = node_id(snapshot, node), snapshot.trained.settings.similarity
+    edges = local_graphs(snapshot.graph, np.array([own]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
     ends = snapshot.graph.edges.ends[page]
     return models.LocalGraphPage(
-        node=node_of(snapshot, node),
+        node=node_of(snapshot, own),
         hops=settings.hops,
         total=len(edges),
         offset=offset,
         edges=[_edge(snapshot, int(edge)) for edge in page],
-        nodes=[node_of(snapshot, int(one)) for one in np.unique(np.append(ends, node))],
+        nodes=[node_of(snapshot, int(one)) for one in np.unique(np.append(ends, own))],
     )
 
 
 @torch.no_grad()
 def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.SimilarityAnswer:
-    """How similar two nodes are, and which edges were matched."""
+    """How similar two nodes are, and which of their edges match."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.settings.similarity
     query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
@@ -250,7 +291,7 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
 
 
 def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfAnswer:
-    """The vote under other settings, beside the model's own."""
+    """The vote with another K, another lambda, or without some labeled nodes; nothing is retrained."""
     node = node_id(snapshot, request.node)
     without = tuple(dict.fromkeys(node_id(snapshot, key) for key in request.without))
     other = WhatIf(num_nearest=request.num_nearest, node_weight=request.node_weight, without=without)
@@ -264,7 +305,7 @@ def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfA
 
 
 def node_map(snapshot: Snapshot) -> models.MapAnswer:
-    """All nodes on a plane."""
+    """All nodes on a plane, by their embeddings."""
     if snapshot.map is None:
         raise busy("all nodes are being placed; ask again in a moment", 1)
     names, colors = [_text(name) for name in snapshot.map.colors.names], snapshot.map.colors.colors
@@ -274,7 +315,7 @@ def node_map(snapshot: Snapshot) -> models.MapAnswer:
 
 
 def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
-    """How likely some pairs are linked."""
+    """How likely pairs of nodes are linked, by a model of links."""
     ids = [(node_id(snapshot, one), node_id(snapshot, other)) for one, other in request.pairs]
     found = snapshot.links.predict_proba(ids, type=request.type).tolist()
     return models.Pairs(
@@ -285,19 +326,30 @@ def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
     )
 
 
+def explain_pair(snapshot: Snapshot, source: NodeAsked, target: NodeAsked, type: LinkType = None) -> Response:
+    """Why two nodes are likely to be linked, or not: the neighbors that vote, in the library's JSON."""
+    return _as_json(pair_explanation(snapshot, source, target, type).to_json())
+
+
 def pair_explanation(snapshot: Snapshot, source: int | str, target: int | str, kind: str | None) -> PairExplanation:
     """Why two nodes are likely to be linked, or not."""
     return snapshot.links.explain(node_id(snapshot, source), node_id(snapshot, target), type=kind or None)
 
 
-def recommendations(snapshot: Snapshot, node: int | str, k: int, kind: str | None) -> models.Recommendations:
-    """The likeliest new links of a node."""
+def recommend(
+    snapshot: Snapshot, node: NodePath, k: Annotated[int, Query(ge=1, le=models.MOST_ROWS)] = 10, type: LinkType = None
+) -> models.Recommendations:
+    """The likeliest new links of a node: exact, over all nodes that it may be linked with."""
     predictor, own = snapshot.links, node_id(snapshot, node)
     found = [
         models.Recommended(**node_of(snapshot, one.node).model_dump(), probability=one.probability)
-        for one in predictor.recommend(own, k, type=kind or None)
+        for one in predictor.recommend(own, k, type=type or None)
     ]
     return models.Recommendations(node=node_of(snapshot, own), recommendations=found)
+
+
+def _as_json(text: str) -> Response:
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
 
 
 def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from se_gnn.apps.service.node_table import Outcome, Part
+from se_gnn.apps.service.columns import Sort
+from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part
 
 MOST_NODES = 1000  # of one request
 MOST_ROWS = 200  # of one page
@@ -17,6 +19,8 @@ MOST_BATCH = 100  # explanations of one request
 MOST_NEW = 10_000  # rows of one table in a request
 LARGEST_ID = 2**31 - 1
 LONGEST_NAME = 10_000
+LONGEST_SEARCH = 200
+WHOLE_MAP = (0.0, 0.0, 1.0, 1.0)  # left, bottom, right, top
 
 NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
 NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
@@ -34,6 +38,46 @@ Probabilities = Annotated[
 Interval = Annotated[
     tuple[float, float] | None, Field(description="of a number: low and high; null without calibration nodes")
 ]
+NodePath = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="a node: its name, a caption that only one node has, or #POSITION")
+]
+Offset = Annotated[int, Query(ge=0, le=LARGEST_ID)]
+Share = Annotated[float, Query(ge=0, le=1)]
+NodeAsked = Annotated[str, Query(max_length=LONGEST_NAME, description="a node, as in the address of a node")]
+LinkType = Annotated[str | None, Query(max_length=LONGEST_NAME, description="type of the link, if there are several")]
+Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
+Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
+Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
+
+
+def node_query(
+    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = "",
+    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None,
+    predicted: Class = None,
+    label: Class = None,
+    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None,
+    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None,
+    answered: Annotated[Answered | None, Blank, Query(description="whether the model gives an answer")] = None,
+    least: Bound = None,
+    most: Bound = None,
+    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0,
+    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0,
+    right: Share = 1.0,
+    top: Share = 1.0,
+    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node,
+    descending: bool = False,
+) -> NodeQuery:
+    """Which nodes are asked for. A class to rank by comes with its order."""
+    if of is not None and sort is Sort.node:
+        sort, descending = Sort.probability, True
+    corners = (left, bottom, right, top)
+    return NodeQuery(
+        search=search, of=of, predicted=predicted, label=label, part=part, outcome=outcome, answered=answered,
+        least=least, most=most, region=None if corners == WHOLE_MAP else corners, sort=sort, descending=descending,
+    )  # fmt: skip
+
+
+Asked = Annotated[NodeQuery, Depends(node_query)]
 
 
 class Answer(BaseModel):

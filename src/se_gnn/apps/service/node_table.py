@@ -56,13 +56,6 @@ class Answered(StrEnum):
 PARTS = (Part.none, *(Part(name) for name in SHOWN_PARTS.values()))
 OUTCOMES = (Outcome.unknown, Outcome.wrong, Outcome.right)
 Region = tuple[float, float, float, float]  # of the map: left, bottom, right, top, each from 0 to 1
-WHOLE: Region = (0.0, 0.0, 1.0, 1.0)
-
-
-def part_of_map(*corners: float) -> Region | None:
-    """The region with these corners (left, bottom, right, top); None, any node, where it is the whole map."""
-    left, bottom, right, top = corners
-    return None if corners == WHOLE else (left, bottom, right, top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
