@@ -18,9 +18,10 @@ from se_gnn.apps.cli.options import (
     OtherGraph,
     OverwriteFile,
     QuietFile,
-    ShardNodes,
+    Setting,
     option,
     rare,
+    read_settings,
     shows_progress,
 )
 from se_gnn.apps.cli.printing import say
@@ -57,7 +58,11 @@ def explain(
         OF_NODES,
     ] = None,
     overwrite: OverwriteFile = False,
-    shard: Annotated[ShardNodes, beside("--out")] = SHARD_NODES,
+    settings: Annotated[
+        list[str] | None,
+        option("NAME=VALUE", "shard=N writes N nodes per file (default 4096).", "--set"),
+        beside("--out"),
+    ] = None,
     graph: Annotated[OtherGraph, OF_NODES] = None,
     pair: Annotated[
         str | None,
@@ -89,6 +94,7 @@ def explain(
     if out is not None:
         if not is_shard_folder(out):
             raise InputError(f"--out must name a folder, without an ending, got {out.name!r}")
+        shard = read_settings(settings, {"shard": Setting(int, 1)}, {}).get("shard", SHARD_NODES)
         write_folder(
             "explanations", folder, graph, lambda trained: _every_node(trained, k), out=out, shard_nodes=shard,
             device=device, overwrite=overwrite, quiet=quiet, explained=str(k),

@@ -127,8 +127,10 @@ def serve(
     documented at /docs; /healthz, /readyz and /metrics serve monitoring. Nothing is loaded from other servers. When the
     model or the graph in DIR changes, the server switches to the new one.
     """
-    given = {"token_file": token_file, "allow_hosts": tuple(allow_host or ())}
-    serve_model(folder, host, port, graph=graph, quiet=quiet, **given, limits=read_settings(limits, LIMITS, {}))
+    serve_model(
+        folder, host, port, graph=graph, quiet=quiet, token_file=token_file, allow_hosts=tuple(allow_host or ()),
+        limits=read_settings(limits, LIMITS, {}),
+    )  # fmt: skip
 
 
 def serve_model(

@@ -70,7 +70,6 @@ OnDevice = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 OverwriteFile = Annotated[Overwrite, beside("--out")]
 QuietFile = Annotated[bool, beside("--out")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Train one recipe and a single model: much faster, often just as accurate.")
 ]
@@ -82,7 +81,6 @@ Nodes = Annotated[
     list[str] | None,
     option("NAMES", "Only these nodes: names, captions or #POSITION, separated by commas. Repeatable."),
 ]
-ShardNodes = Annotated[int, option("N", "Number of nodes per file.", "--shard", min=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +124,8 @@ def read_settings(given: list[str] | None, known: Mapping[str, Setting], values:
     found = read_assignments(given or ())
     for name, value in found.items():
         if name not in known:
-            *names, last = known
-            hint = did_you_mean(name, known)
-            raise InputError(f"--set takes {', '.join(names)} and {last}, got {shortened(name)}{hint}")
+            names = " and ".join(", ".join(known).rsplit(", ", 1))
+            raise InputError(f"--set takes {names}, got {shortened(name)}{did_you_mean(name, known)}")
         only = known[name].only
         if only is not None and not only.holds({**values, **found}):
             raise InputError(f"--set {name} has an effect only {only.situation}: leave it out")

@@ -153,22 +153,7 @@ class Views:
 
     def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
         """What programs can ask for, from the description that OpenAPI has."""
-        schemas, operations = description["components"]["schemas"], []
-        for path, methods in description["paths"].items():
-            for method, one in methods.items():
-                body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-                named = schemas.get(body.get("$ref", "").rpartition("/")[2], {})
-                operations.append(
-                    {
-                        "method": method.upper(),
-                        "path": path,
-                        "about": one.get("description", ""),
-                        "parameters": one.get("parameters", []),
-                        "fields": named.get("properties", {}),
-                        "example": EXAMPLES.get(path),
-                    }
-                )
-        return self.render("api.html", snapshot, operations=operations, token=token)
+        return self.render("api.html", snapshot, description=description, examples=EXAMPLES, token=token)
 
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""

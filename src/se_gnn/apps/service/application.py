@@ -12,17 +12,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as latest
 from pydantic import TypeAdapter
+from starlette.middleware.base import RequestResponseEndpoint
 
 from se_gnn import __version__
 from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.store import Snapshot, Store, turn
 from se_gnn.apps.web import PROBLEMS, Assets, Pages, Problem, WebSettings, WorkPool, new_application
-from se_gnn.apps.web.guard import Application, Message, Receive, Scope, Send, busy
+from se_gnn.apps.web.guard import busy
 from se_gnn.explain import schema
 from se_gnn.report.templating import class_colors
 
@@ -30,29 +31,15 @@ FEWEST_COLORS = 256  # of classes: another model may have more than this one
 
 DESCRIPTION = "What a model predicts for the nodes of a graph, and the labeled nodes behind every prediction."
 
-REFERENCE = "#/components/schemas/Explanation"
-EXPLANATION: dict[str, Any] = {
-    "description": "the explanation",
-    "content": {"application/json": {"schema": {"$ref": REFERENCE}}},
-}
-PAIR: dict[str, Any] = {
-    "description": "the explanation of a pair",
-    "content": {"application/json": {"schema": {"$ref": f"{REFERENCE}OfPair"}}},
-}
-EXPLANATIONS: dict[str, Any] = {
-    "description": "the explanations, in the order of the request, and notes on new rows",
-    "content": {
-        "application/json": {
-            "schema": {
-                "type": "object",
-                "required": ["explanations", "notes"],
-                "additionalProperties": False,
-                "properties": {
-                    "explanations": {"type": "array", "items": {"$ref": REFERENCE}},
-                    "notes": {"type": "array", "items": {"type": "string"}},
-                },
-            }
-        }
+REFERENCE = {"$ref": "#/components/schemas/Explanation"}
+PAIR = {"$ref": "#/components/schemas/ExplanationOfPair"}
+EXPLANATIONS = {
+    "type": "object",
+    "required": ["explanations", "notes"],
+    "additionalProperties": False,
+    "properties": {
+        "explanations": {"type": "array", "items": REFERENCE},
+        "notes": {"type": "array", "items": {"type": "string"}},
     },
 }
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -83,18 +70,16 @@ def service(store: Store, settings: WebSettings, packages: Sequence[str] = ()) -
         settings, pages, title="se-gnn", version=__version__, description=DESCRIPTION, openapi_url="/v1/openapi.json",
         lifespan=lifespan,
     )  # fmt: skip
-    metrics = Metrics(lambda: pool.busy)
-    app.add_middleware(Measured, metrics=metrics)
     router, watching = APIRouter(prefix="/v1"), APIRouter()
     add_routes(router, store, pool)
-    _watch(watching, store, metrics)
+    _watch(watching, store, measured(app, pool))
     for one in (router, watching):
         app.include_router(one, responses=PROBLEMS)
     describe(app)
     return app, pages, pool
 
 
-def _watch(router: APIRouter, store: Store, metrics: Metrics) -> None:
+def _watch(router: APIRouter, store: Store, registry: CollectorRegistry) -> None:
     @router.get("/healthz")
     async def health() -> dict[str, str]:
         """The server is there."""
@@ -108,12 +93,15 @@ def _watch(router: APIRouter, store: Store, metrics: Metrics) -> None:
             raise busy("all nodes are being scored", 1)
         return models.Readiness(status="ready", digest=snapshot.digest or "", scored=True, refused=store.refused)
 
-    text: dict[str, Any] = {"description": "figures", "content": {"text/plain": {"schema": {"type": "string"}}}}
-
-    @router.get("/metrics", response_class=Response, responses={200: text})
+    @router.get("/metrics", response_class=Response, responses=described("figures", {"type": "string"}, "text/plain"))
     async def figures() -> Response:
         """Figures for Prometheus."""
-        return Response(latest(metrics.registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def described(what: str, schema: Mapping[str, Any], kind: str = "application/json") -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of an answer that FastAPI does not know the type of."""
+    return {200: {"description": what, "content": {kind: {"schema": schema}}}}
 
 
 def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
@@ -128,8 +116,10 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     get("/model", answers.model)
     get("/nodes", answers.nodes)
     post("/predict", answers.predictions, name="predict")
-    post("/explain", answers.explain_batch, responses={200: EXPLANATIONS})
-    get("/nodes/{node:path}/explanation", answers.explain_node, name="explain", responses={200: EXPLANATION})
+    many = described("the explanations, in the order of the request, and notes on new rows", EXPLANATIONS)
+    post("/explain", answers.explain_batch, responses=many)
+    one = described("the explanation", REFERENCE)
+    get("/nodes/{node:path}/explanation", answers.explain_node, name="explain", responses=one)
     get("/nodes/{node:path}/nearest", answers.nearest)
     get("/nodes/{node:path}/local-graph", answers.local_graph)
     get("/nodes/{node:path}/recommendations", answers.recommend)
@@ -137,7 +127,7 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     post("/similarity", answers.similarity)
     post("/what-if", answers.what_if)
     post("/pairs", answers.pairs)
-    get("/pairs/explanation", answers.explain_pair, responses={200: PAIR})
+    get("/pairs/explanation", answers.explain_pair, responses=described("the explanation of a pair", PAIR))
     get("/map", answers.node_map)
 
 
@@ -191,39 +181,23 @@ def _pair_schema() -> dict[str, Any]:
     return TypeAdapter(PairExplanation).json_schema()
 
 
-class Metrics:
-    """Counts of one application, in a registry of its own."""
+def measured(app: FastAPI, pool: WorkPool) -> CollectorRegistry:
+    """Count the answers of an application, in a registry of its own."""
+    registry = CollectorRegistry()
+    requests = Counter("se_gnn_requests", "answers", ["route", "status"], registry=registry)
+    seconds = Histogram("se_gnn_request_seconds", "time to an answer", ["route"], buckets=BUCKETS, registry=registry)
+    Gauge("se_gnn_work", "calls that run or wait", registry=registry).set_function(lambda: pool.busy)
 
-    def __init__(self, busy: Callable[[], int]) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter("se_gnn_requests", "answers", ["route", "status"], registry=self.registry)
-        about = ("se_gnn_request_seconds", "time to the end of an answer", ["route"])
-        self.seconds = Histogram(*about, buckets=BUCKETS, registry=self.registry)
-        Gauge("se_gnn_work", "calls that run or wait", registry=self.registry).set_function(busy)
-
-
-class Measured:
-    """An ASGI application that counts the answers of another one."""
-
-    def __init__(self, app: Application, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    @app.middleware("http")
+    async def measure(request: Request, answer: RequestResponseEndpoint) -> Response:
         began, status = time.perf_counter(), "none"
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = str(message["status"])
-            await send(message)
-
         try:
-            await self._app(scope, receive, noting)
+            response = await answer(request)
+            status = str(response.status_code)
+            return response
         finally:
-            route = getattr(scope.get("route"), "path", "other")  # never what was asked for: that has no bound
-            self._metrics.requests.labels(route, status).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
+            route = getattr(request.scope.get("route"), "path", "other")  # never what was asked for: that has no bound
+            requests.labels(route, status).inc()
+            seconds.labels(route).observe(time.perf_counter() - began)
+
+    return registry

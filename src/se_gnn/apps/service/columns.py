@@ -88,13 +88,10 @@ class ClassColumns:
         }
 
     def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """Nodes with a predicted and a known class; None: any."""
-        passing = np.ones(len(self.predicted), bool)
-        if predicted is not None:
-            passing &= self.predicted == predicted
-        if label is not None:
-            passing &= self.graph.labels == label
-        return passing
+        """Nodes with a predicted and a known class, [N]; None: any."""
+        everyone = np.ones(len(self.predicted), bool)
+        is_predicted = everyone if predicted is None else self.predicted == predicted
+        return is_predicted & (everyone if label is None else self.graph.labels == label)
 
     def row(self, node: int) -> dict[str, Any]:
         """What is predicted of one node."""
