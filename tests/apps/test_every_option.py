@@ -16,8 +16,7 @@ import torch
 import typer
 
 from commands import QUICK, Run
-from se_gnn.apps.cli import app
-from se_gnn.apps.cli import import_tables, inspecting
+from se_gnn.apps.cli import app, import_tables, inspecting
 from se_gnn.apps.cli import predict as prediction
 
 QUICKLY = " ".join(QUICK)
@@ -45,8 +44,8 @@ CHANGES = [
     (IMPORT, "--label note"), (IMPORT.replace(" --label class", ""), "--target-number amount"),
     (IMPORT, "--source from"), (IMPORT, "--target to"), (f"{IMPORT} --out graph", "--overwrite"),
     (IMPORT, "--column size=category"), (IMPORT, "--edge-column count=weight"), (IMPORT, "--directed"),
-    (f"{IMPORT} --edge-column day=time", "--set until=2026-03-15"), (IMPORT, "--column part=split"), (IMPORT, "--like graph"),
-    (IMPORT, "--set encoding=cp1252"), (IMPORT, "--set name=other"), (IMPORT, "--json"),
+    (f"{IMPORT} --edge-column day=time", "--set until=2026-03-15"), (IMPORT, "--column part=split"),
+    (IMPORT, "--like graph"), (IMPORT, "--set encoding=cp1252"), (IMPORT, "--set name=other"), (IMPORT, "--json"),
     (TRAIN, "--out other"), (TRAIN.replace(" --quick", ""), "--quick"), (TRAIN, "--set epochs=3"), (TRAIN, "--seed 1"),
     (LINKS, "--set num_nearest=2"), (LINKS, "--seed 1"), (LINKS, "--quiet"), (f"{LINKS} --out links", "--overwrite"),
     (f"{TRAIN} --out model", "--overwrite"), (f"{TRAIN} --out halted", "--resume"),
@@ -109,8 +108,8 @@ REFUSED = [
         "--device cpu", "--set shard=4096",
     )),
     *((PREDICT, text) for text in (
-        "--new-edges ends.csv", "--column key=id", "--set changes=new.csv", "--set keep_graph=grown", "--set shard=4096",
-        "--set by_class=false", "--set false_alarms=0.05",
+        "--new-edges ends.csv", "--column key=id", "--set changes=new.csv", "--set keep_graph=grown",
+        "--set shard=4096", "--set by_class=false", "--set false_alarms=0.05",
     )),
     *((PAIR, text) for text in ("--node n1", "--k 5", "--out new", "--graph later", "--device cpu")),
     *((EXPLAIN, text) for text in ("--out new", "--overwrite", "--set shard=4096", "--quiet")),

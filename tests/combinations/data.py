@@ -195,8 +195,8 @@ class Tables:
         files = [text for kind, name in nodes.items() for text in ("--nodes", f"{kind}{folder / name}.csv")]
         files += [text for kind, name in edges.items() for text in ("--edges", f"{kind}{folder / name}.csv")]
         result = self.run(
-            "import", *files, "--id", "id", *wanted, "--column", "part=split", "--column", f"{other}=ignore", *self.options,
-            "--out", folder / "graph", *(() if like is None else ("--like", like)),
+            "import", *files, "--id", "id", *wanted, "--column", "part=split", "--column", f"{other}=ignore",
+            *self.options, "--out", folder / "graph", *(() if like is None else ("--like", like)),
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         return folder / "graph"

@@ -22,10 +22,11 @@ from se_gnn.apps.cli.options import (
     rare,
     read_settings,
     shows_progress,
+    working,
 )
 from se_gnn.apps.cli.outputs import check_file, write_file
 from se_gnn.apps.cli.printing import count, say
-from se_gnn.progress import announce_compilation, phase
+from se_gnn.progress import announce_compilation
 
 
 def evaluate(
@@ -44,8 +45,8 @@ def evaluate(
     from se_gnn.model.metrics import figures_text
 
     refuse_links_folder(folder, "its figures on validation links are in links.json")
-    trained, shown = load_model(folder, graph), shows_progress()
-    with announce_compilation(shown=shown), phase("scoring", shown=shown):
+    trained = load_model(folder, graph)
+    with working("scoring"):
         figures = measure(trained)
     if as_json:
         say(json.dumps(figures, indent=2, allow_nan=False, ensure_ascii=False))
@@ -86,9 +87,9 @@ def report(
         text = report_pairs(folder, pair, quiet=quiet)
     else:
         refuse_links_folder(folder, "give the pairs to explain with --pair A,B")
-        trained, shown = load_model(folder, graph), shows_progress(quiet)
+        trained = load_model(folder, graph)
         wanted = node_ids(trained.graph, nodes)
-        with announce_compilation(shown=shown), phase("scoring", shown=shown):
+        with working("scoring", quiet) as shown:
             text = report_html(trained, wanted, k=k, progress=shown)
     page = text.encode()
     write_file(out, page)

@@ -18,13 +18,12 @@ from se_gnn.apps.cli.options import (
     QuietFile,
     node_ids,
     option,
-    shows_progress,
+    working,
 )
 from se_gnn.apps.cli.outputs import RECORD_FILES, Record, check_file, write_records
 from se_gnn.apps.cli.printing import count as counted
 from se_gnn.apps.cli.printing import say
 from se_gnn.errors import InputError
-from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.labels import Memory, Preview
@@ -112,13 +111,7 @@ def certify(
     _show("certificates", compute, folder, graph, out, overwrite, quiet)
 
 
-class Action(StrEnum):
-    """What to do with labels."""
-
-    add = "add"
-    remove = "remove"
-    relabel = "relabel"
-    restore = "restore"
+Action = StrEnum("Action", ["add", "remove", "relabel", "restore"])
 
 
 def edit(
@@ -191,8 +184,8 @@ def _show(
 
     if out is not None:
         check_file(out, RECORD_FILES, overwrite=overwrite)
-    trained, shown = load_model(folder, graph), shows_progress(quiet)
-    with announce_compilation(shown=shown), phase(name, shown=shown):
+    trained = load_model(folder, graph)
+    with working(name, quiet):
         records, text = compute(trained)
     if out is not None:
         write_records(records, out)

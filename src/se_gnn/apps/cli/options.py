@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 
 from se_gnn.apps.cli.commands import Only, beside
 from se_gnn.errors import InputError, did_you_mean, shortened
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
@@ -32,12 +34,7 @@ TYPE_WORDS = {
 }
 
 
-class Device(StrEnum):
-    """Device to compute on."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 
 
 def option(metavar: str, help: str, *names: str, heading: str | None = None, **more: Any) -> Any:
@@ -136,6 +133,14 @@ def read_settings(given: list[str] | None, known: Mapping[str, Setting], values:
 def shows_progress(quiet: bool = False) -> bool:
     """Whether to report progress on stderr: bars on a terminal, otherwise one line per phase."""
     return not quiet and sys.stderr is not None  # None: closed
+
+
+@contextmanager
+def working(name: str, quiet: bool = False) -> Iterator[bool]:
+    """Within it, compilation and long work are reported on stderr; yields whether they are."""
+    shown = shows_progress(quiet)
+    with announce_compilation(shown=shown), phase(name, shown=shown):
+        yield shown
 
 
 def node_ids(graph: Graph, texts: list[str] | None) -> IntArray | None:

@@ -26,7 +26,7 @@ from se_gnn.apps.cli.options import (
     option,
     rare,
     read_settings,
-    shows_progress,
+    working,
 )
 from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_file, write_records
 from se_gnn.apps.cli.printing import count, percent, say, table
@@ -34,7 +34,6 @@ from se_gnn.apps.cli.sharded import FILES, is_shard_folder, refuse_several_ranks
 from se_gnn.apps.cli.typed_tables import edge_tables, node_tables, table_path
 from se_gnn.display.terminal import full_name
 from se_gnn.errors import InputError
-from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph.arrays import IntArray
@@ -180,9 +179,8 @@ def predict(
         if not first:
             return
     else:
-        shown = shows_progress(quiet)
         trained = load_model(folder, graph, device=resolve_device(device.value))
-        with announce_compilation(shown=shown), phase("predicting", shown=shown):
+        with working("predicting", quiet):
             ids, make = prepare(trained)
             content = make(ids)
         write_file(out, content)

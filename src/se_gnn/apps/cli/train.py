@@ -38,21 +38,8 @@ if TYPE_CHECKING:
 SHOWN_TRIALS = 8
 
 
-class Task(StrEnum):
-    """What is predicted."""
-
-    nodes = "nodes"
-    links = "links"
-
-
-class Preset(StrEnum):
-    """Presets of `se_gnn.settings`."""
-
-    best = "best"
-    paper = "paper"
-    authors = "authors"
-
-
+Task = StrEnum("Task", ["nodes", "links"])
+Preset = StrEnum("Preset", ["best", "paper", "authors"])
 OF_NODES = Only("without --task links", lambda values: values["task"] is Task.nodes)
 
 

@@ -95,8 +95,7 @@ class LabelPages:
     def overview(self, snapshot: Snapshot) -> str:
         """Suspicious labels, nodes to label next, and the history."""
         found = snapshot.once("findings", lambda: _findings(snapshot.trained))
-        template = "values_page.html" if snapshot.graph.predicts_numbers else "labels.html"
-        return self._views.render(template, snapshot, why_not=self.why_not, **found)
+        return self._views.render("labels.html", snapshot, why_not=self.why_not, **found)
 
     def preview(self, snapshot: Snapshot, form: Form) -> str:
         """What an edit would change, and a form to make it."""

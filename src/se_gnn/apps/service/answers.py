@@ -13,7 +13,7 @@ import torch
 from fastapi import Query, Response
 
 from se_gnn.apps.service import models
-from se_gnn.apps.service.columns import NumberColumns, known_value, predict
+from se_gnn.apps.service.columns import columns_of, known_value, predict
 from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Outlook, Vote
 from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
@@ -31,6 +31,7 @@ from se_gnn.model.numbers import NumberPrediction, number_metrics
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.similarity import Nearest, Similarities
 
 if TYPE_CHECKING:
     from se_gnn.links import PairExplanation
@@ -55,9 +56,13 @@ def node_id(snapshot: Snapshot, key: int | str) -> int:
 
 def node_of(snapshot: Snapshot, node: int) -> Node:
     """A node."""
+    return Node(**_about(snapshot, node))
+
+
+def _about(snapshot: Snapshot, node: int) -> dict[str, Any]:
     graph = snapshot.graph
-    known = None if snapshot.predicts_links else _value(known_value(graph, node))
-    return Node(id=node, name=_text(graph.node_names[node]), caption=_text(graph.caption(node)), label=known)
+    known = None if snapshot.predicts_links else known_value(graph, node)
+    return {"id": node, "name": graph.node_names[node], "caption": graph.caption(node), "label": known}
 
 
 def model(snapshot: Snapshot) -> models.ModelCard:
@@ -70,15 +75,15 @@ def model(snapshot: Snapshot) -> models.ModelCard:
         about["validation"] = link.facts["validation"]
     else:
         if graph.predicts_numbers:
-            about |= {"predicts": "numbers", "number": _text(graph.numbers.name), "unit": _text(graph.numbers.unit)}
+            about |= {"predicts": "numbers", "number": graph.numbers.name, "unit": graph.numbers.unit}
         else:
-            about |= {"predicts": "classes", "classes": [_text(name) for name in graph.class_names]}
+            about |= {"predicts": "classes", "classes": graph.class_names}
         settings = snapshot.trained.settings
         about |= {name: getattr(settings.vote, name) for name in ("num_nearest", "temperature")}
         about |= {name: getattr(settings.similarity, name) for name in ("node_weight", "hops", "measure", "directions")}
         about |= {"preset": settings.preset, "agreement": agreement_of(snapshot), "accuracy": _accuracy(snapshot)}
     return models.ModelCard(
-        name=_text(graph.name), digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
+        name=graph.name, digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
         features=graph.num_features, scored=snapshot.ready, **about,
     )  # fmt: skip
 
@@ -102,11 +107,11 @@ def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
 
 def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
     table, columns = table_of(snapshot), table_of(snapshot).columns
-    row = {name: _value(value) for name, value in columns.row(node).items()}
+    row = columns.row(node)
     if columns.closest is not None:
         row |= {"closest": int(columns.closest[node]), "weight": float(columns.weight[node])}
     return models.NodeRow(
-        **node_of(snapshot, node).model_dump(),
+        **_about(snapshot, node),
         part=table.part_name(node),
         outcome=table.outcome_name(node),
         answered=None if table.answered is None else bool(table.answered[node]),
@@ -117,22 +122,19 @@ def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
 def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Predictions:
     """Predictions with their votes: of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
-    trained, graph = snapshot.trained, snapshot.graph
-    found, rows = predict(trained, nodes), []
-    numbers = None if isinstance(found, Prediction) else NumberColumns(trained, found)
+    found = predict(snapshot.trained, nodes)
+    columns = columns_of(snapshot.trained, found)
+    rows = []
     for i, node in enumerate(nodes.tolist()):
+        said = columns.row(i)
         if isinstance(found, Prediction):
-            probabilities = _by_class(snapshot, found.probabilities[i].tolist())
-            answer: dict[str, Any] = {
-                "predicted": _text(graph.class_names[found.classes[i]]),
-                "probabilities": probabilities,
+            said = {
+                "predicted": said["predicted"],
+                "probabilities": _by_class(snapshot, found.probabilities[i].tolist()),
             }
-        elif numbers is not None:
-            answer = numbers.row(i)
         voting = np.isfinite(found.overall[i])
-        pairs = zip(found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
-        votes = [_vote(snapshot, case, weight) for case, weight in pairs]
-        rows.append(models.PredictedNode(**node_of(snapshot, node).model_dump(), **answer, votes=votes))
+        votes = _votes(snapshot, found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
+        rows.append(models.PredictedNode(**_about(snapshot, node), **said, votes=votes))
     return models.Predictions(predictions=rows, notes=notes)
 
 
@@ -216,15 +218,13 @@ def nearest(
     total = int(ranking.voting[0].sum())
     weights = np.zeros(ranking.depth, dtype=np.float32)
     weights[: ranking.num_nearest] = ranking.weights[0].numpy()
-    nodes, found = ranking.nodes[0], ranking.nearest
+    nodes = ranking.nodes[0]
     page = [
         models.Nearest(
-            **node_of(snapshot, int(nodes[rank])).model_dump(),
+            **_about(snapshot, int(nodes[rank])),
+            **_similarities(ranking.nearest, rank),
             rank=rank,
             weight=float(weights[rank]),
-            similarity=float(found.overall[0, rank]),
-            node_similarity=float(found.node[0, rank]),
-            structure_similarity=_finite(float(found.structure[0, rank])),
         )
         for rank in range(offset, min(offset + limit, total))
     ]
@@ -267,24 +267,19 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     return models.SimilarityAnswer(
         one=node_of(snapshot, one),
         other=node_of(snapshot, other),
-        similarity=float(found.overall[0, 0]),
-        node_similarity=float(found.node[0, 0]),
-        structure_similarity=_finite(float(found.structure[0, 0])),
+        **_similarities(found, 0),
         node_weight=settings.node_weight,
         measure=settings.measure,
         matches=[
             models.MatchedEdge(
-                edge=_edge(snapshot, int(matching.edge_ids[rows[i]])),
-                matched=_edge(snapshot, int(matched[i])),
-                similarity=float(values[i]),
-                alike=[
-                    _text(name)
-                    for name in agreeing_facts(
-                        *(edge_info(trained.graph, int(one)) for one in (matching.edge_ids[rows[i]], matched[i]))
-                    )
-                ],
+                edge=_edge(snapshot, first),
+                matched=_edge(snapshot, second),
+                similarity=value,
+                alike=list(agreeing_facts(edge_info(snapshot.graph, first), edge_info(snapshot.graph, second))),
             )
-            for i in best.tolist()
+            for first, second, value in zip(
+                matching.edge_ids[rows[best]].tolist(), matched[best].tolist(), values[best].tolist()
+            )
         ],
         num_matches=len(known),
     )
@@ -308,10 +303,8 @@ def node_map(snapshot: Snapshot) -> models.MapAnswer:
     """All nodes on a plane, by their embeddings."""
     if snapshot.map is None:
         raise busy("all nodes are being placed; ask again in a moment", 1)
-    names, colors = [_text(name) for name in snapshot.map.colors.names], snapshot.map.colors.colors
-    return models.MapAnswer(
-        total=snapshot.graph.num_nodes, steps=STEPS, classes=names, colors=colors, **snapshot.map.drawn
-    )
+    groups, total = snapshot.map.colors, snapshot.graph.num_nodes
+    return models.MapAnswer(total=total, steps=STEPS, classes=groups.names, colors=groups.colors, **snapshot.map.drawn)
 
 
 def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
@@ -342,7 +335,7 @@ def recommend(
     """The likeliest new links of a node: exact, over all nodes that it may be linked with."""
     predictor, own = snapshot.links, node_id(snapshot, node)
     found = [
-        models.Recommended(**node_of(snapshot, one.node).model_dump(), probability=one.probability)
+        models.Recommended(**_about(snapshot, one.node), probability=one.probability)
         for one in predictor.recommend(own, k, type=type or None)
     ]
     return models.Recommendations(node=node_of(snapshot, own), recommendations=found)
@@ -359,11 +352,11 @@ def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
         said: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
     else:
         probabilities = _by_class(snapshot, answer.probabilities)
-        said = {"predicted": _text(explanation.predicted_name), "probabilities": probabilities}
+        said = {"predicted": explanation.predicted_name, "probabilities": probabilities}
     return Outlook(
         num_nearest=explanation.settings.num_nearest,
         node_weight=explanation.settings.node_weight,
-        votes=[_vote(snapshot, one.node, one.weight) for one in explanation.votes],
+        votes=_votes(snapshot, [one.node for one in explanation.votes], [one.weight for one in explanation.votes]),
         **said,
     )
 
@@ -393,10 +386,16 @@ def agreement_of(snapshot: Snapshot) -> float | None:
     return float(trained.facts.test["accuracy"])
 
 
-def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
-    label = known_value(snapshot.graph, node)
-    assert label is not None  # cases are labeled
-    return Vote(id=node, name=_text(snapshot.graph.node_names[node]), label=_value(label), weight=weight)
+def _votes(snapshot: Snapshot, nodes: Sequence[int], weights: Sequence[float]) -> list[Vote]:
+    about = ((_about(snapshot, node), weight) for node, weight in zip(nodes, weights))
+    return [Vote(id=one["id"], name=one["name"], label=one["label"], weight=weight) for one, weight in about]
+
+
+def _similarities(found: Nearest | Similarities, rank: int) -> dict[str, Any]:
+    """How similar the first query and a case are; nothing is known of the structure if one of them has no edges."""
+    overall, node, structure = (float(part[0, rank]) for part in (found.overall, found.node, found.structure))
+    known = structure if np.isfinite(structure) else None
+    return {"similarity": overall, "node_similarity": node, "structure_similarity": known}
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
@@ -410,24 +409,11 @@ def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
     return models.EdgeValue(
         start=info.start if info.directed else None,
         end=info.end if info.directed else None,
-        type=None if info.type is None else _text(info.type),
+        type=info.type,
         weight=info.weight,
-        facts={_text(name): _text(value) for name, value in info.facts.items()},
+        facts=info.facts,
     )
 
 
-def _value(value: Any) -> Any:
-    return _text(value) if isinstance(value, str) else value
-
-
 def _by_class(snapshot: Snapshot, values: Sequence[float]) -> dict[str, float]:
-    return {_text(name): value for name, value in zip(snapshot.graph.class_names, values)}
-
-
-def _text(text: str) -> str:
-    """A text that UTF-8 can write: halves of characters, which a broken table may hold, are replaced."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return dict(zip(snapshot.graph.class_names, values))

@@ -68,7 +68,8 @@ class ClassColumns:
         self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
         self.closest: IntArray = found.cases[:, 0]
         self.weight: FloatArray = found.weights[:, 0]
-        self.outcome: IntArray = np.where(graph.labels == UNKNOWN, 0, 1 + (graph.labels == self.predicted))
+        known = graph.labels[found.nodes]
+        self.outcome: IntArray = np.where(known == UNKNOWN, 0, 1 + (known == self.predicted))
 
     def measure(self, of: int | None) -> FloatArray:
         """Probability of a class, or of the predicted class of each node, [N]."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -22,6 +22,13 @@ LONGEST_NAME = 10_000
 LONGEST_SEARCH = 200
 WHOLE_MAP = (0.0, 0.0, 1.0, 1.0)  # left, bottom, right, top
 
+
+def _writable(value: Any) -> Any:
+    """A text that UTF-8 can write: halves of characters, which a broken table may hold, are replaced."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_writable)]
 NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
 NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is no position
@@ -29,10 +36,10 @@ NodeKey = Annotated[Position | NodeName, Field(description="a node: an integer i
 Cell = str | int | float | bool | None
 Rows = list[dict[str, Cell]]
 Table = Annotated[Rows, Field(min_length=1, max_length=MOST_NEW)]
-Value = str | float  # a class by its name, or a number in the unit of its column
+Value = Annotated[str | float, BeforeValidator(_writable)]  # a class by its name, or a number in its column's unit
 Probability = Annotated[float, Field(ge=0, le=1.000001)]
 Probabilities = Annotated[
-    dict[str, Probability] | None,
+    dict[Text, Probability] | None,
     Field(description="one per class, by name; they add up to 1. null if numbers are predicted"),
 ]
 Interval = Annotated[
@@ -90,8 +97,8 @@ class Node(Answer):
     """A node as people and programs know it."""
 
     id: NodeId = Field(description="position in the graph")
-    name: str = Field(description="unique in the graph")
-    caption: str = Field(description="what people see; the name where it has no caption")
+    name: Text = Field(description="unique in the graph")
+    caption: Text = Field(description="what people see; the name where it has no caption")
     label: Value | None = Field(description="known class or number")
 
 
@@ -162,14 +169,14 @@ class ExplainRequest(NewRows):
 class Notes(Answer):
     """What was unusual about new rows."""
 
-    notes: list[str] = Field([], description="what was unusual about new rows: unknown categories, for example")
+    notes: list[Text] = Field([], description="what was unusual about new rows: unknown categories, for example")
 
 
 class Vote(Answer):
     """A labeled neighbor and its weight."""
 
     id: NodeId
-    name: str
+    name: Text
     label: Value
     weight: Probability
 
@@ -214,9 +221,9 @@ class EdgeValue(Answer):
 
     start: NodeId | None = Field(description="the node it starts at; null: no direction")
     end: NodeId | None = Field(description="the node it leads to; null: no direction")
-    type: str | None = Field(description="its type")
+    type: Text | None = Field(description="its type")
     weight: float | None
-    facts: dict[str, str] = Field(description="weight and attributes as they are shown, by their names")
+    facts: dict[Text, Text] = Field(description="weight and attributes as they are shown, by their names")
 
 
 class LocalEdge(Answer):
@@ -249,7 +256,7 @@ class MatchedEdge(Answer):
     edge: LocalEdge
     matched: LocalEdge
     similarity: float
-    alike: list[str] = Field(description="what both edges carry alike: type, weight, attributes by their names")
+    alike: list[Text] = Field(description="what both edges carry alike: type, weight, attributes by their names")
 
 
 class SimilarityAnswer(Answer):
@@ -339,17 +346,17 @@ class PartFigures(Answer):
 class ModelCard(Answer):
     """The model that is served."""
 
-    name: str = Field(description="of the data set")
+    name: Text = Field(description="of the data set")
     digest: str = Field(description="of the model folder's manifest; changes with the model")
     predicts: Literal["classes", "numbers", "links"]
     preset: str | None = None
     nodes: int = Field(ge=1)
     edges: int = Field(ge=0)
     features: int = Field(ge=0)
-    classes: list[str] = Field([], description="empty unless classes are predicted")
-    number: str | None = Field(None, description="name of the number that is predicted")
-    unit: str = ""
-    link_types: list[str] = Field([], description="types of links, if links are predicted")
+    classes: list[Text] = Field([], description="empty unless classes are predicted")
+    number: Text | None = Field(None, description="name of the number that is predicted")
+    unit: Text = ""
+    link_types: list[Text] = Field([], description="types of links, if links are predicted")
     num_nearest: int = Field(ge=1, description="K")
     node_weight: float = Field(ge=0, le=1, description="lambda")
     temperature: float | None = Field(None, gt=0, description="tau")
@@ -369,7 +376,7 @@ class MapAnswer(Answer):
 
     total: int = Field(ge=0, description="nodes of the graph; of very many a part is drawn")
     steps: int
-    classes: list[str] = Field(description="classes, ranges of numbers, or node types")
+    classes: list[Text] = Field(description="classes, ranges of numbers, or node types")
     colors: list[str] = Field(description="one for each of them")
     node: list[int]
     x: list[int]

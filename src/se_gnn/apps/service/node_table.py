@@ -5,11 +5,10 @@ Shapes: N nodes, P points of the map, B bytes of text.
 
 from __future__ import annotations
 
-import threading
 import unicodedata
-from collections import OrderedDict
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from se_gnn.plot.projection import project
 from se_gnn.report.predictions import SHOWN_PARTS, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
+MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
 MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
 STEPS = 65_535  # of a coordinate: whole numbers are short
@@ -85,32 +85,21 @@ class NodeTable:
         self.part: IntArray = parts_of(self.graph)  # [N], 0 for none, then the order of SHOWN_PARTS
         self.answered: BoolArray | None = None  # [N]; None until it is judged
         self._text = NodeText(self.graph)
-        self._orders: dict[tuple[Sort, bool], IntArray] = {}
-        self._views: OrderedDict[NodeQuery, IntArray] = OrderedDict()
-        self._lock = threading.Lock()
+        self.find = lru_cache(MOST_VIEWS)(self._find)
+        self._order = lru_cache(MOST_ORDERS)(self._ordered)
 
     def __len__(self) -> int:
         return len(self.part)
 
     def judge(self, abstains: BoolArray) -> None:
         """Say which nodes are too unlike anything known for an answer, [N]."""
-        with self._lock:
-            self.answered = ~abstains
-            self._views.clear()
+        self.answered = ~abstains
+        self.find.cache_clear()
 
-    def find(self, query: NodeQuery) -> IntArray:
+    def _find(self, query: NodeQuery) -> IntArray:
         """Ids of the nodes that a query asks for, in its order."""
-        with self._lock:
-            if query in self._views:
-                self._views.move_to_end(query)
-                return self._views[query]
-        order = self._order(query.sort, query.descending, query.of)
-        view = order[self._passing(query)[order]]
-        with self._lock:
-            self._views[query] = view
-            while len(self._views) > MOST_VIEWS:
-                self._views.popitem(last=False)
-        return view
+        order = self._order(query.sort, query.descending, query.of if query.sort is Sort.probability else None)
+        return order[self._passing(query)[order]]
 
     def part_name(self, node: int) -> Part:
         """The part of the split that a node is in."""
@@ -139,25 +128,20 @@ class NodeTable:
             passing &= (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
         return passing
 
-    def _order(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
-        """Ids of all nodes in an order, equal ones by their ids; made once."""
-        found = self._orders.get((sort, descending)) if of is None or sort is not Sort.probability else None
-        if found is None:
-            keys: Keys = {
-                Sort.node: lambda: np.arange(len(self)),
-                Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
-                Sort.outcome: lambda: self.columns.outcome,
-                Sort.part: lambda: self.part,
-                Sort.weight: lambda: self.columns.weight,
-                **self.columns.keys(of),
-            }
-            if sort not in keys:
-                raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
-            key = keys[sort]()
-            found = np.argsort(-key if descending else key, kind="stable")
-            if of is None:  # there may be many classes
-                self._orders[sort, descending] = found
-        return found
+    def _ordered(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
+        """Ids of all nodes in an order, equal ones by their ids."""
+        keys: Keys = {
+            Sort.node: lambda: np.arange(len(self)),
+            Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
+            Sort.outcome: lambda: self.columns.outcome,
+            Sort.part: lambda: self.part,
+            Sort.weight: lambda: self.columns.weight,
+            **self.columns.keys(of),
+        }
+        if sort not in keys:
+            raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
+        key = keys[sort]()
+        return np.argsort(-key if descending else key, kind="stable")
 
 
 class NodeText:
