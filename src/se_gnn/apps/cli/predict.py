@@ -267,7 +267,7 @@ class _Extras:
 
         if trained.graph.predicts_numbers:
             found = results.number_records(trained, nodes, coverage=self.coverage, scored=self._scored(nodes))
-            return results.numbers_as(ending, found)
+            return results.records_as(ending, found)
         graph, prediction, columns = trained.graph, trained.predict(nodes), list[list[results.Record]]()
         if self.rule is not None:
             sets = self.rule.sets(nodes)

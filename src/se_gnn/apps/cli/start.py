@@ -70,13 +70,9 @@ def start(
     explain(model, node=f"#{example_node(trained)}")
     say("")
     if no_serve:
-        say("Open the explorer in the browser:\n  " + _command("serve", model))
+        say("Open the explorer in the browser:\n  " + shlex.join(["se-gnn", "serve", str(model)]))
     else:
         serve_model(model, browser=sys.stdout.isatty(), quiet=quiet)
-
-
-def _command(*words: object) -> str:
-    return shlex.join(["se-gnn", *map(str, words)])
 
 
 def _show(guess: Guess, graph: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 
 from se_gnn.apps.explorer.states import (
     MOST_CRUCIAL,
@@ -22,9 +22,9 @@ from se_gnn.apps.explorer.states import (
     pair_href,
 )
 from se_gnn.apps.service import models
-from se_gnn.apps.service.answers import agreement_of, node_id, pair_explanation, recommend, table_of
-from se_gnn.apps.service.models import LARGEST_ID, LONGEST_NAME, MOST_NODES, Asked
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part
+from se_gnn.apps.service.answers import agreement_of, node_id, other_vote, pair_explanation, recommend, table_of
+from se_gnn.apps.service.models import LONGEST_NAME, MOST_NODES, Asked
+from se_gnn.apps.service.node_table import LARGEST_ID, NodeQuery, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web import Pages
 from se_gnn.errors import InputError
@@ -34,7 +34,6 @@ from se_gnn.graph import Graph
 from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
 from se_gnn.plot.svg import LocalGraphPicture, plain_picture
-from se_gnn.ranking import WhatIf
 from se_gnn.report import pairs_html, report_html
 from se_gnn.report.node import NodeImages, node_part
 from se_gnn.report.page import card_values
@@ -107,23 +106,23 @@ class Views:
     def node(
         self,
         snapshot: Snapshot,
-        node: Annotated[str, Path(max_length=LONGEST_NAME)],
-        num_nearest: Annotated[int | None, Query(ge=1, le=models.MOST_NEAREST)] = None,
-        node_weight: Annotated[float | None, Query(ge=0, le=1)] = None,
-        without: Names = [],  # noqa: B006 - never changed
+        node: models.NodePath,
+        num_nearest: models.OtherNearest = None,
+        node_weight: models.OtherWeight = None,
+        without: models.LeftOut = [],  # noqa: B006 - never changed
         edges: Annotated[int, Query(ge=0, le=MOST_CRUCIAL)] = CRUCIAL_EDGES,
         beside: Annotated[list[str], Query(max_length=2)] = [],  # noqa: B006 - of the form, then of a button
         expand: Annotated[list[str], Query(max_length=MOST_EXPANDED)] = [],  # noqa: B006 - never changed
     ) -> str:
         """One node and why it was predicted as it was; of a model of links, its likely links."""
-        own = node_id(snapshot, node)
-        off, compared, expanded = ([node_id(snapshot, one) for one in some] for some in (without, beside, expand))
+        own, what_if = node_id(snapshot, node), other_vote(snapshot, num_nearest, node_weight, without)
+        compared, expanded = ([node_id(snapshot, one) for one in some] for some in (beside, expand))
         if snapshot.predicts_links:
             return self.render("links_page.html", snapshot, **link_values(snapshot, own))
         state = NodeState(
             graph=snapshot.graph,
             node=own,
-            what_if=WhatIf(num_nearest=num_nearest, node_weight=node_weight, without=tuple(dict.fromkeys(off))),
+            what_if=what_if,
             crucial_edges=edges,
             beside=compared[-1] if compared else None,
             expanded=tuple(dict.fromkeys(expanded)),
@@ -229,7 +228,7 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
 
 
 def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
-    """An explanation laid out, and the model's own prediction where the vote has other settings."""
+    """An explanation laid out, and the model's own prediction if the vote has other settings."""
     comparison = snapshot.comparisons.of(state.node)
     rank = 0
     explanation = comparison.explain(1, what_if=state.what_if, attributes=True)[0]

@@ -189,16 +189,21 @@ def explain_node(
     k: Annotated[
         int, Query(ge=1, le=models.MOST_EXPLAINED, description="cases with matched edges and shared attributes")
     ] = 5,
-    num_nearest: Annotated[int | None, Query(ge=1, le=models.MOST_NEAREST, description="K, not the model's")] = None,
-    node_weight: Annotated[float | None, Query(ge=0, le=1, description="lambda, other than the model's")] = None,
-    without: Annotated[
-        list[str], Query(max_length=models.MOST_NODES, description="labeled nodes that do not vote")
-    ] = [],  # noqa: B006 - never changed
+    num_nearest: models.OtherNearest = None,
+    node_weight: models.OtherWeight = None,
+    without: models.LeftOut = [],  # noqa: B006 - never changed
 ) -> Response:
     """Why a node gets its prediction, in the library's versioned JSON; also with other settings of the vote."""
-    left_out = tuple(node_id(snapshot, one) for one in without)
-    what_if = WhatIf(num_nearest=num_nearest, node_weight=node_weight, without=left_out)
-    return _as_json(explanation(snapshot, node, k, what_if).to_json(indent=None))
+    other = other_vote(snapshot, num_nearest, node_weight, without)
+    return _as_json(explanation(snapshot, node, k, other).to_json(indent=None))
+
+
+def other_vote(
+    snapshot: Snapshot, num_nearest: int | None, node_weight: float | None, without: Sequence[int | str]
+) -> WhatIf:
+    """Settings of a vote that a request gives; None: as the model has it."""
+    left_out = dict.fromkeys(node_id(snapshot, one) for one in without)
+    return WhatIf(num_nearest=num_nearest, node_weight=node_weight, without=tuple(left_out))
 
 
 def explanation(snapshot: Snapshot, node: int | str, k: int | None, what_if: WhatIf) -> Explanation:
@@ -288,14 +293,13 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
 def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfAnswer:
     """The vote with another K, another lambda, or without some labeled nodes; nothing is retrained."""
     node = node_id(snapshot, request.node)
-    without = tuple(dict.fromkeys(node_id(snapshot, key) for key in request.without))
-    other = WhatIf(num_nearest=request.num_nearest, node_weight=request.node_weight, without=without)
+    other = other_vote(snapshot, request.num_nearest, request.node_weight, request.without)
     comparison = snapshot.comparisons.of(node)
     return models.WhatIfAnswer(
         node=node_of(snapshot, node),
         before=_outlook(snapshot, comparison.explain(1)[0]),
         after=_outlook(snapshot, comparison.explain(1, what_if=other)[0]),
-        without=[node_of(snapshot, one) for one in without],
+        without=[node_of(snapshot, one) for one in other.without],
     )
 
 

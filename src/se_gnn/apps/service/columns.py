@@ -21,7 +21,7 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import COVERAGE, NumberPrediction, calibrate_intervals, predict_numbers
 from se_gnn.plot.style import class_style, number_style
 from se_gnn.report.predictions import certainty
-from se_gnn.results import as_csv, number_records, numbers_as
+from se_gnn.results import as_csv, number_records, records_as
 
 SHADES = 8  # of numbers on the map
 _DIGITS = re.compile(r"(\d+)")
@@ -167,7 +167,7 @@ class NumberColumns:
     def as_csv(self, nodes: IntArray) -> bytes:
         """As `se-gnn predict` writes some nodes."""
         coverage = COVERAGE if np.isfinite(self.low).all() else None
-        return numbers_as(".csv", list(number_records(self.model, nodes, coverage=coverage)))
+        return records_as(".csv", number_records(self.model, nodes, coverage=coverage))
 
 
 class LinkColumns:

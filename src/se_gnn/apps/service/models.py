@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from se_gnn.apps.service.columns import Sort
-from se_gnn.apps.service.node_table import Answered, NodeQuery, Outcome, Part
+from se_gnn.apps.service.node_table import LARGEST_ID, NodeId, NodeQuery, Outcome, Part
 
 MOST_NODES = 1000  # of one request
 MOST_ROWS = 200  # of one page
 MOST_EDGES = 5000  # of one page
-MOST_EXPLAINED = 20  # neighbors with matched edges: a hub has thousands of them
-MOST_NEAREST = 1000  # K of a what-if: each neighbor is left out in turn
+MOST_EXPLAINED = 20  # cases with matched edges: a hub has thousands of edges
+MOST_NEAREST = 1000  # K of a what-if: each case is left out in turn
 MOST_BATCH = 100  # explanations of one request
 MOST_NEW = 10_000  # rows of one table in a request
-LARGEST_ID = 2**31 - 1
 LONGEST_NAME = 10_000
-LONGEST_SEARCH = 200
-WHOLE_MAP = (0.0, 0.0, 1.0, 1.0)  # left, bottom, right, top
 
 
 def _writable(value: Any) -> Any:
@@ -30,8 +27,7 @@ def _writable(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_writable)]
 NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
-NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
-Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is no position
+Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is not a position
 NodeKey = Annotated[Position | NodeName, Field(description="a node: an integer is its position, a text is its name")]
 Cell = str | int | float | bool | None
 Rows = list[dict[str, Cell]]
@@ -49,42 +45,19 @@ NodePath = Annotated[
     str, Path(max_length=LONGEST_NAME, description="a node: its name, a caption that only one node has, or #POSITION")
 ]
 Offset = Annotated[int, Query(ge=0, le=LARGEST_ID)]
-Share = Annotated[float, Query(ge=0, le=1)]
 NodeAsked = Annotated[str, Query(max_length=LONGEST_NAME, description="a node, as in the address of a node")]
+OtherNearest = Annotated[int | None, Query(ge=1, le=MOST_NEAREST, description="K, not the model's")]
+OtherWeight = Annotated[float | None, Query(ge=0, le=1, description="lambda, other than the model's")]
+LeftOut = Annotated[list[str], Query(max_length=MOST_NODES, description="labeled nodes that do not vote")]
 LinkType = Annotated[str | None, Query(max_length=LONGEST_NAME, description="type of the link, if there are several")]
-Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
-Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
-Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
 
 
-def node_query(
-    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = "",
-    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None,
-    predicted: Class = None,
-    label: Class = None,
-    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None,
-    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None,
-    answered: Annotated[Answered | None, Blank, Query(description="whether the model gives an answer")] = None,
-    least: Bound = None,
-    most: Bound = None,
-    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0,
-    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0,
-    right: Share = 1.0,
-    top: Share = 1.0,
-    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node,
-    descending: bool = False,
-) -> NodeQuery:
-    """Which nodes are asked for. A class to rank by comes with its order."""
-    if of is not None and sort is Sort.node:
-        sort, descending = Sort.probability, True
-    corners = (left, bottom, right, top)
-    return NodeQuery(
-        search=search, of=of, predicted=predicted, label=label, part=part, outcome=outcome, answered=answered,
-        least=least, most=most, region=None if corners == WHOLE_MAP else corners, sort=sort, descending=descending,
-    )  # fmt: skip
+def _node_query(**given: Any) -> NodeQuery:
+    return NodeQuery(**given)
 
 
-Asked = Annotated[NodeQuery, Depends(node_query)]
+_node_query.__signature__ = inspect.signature(NodeQuery, eval_str=True)  # type: ignore[attr-defined]
+Asked = Annotated[NodeQuery, Depends(_node_query)]
 
 
 class Answer(BaseModel):
@@ -98,7 +71,7 @@ class Node(Answer):
 
     id: NodeId = Field(description="position in the graph")
     name: Text = Field(description="unique in the graph")
-    caption: Text = Field(description="what people see; the name where it has no caption")
+    caption: Text = Field(description="what people see; the name if there is no caption")
     label: Value | None = Field(description="known class or number")
 
 
@@ -112,7 +85,7 @@ class NodeRow(Node):
     links: int | None = Field(None, description="edges of the node, if links are predicted")
     outcome: Outcome = Field(description="of a number: right if the known one lies in its interval")
     answered: bool | None = Field(
-        description="whether anything known is near enough for an answer; null where it is not judged"
+        description="whether anything known is near enough for an answer; null if that was not judged"
     )
     closest: NodeId | None = Field(None, description="the most similar labeled node")
     weight: Probability | None = Field(None, description="its weight in the vote")
@@ -173,7 +146,7 @@ class Notes(Answer):
 
 
 class Vote(Answer):
-    """A labeled neighbor and its weight."""
+    """A case and its weight."""
 
     id: NodeId
     name: Text
@@ -260,7 +233,7 @@ class MatchedEdge(Answer):
 
 
 class SimilarityAnswer(Answer):
-    """How similar two nodes are; structure is None where one of them has no edges."""
+    """How similar two nodes are; structure is None if one of them has no edges."""
 
     one: Node
     other: Node

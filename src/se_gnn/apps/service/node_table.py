@@ -9,9 +9,12 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from fastapi import Query
+from pydantic import BeforeValidator, Field
 
 from se_gnn.apps.service.columns import Columns, Keys, Sort, text_ranks
 from se_gnn.errors import InputError
@@ -21,6 +24,8 @@ from se_gnn.plot.projection import project
 from se_gnn.report.predictions import SHOWN_PARTS, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
+LARGEST_ID = 2**31 - 1
+LONGEST_SEARCH = 200
 MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
 MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
@@ -55,25 +60,43 @@ class Answered(StrEnum):
 
 PARTS = (Part.none, *(Part(name) for name in SHOWN_PARTS.values()))
 OUTCOMES = (Outcome.unknown, Outcome.wrong, Outcome.right)
-Region = tuple[float, float, float, float]  # of the map: left, bottom, right, top, each from 0 to 1
+NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
+Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
+Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
+Share = Annotated[float, Query(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeQuery:
-    """Which nodes, in which order; None: any."""
+    """Which nodes, in which order, as the query of an address gives it; None: any."""
 
-    search: str = ""
-    of: int | None = None  # class whose probability is meant; None: the predicted one
-    predicted: int | None = None
-    label: int | None = None
-    part: Part | None = None
-    outcome: Outcome | None = None
-    answered: Answered | None = None
-    least: float | None = None  # probability, or number
-    most: float | None = None
-    region: Region | None = None
-    sort: Sort = Sort.node
+    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = ""
+    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None
+    predicted: Class = None
+    label: Class = None
+    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None
+    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None
+    answered: Annotated[Answered | None, Blank, Query(description="whether the model gives an answer")] = None
+    least: Bound = None
+    most: Bound = None
+    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0
+    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0
+    right: Share = 1.0
+    top: Share = 1.0
+    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node
     descending: bool = False
+
+    def __post_init__(self) -> None:
+        if self.of is not None and self.sort is Sort.node:  # a class to rank by comes with its order
+            object.__setattr__(self, "sort", Sort.probability)
+            object.__setattr__(self, "descending", True)
+
+    @property
+    def region(self) -> tuple[float, float, float, float] | None:
+        """Left, bottom, right and top of a part of the map; None: the whole map."""
+        corners = (self.left, self.bottom, self.right, self.top)
+        return None if corners == (0, 0, 1, 1) else corners
 
 
 class NodeTable:

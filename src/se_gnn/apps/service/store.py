@@ -28,7 +28,7 @@ from se_gnn.files import sha256
 from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
-from se_gnn.model.folder import is_links_folder, is_model_folder, load_model, model_digest
+from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import NumberPrediction
 
 if TYPE_CHECKING:
@@ -241,10 +241,8 @@ def _read(folder: Path, graph: Path | None) -> Snapshot:
 
 
 def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
-    if is_model_folder(folder):
-        return load_model(folder, graph)
     if not is_links_folder(folder):
-        return load_model(folder, graph)  # which says what is wrong
+        return load_model(folder, graph)
     from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second
 
     if graph is not None:

@@ -1,4 +1,4 @@
-"""What stands before every application: who asks, what for, how much and how often; and what every answer says.
+"""The guard of an application: it checks who asks, for what and how often, and sets the headers of every answer.
 
 A page on another site can make a browser send requests here. So `Host` must be a name of this server (a site whose
 name was made to point here has another one) and `Origin`, if a browser sends it, must be this server, too. No answer
@@ -211,13 +211,13 @@ def busy(detail: str, seconds: int = 1) -> ProblemError:
     return ProblemError(503, detail, headers={"Retry-After": str(seconds)})
 
 
-def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of the problems that an operation may answer with."""
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: schema}} for status in statuses}
-
-
-PROBLEMS = problem_responses(400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status in (400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)
+}  # what OpenAPI says of the problems that an operation may answer with
 
 
 class Session:
@@ -261,7 +261,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> tokens, when
 
     def wait_of(self, address: str) -> float:
-        """0 where the request may go on, else the seconds until the next may."""
+        """Seconds until the next request is allowed; 0: this one is."""
         now = self._clock()
         tokens, then = self._buckets.pop(address, (self._burst, now))
         tokens = min(self._burst, tokens + (now - then) * self._per_second)

@@ -27,7 +27,7 @@ class WebSettings:
         token: what a request has to bring along; None: nothing, which is for loopback alone.
         most_bytes: size of a request's body.
         per_second: requests of one address, on average.
-        burst: requests of one address at once.
+        burst: requests of one address at the same moment.
         seconds: how long an answer may take.
         workers: threads that compute.
         waiting: requests that may wait for one of them.
@@ -56,7 +56,7 @@ class WebSettings:
 
 
 def host_name(host: str) -> str | None:
-    """The name in a header `Host`, or None where it is none.
+    """The name in a header `Host`, or None if it is not valid.
 
     >>> host_name("a.example:80"), host_name("[::1]"), host_name("::1"), host_name("a b"), host_name("a/b")
     ('a.example', '::1', None, None, None)
