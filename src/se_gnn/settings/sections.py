@@ -42,7 +42,7 @@ class EncoderSettings:
     attribute_share: float = 0.0  # share of the similarity that the attributes themselves have, nothing learned
     read_edges: bool = False  # a node also reads the data of its own edges, if they have any: see encoder.columns
     weighted_steps: bool = False  # neighbors are aggregated by edge weights, if the edges have any
-    read_neighbors: bool = False  # a node also reads the means of its neighbors' attributes: see encoder.neighborhood
+    read_neighbors: bool = False  # a node also reads the means of its neighbors' attributes: see encoder.columns
     read_values: bool = False  # a node also reads the known values of its neighbors, if a number is predicted
     value_scale: Literal["raw", "log"] = "raw"  # how values are read, and how errors are measured in training
 
