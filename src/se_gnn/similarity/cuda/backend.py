@@ -25,8 +25,9 @@ from se_gnn.similarity.cuda.products import (
     TILE,
     EdgeHalves,
     EdgePoints,
-    best_match,
+    best_of_keys,
     exact_similarity,
+    matched_similarity,
     rows_at,
     tile_shape,
     width_and_chunk,
@@ -183,13 +184,17 @@ def _forward(
     for t in range(first, tl.minimum(first + GROUP, num_local)):
         start = (tl.load(ptr + t) - before).to(tl.int32)
         end = (tl.load(ptr + t + 1) - before).to(tl.int32)
-        value, key = best_match(
-            probe, more, square, rows, there_rows, first_half, second_half, key_first, key_second, offset, by,
-            queries, keys, members, start, end, depth, UNIT, QUERIES, MEMBERS, CHUNK, WIDE,
+        best, win = best_of_keys(
+            probe, more, rows, there_rows, first_half, second_half, key_first, key_second, offset, by, start, end,
+            depth, True, QUERIES, MEMBERS, CHUNK, WIDE,
         )  # fmt: skip
+        key = tl.load(members + win, mask=win >= 0, other=0).to(tl.int64)
+        value = matched_similarity(
+            best, win, key, square, rows, there_rows, queries, keys, offset, depth, UNIT, QUERIES, CHUNK
+        )
         place = tl.cast(t, tl.int64) * num_queries + rows
         tl.store(best_out + place, value, mask=there_rows)
-        tl.store(win_out + place, key, mask=there_rows)
+        tl.store(win_out + place, tl.where(win >= 0, key.to(tl.int32), -1), mask=there_rows)
 
 
 @triton.jit

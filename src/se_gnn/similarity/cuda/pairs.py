@@ -20,10 +20,9 @@ from torch import Tensor
 from se_gnn.similarity.cuda.products import (
     CHUNK,
     EdgeHalves,
-    best_match,
     best_of_keys,
     fitting,
-    power_of_two,
+    matched_similarity,
     rows_at,
     tile_shape,
     width_and_chunk,
@@ -104,10 +103,14 @@ def _pair_matches(
             probe = rows_at(first_half, rows, there, 0, depth, CHUNK)
             more = rows_at(second_half, rows, there, 0, depth, CHUNK)
         square = tl.load(squares + rows, mask=there, other=1.0)
-        value, _ = best_match(
-            probe, more, square, rows, there, first_half, second_half, key_first, key_second, offset, by,
-            queries, keys, members, start, end, depth, UNIT, QUERIES, MEMBERS, CHUNK, WIDE,
+        best, win = best_of_keys(
+            probe, more, rows, there, first_half, second_half, key_first, key_second, offset, by, start, end,
+            depth, True, QUERIES, MEMBERS, CHUNK, WIDE,
         )  # fmt: skip
+        key = tl.load(members + win, mask=win >= 0, other=0).to(tl.int64)
+        value = matched_similarity(
+            best, win, key, square, rows, there, queries, keys, offset, depth, UNIT, QUERIES, CHUNK
+        )
         tl.store(best_out + (e - begin).to(tl.int64) * count + p, value, mask=there)
 
 
@@ -150,7 +153,7 @@ class ShortEdges:
         axes = torch.linalg.eigh(sample.T @ sample).eigenvectors.flip(1)[:, : SHORT - 1].float().contiguous()
         short, lost, length = _shortened(probes, axes)
         key_short, key_lost, key_length = _shortened(targets, axes)
-        by, key_by = (power_of_two(vectors.abs().amax()) for vectors in (short, key_short))
+        by, key_by = _power(short), _power(key_short)
         half, key_half = (short * by).half(), (key_short * key_by).half()
         lost = lost + (half.float() / by - short).norm(dim=1)
         key_most = (key_lost + (key_half.float() / key_by - key_short).norm(dim=1)).amax()
@@ -170,6 +173,12 @@ def _shortened(vectors: Tensor, axes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rest = (length.square() - seen.square().sum(dim=1)).clamp_min(0) + _rounding(depth) * length.square()
     short[:, -1] = rest.sqrt() if depth > count else 0.0
     return short, _rounding(depth) * length, length * (1 + _rounding(depth))
+
+
+def _power(vectors: Tensor) -> Tensor:
+    """The power of two that brings the largest number just below 2^15."""
+    largest = vectors.abs().amax() if len(vectors) else vectors.new_zeros(())
+    return torch.ldexp(torch.ones_like(largest), 15 - torch.frexp(largest).exponent.clamp_min(-45))
 
 
 def _rounding(depth: int) -> float:
@@ -274,7 +283,7 @@ def _spare(halves: EdgeHalves) -> Tensor:
     r"""What a score may lack, [Q]: :math:`a \cdot b - a_1 \cdot b_1 \le |a_2||b| + |a_1||b_2|`, for the longest b."""
     length, lost = (half.float().norm(dim=1) for half in (halves.first, halves.more))
     key_length, key_lost = (half.float().norm(dim=1).amax() for half in (halves.key_first, halves.key_more))
-    rounding = _rounding(halves.first.shape[1])
+    rounding = (halves.first.shape[1] + 64) * 2.0**-22
     scores = 1.0001 * (lost * (key_length + key_lost) + length * key_lost) + rounding * length * key_length
     return scores * halves.unit + rounding * (halves.squares + 2 * halves.offset.abs().amax())
 
@@ -284,7 +293,7 @@ def _coarse_power(halves: EdgeHalves, measure: Measure) -> Tensor:
     if measure.unit:
         return torch.full((), 2.0**13, device=halves.squares.device)
     largest = halves.squares.amax().sqrt() + (2 * halves.offset.abs().amax()).sqrt()
-    return power_of_two(largest, 14)
+    return torch.ldexp(torch.ones_like(largest), 14 - torch.frexp(largest).exponent.clamp_min(-45))
 
 
 @triton.jit

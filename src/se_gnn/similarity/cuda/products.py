@@ -96,16 +96,12 @@ def in_halves(vectors: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
 
     The largest number comes to lie just below 2^15, where the second half of one 2^14 times smaller is still normal.
     """
-    by = power_of_two(vectors.abs().amax() if len(vectors) else vectors.new_zeros(()))
+    largest = vectors.abs().amax() if len(vectors) else vectors.new_zeros(())
+    exponent = torch.frexp(largest).exponent.clamp_min(-45)  # so that the square of the power is finite
+    by = torch.ldexp(torch.ones_like(largest), 15 - exponent)
     scaled = vectors * by
     first = scaled.half()
     return (first, (scaled - first).half()), by
-
-
-def power_of_two(largest: Tensor, bits: int = 15) -> Tensor:
-    """The power of two that brings the largest number just below 2^bits."""
-    exponent = torch.frexp(largest).exponent.clamp_min(-45)  # so that the square of the power is finite
-    return torch.ldexp(torch.ones_like(largest), bits - exponent)
 
 
 def width_and_chunk(depth: int, device: torch.device) -> tuple[int, int]:
@@ -167,18 +163,12 @@ def best_of_keys(
 
 
 @triton.jit
-def best_match(
-    probe, more, square, rows, there_rows, first_half, second_half, key_first, key_second, offset, by, queries, keys,
-    members, start, end, depth,
-    UNIT: tl.constexpr, QUERIES: tl.constexpr, MEMBERS: tl.constexpr, CHUNK: tl.constexpr, WIDE: tl.constexpr,
+def matched_similarity(
+    best, win, key, square, rows, there_rows, queries, keys, offset, depth,
+    UNIT: tl.constexpr, QUERIES: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Similarity of some queries with the best of the keys ``start`` to ``end``, and which that is; else -inf, -1."""
-    best, win = best_of_keys(
-        probe, more, rows, there_rows, first_half, second_half, key_first, key_second, offset, by, start, end,
-        depth, True, QUERIES, MEMBERS, CHUNK, WIDE,
-    )  # fmt: skip
+    """What the best scores stand for; -inf where there is no key."""
     found = win >= 0
-    key = tl.load(members + win, mask=found, other=0).to(tl.int64)
     if UNIT:
         value = best / tl.maximum(tl.sqrt_rn(square), _EPS)
     else:  # |a - b|^2 = |a|^2 - 2 (a.b - |b|^2 / 2)
@@ -189,7 +179,7 @@ def best_match(
         if tl.max(close.to(tl.int32), axis=0) > 0:
             again = exact_similarity(queries, keys, rows, key, close, depth, UNIT, QUERIES, CHUNK)
             value = tl.where(close, again, value)
-    return tl.where(found, value, float("-inf")), tl.where(found, key.to(tl.int32), -1)
+    return tl.where(found, value, float("-inf"))
 
 
 @triton.jit
