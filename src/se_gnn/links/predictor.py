@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from se_gnn.errors import InputError
-from se_gnn.estimator import Fitted
+from se_gnn.estimator import Estimator
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.explain import PairExplanation, explain_pair
@@ -32,7 +31,7 @@ class Recommendation:
     probability: float
 
 
-class SEGNNLinkPredictor(Fitted, BaseEstimator):
+class SEGNNLinkPredictor(Estimator):
     """Predicts links of a graph from the neighbors that both nodes have already, and explains every prediction.
 
     For a pair (u, v), the K neighbors of u that are most similar to v vote, the K neighbors of v that are most similar
@@ -63,21 +62,6 @@ class SEGNNLinkPredictor(Fitted, BaseEstimator):
     """
 
     trained_: LinkModel
-
-    def __init__(
-        self,
-        *,
-        num_nearest: int | None = None,
-        node_weight: float | None = None,
-        seed: int = 0,
-        max_memory: int | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.num_nearest = num_nearest
-        self.node_weight = node_weight
-        self.seed = seed
-        self.max_memory = max_memory
-        self.progress = progress
 
     def fit(
         self, graph: Graph | Any, y: Any = None, *, validation: Any = None, hard: Any = None, type: str | None = None
