@@ -320,7 +320,7 @@ class NodeEstimator(Voting, Estimator):
         if len(unknown):
             name, what = self.graph_.node_names[unknown[0]], "value" if self.graph_.predicts_numbers else "label"
             raise InputError(f"score needs nodes with a known {what}; node {name!r} has none")
-        return ids, _known(self.graph_)[ids] if y is None else _given(self.graph_, y, len(ids))
+        return ids, self.graph_.target.array[ids] if y is None else _given(self.graph_, y, len(ids))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -484,11 +484,6 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
         return float(r2_score(truth, self.predict(ids), sample_weight=sample_weight))
 
 
-def _known(graph: Graph) -> Any:
-    """What is known of each node: a class, or a number."""
-    return graph.values if graph.predicts_numbers else graph.labels
-
-
 def _given(graph: Graph, y: Any, count: int) -> Any:
     """Classes or numbers as users give them, one for each of ``count`` nodes."""
     if not graph.predicts_numbers:
@@ -508,14 +503,14 @@ def _with_known(graph: Graph, nodes: Any, y: Any) -> Graph:
     if nodes is None and y is None:
         return graph
     ids = np.arange(graph.num_nodes) if nodes is None else graph.node_ids(nodes)
-    known = _known(graph).copy()
+    known: Any = graph.target.array.copy()
     if y is not None:
         given = _given(graph, y, len(ids))
         known[ids] = given
         torn = ids[(known[ids] != given) & ~np.isnan(given)]  # of a node that was given twice the last one is there
         if len(torn):
             raise InputError(f"y must hold one label per node, node {graph.node_names[torn[0]]!r} has two")
-    target = graph.numbers.with_values(known) if graph.predicts_numbers else graph.classes.with_labels(known)
+    target = graph.target.with_array(known)
     parts: dict[str, Any] = dict(graph.split.items())
     if nodes is None:
         parts = {part: own[target.known[own]] for part, own in parts.items()}

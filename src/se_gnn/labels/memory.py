@@ -80,13 +80,6 @@ def undone(entries: Sequence[Entry], number: int) -> list[Change]:
     return [Change(node, now[node], state) for node, state in then.items() if now[node] != state]
 
 
-def new_entry(trained: Model, **values: Any) -> Entry:
-    """The entry that follows those of a model, made now; ``by`` None: the name of the user."""
-    by = values.pop("by") or _user()
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(number=len(trained.history) + 1, when=when, by=by, model=fingerprint(trained), **values)
-
-
 def fingerprint(trained: Model) -> str:
     """Digest of the parameters: what an edit leaves alone."""
     return sha256(trained.encoder.to_bytes())
@@ -192,15 +185,17 @@ class Memory:
     def _edit(self, action: str, changes: Sequence[Change], reason: str, by: str | None, dry_run: bool) -> Preview:
         _ = self.history  # of this model, or nothing is added to it
         found = preview(self.trained, changes)
-        entry = new_entry(
-            self.trained,
+        entry = Entry(
+            number=len(self.trained.history) + 1,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            by=by or _user(),
             action=action,
             reason=reason,
-            by=by,
             changes=found.changes,
             accuracy_before=known(found.validation_before.accuracy),
             accuracy_after=known(found.validation_after.accuracy),
             predictions_changed=len(found.changed),
+            model=fingerprint(self.trained),
         )
         edited = dataclasses.replace(found.edited, history=(*self.trained.history, entry.to_dict()))
         if not dry_run:

@@ -24,6 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import softmax
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
@@ -40,12 +41,8 @@ DIFFUSED = 0.5  # share of a DAPS score that the neighbors in the graph give
 def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> Scores:
     """pi, [T, C], from the vote [T, C] and the similarity of the nearest case of each class [T, C]."""
     scaled = case_similarity.astype(np.float64) / temperature
-    highest = scaled.max(axis=1, keepdims=True)
-    weights = np.exp(scaled - np.where(np.isfinite(highest), highest, 0))  # a class without a case: exp(-inf) = 0
-    total = weights.sum(axis=1, keepdims=True)
-    uniform = np.full_like(weights, 1 / weights.shape[1])
-    softmax = np.divide(weights, total, out=uniform, where=total > 0)
-    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
+    scaled[~np.isfinite(scaled).any(axis=1)] = 0  # without any case all classes share alike
+    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax(scaled, axis=1)
     return pi
 
 

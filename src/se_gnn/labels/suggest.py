@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from se_gnn.encoder.outputs import OutputEncoder
-from se_gnn.errors import InputError, shortened
+from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.split import PARTS
-from se_gnn.labels.audit import named
+from se_gnn.labels.audit import check_count, named
+from se_gnn.labels.edits import answers, shown_answers
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.sets import Scores
-from se_gnn.model import Model
-from se_gnn.model.numbers import predict_numbers
+from se_gnn.model import Model, Prediction
 
 COUNT = 20
 FLOOR = 0.1  # weight of a node that the model is certain of
@@ -108,13 +108,12 @@ def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str
     a share of the largest spread.
     """
     graph, certain = trained.graph, np.ones(trained.graph.num_nodes, np.float32)
-    if graph.predicts_numbers:
-        numbers = predict_numbers(trained, nodes)
-        certain[nodes] = 1 - numbers.spread / max(float(numbers.spread.max(initial=0.0)), 1e-300)
-        return certain, {node: graph.numbers.text(value) for node, value in zip(nodes.tolist(), numbers.values)}
-    found = trained.predict(nodes)
-    certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
-    return certain, {node: graph.class_names[one] for node, one in zip(nodes.tolist(), found.classes.tolist())}
+    found = answers(trained, nodes)
+    if isinstance(found, Prediction):
+        certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
+    else:
+        certain[nodes] = 1 - found.spread / max(float(found.spread.max(initial=0.0)), 1e-300)
+    return certain, dict(zip(nodes.tolist(), shown_answers(graph, found)))
 
 
 def _greedy(
@@ -150,8 +149,7 @@ def _candidates(graph: Graph) -> IntArray:
 
 
 def _check(count: int, pool: IntArray, graph: Graph) -> None:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError(f"count must be a whole number above 0, got {shortened(count)}")
+    check_count("count", count)
     foreign = np.setdiff1d(pool, graph.candidates)
     if len(foreign):
         raise InputError(

@@ -22,6 +22,7 @@ from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
 from se_gnn.labels.audit import named
 from se_gnn.model import Model
 from se_gnn.model.numbers import conformal_quantile, predict_numbers
+from se_gnn.number_format import known
 from se_gnn.ranking import without_each
 
 LEVEL = 0.99  # share of the validation nodes that are less surprising than a surprising value
@@ -67,11 +68,10 @@ class ValueAudit:
         return [
             {
                 **named(graph, int(self.nodes[i])),
-                **({} if graph.captions is None else {"caption": graph.captions[self.nodes[i]]}),
                 "value": float(self.values[i]),
                 "predicted": float(self.predicted[i]),
                 "surprise": float(self.surprise[i]),
-                "effect": None if np.isnan(self.effect[i]) else float(self.effect[i]),
+                "effect": known(float(self.effect[i])),
                 "surprising": bool(self.surprising[i]),
             }
             for i in self.order.tolist()

@@ -24,7 +24,7 @@ from se_gnn.graph import Graph, storage
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
 from se_gnn.links.pairs import Links, LinkType, link_types, node_types, type_named
-from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, pooled_metrics, ranking_metrics, ranks
+from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, link_metrics, ranks
 from se_gnn.links.training import learn
 from se_gnn.model.folder import LINKS_FORMAT, MANIFEST, is_links_folder, seal, unseal
 from se_gnn.progress import phase
@@ -146,48 +146,42 @@ def fit(
         progress: show bars on stderr.
     """
     _check(graph)
-    given = {"num_nearest": num_nearest, "node_weight": node_weight}
-    LinkSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # checked
+    asked: dict[str, Any] = {"num_nearest": num_nearest, "node_weight": node_weight}
+    given = {name: value for name, value in asked.items() if value is not None}
+    LinkSettings(**given)  # refuses what makes no sense
     generator, types = np.random.default_rng([seed, 0]), link_types(graph)
     hidden = _hidden(graph, types, validation, kind, generator)
     rest = graph
     for one in types:
         if one.name in hidden:
             rest = Links(rest, one).without(hidden[one.name]).graph
-    known = [Links(rest, one) for one in types if one.name in hidden]
+    held = [(Links(rest, one), hidden[one.name]) for one in types if one.name in hidden]
     others = [Links(rest, one) for one in types if one.name not in hidden]
     plain = Attributes.of(graph)
     with phase("tempting pairs", shown=progress):
-        usable = [one for one in [*known, *others] if len(one.pairs)]
+        usable = [one for one in [*(links for links, _ in held), *others] if len(one.pairs)]
         attributes, sides = learn(usable, plain, seed=seed, progress=progress)
-        tempting = [
-            hard_negatives(one, hidden[one.kind.name], num_negatives(graph), plain.unit, generator)
-            if hard is None
-            else hard
-            for one in known
-        ]
+        contests = []
+        for links, pairs in held:
+            tempting = hard
+            if tempting is None:
+                tempting = hard_negatives(links, pairs, num_negatives(graph), plain.unit, generator)
+            contests.append((links, np.concatenate([pairs[:, None], tempting], axis=1)))
     embeddings = attributes.embeddings()
-    contests = [
-        (one, np.concatenate([hidden[one.kind.name][:, None], pairs], axis=1)) for one, pairs in zip(known, tempting)
-    ]
     tried = _tried(contests, embeddings, sides, given)
     (best_k, best_lambda), why = _chosen(tried)
     positive, negative = tried[best_k, best_lambda]
-    drawn = [random_negatives(one, hidden[one.kind.name], generator) for one in known]
-    against = np.concatenate(
-        [Scorer(one, embeddings, best_lambda).scores(pairs, sides, best_k) for one, pairs in zip(known, drawn)]
-    )
+    drawn = [
+        Scorer(links, embeddings, best_lambda).scores(random_negatives(links, pairs, generator), sides, best_k)
+        for links, pairs in held
+    ]
+    against = np.concatenate(drawn)
     settings = LinkSettings(best_k, best_lambda, *_calibrated(positive, negative.ravel(), against))
-    figures = {
-        "links": float(len(positive)),
-        **ranking_metrics(positive, negative),
-        **pooled_metrics(positive, against),
-    }
     facts = {
         "seed": seed,
-        "given": {name: value for name, value in given.items() if value is not None},
+        "given": given,
         "decisions": why,
-        "validation": figures,
+        "validation": link_metrics(positive, negative, against),
     }
     return LinkModel(graph, attributes, sides, settings, facts)
 
@@ -235,8 +229,8 @@ def _tried(
     contests: list[tuple[Links, IntArray]], embeddings: Tensor, sides: SideWeights, given: Mapping[str, Any]
 ) -> Tried:
     """Scores of the validation links, [n], and of their pairs, [n, M], for each K and lambda; nothing is done twice."""
-    nearest = NUM_NEAREST if given["num_nearest"] is None else (given["num_nearest"],)
-    weights = NODE_WEIGHTS if given["node_weight"] is None else (given["node_weight"],)
+    nearest = (given["num_nearest"],) if "num_nearest" in given else NUM_NEAREST
+    weights = (given["node_weight"],) if "node_weight" in given else NODE_WEIGHTS
     found: dict[tuple[int, float], list[Any]] = {(k, one): [] for one in weights for k in nearest}
     for links, pairs in contests:
         scorer = Scorer(links, embeddings, min(weights))  # the lowest: structure is compared if any lambda reads it

@@ -76,7 +76,7 @@ class Neighbors:
 
     @property
     def counts(self) -> IntArray:
-        """How many neighbors each node has, [N]."""
+        """How many neighbors there are in each row, [N]."""
         return np.diff(self.ptr)
 
     def voters(self, owners: IntArray, others: IntArray) -> Voters:
@@ -87,26 +87,14 @@ class Neighbors:
         kept = self.nodes[places] != others[rows]
         rows, places = rows[kept], places[kept]
         ptr = starts(np.bincount(rows, minlength=len(owners)))
-        return Voters(ptr, self.nodes[places], others[rows], self.shares[places])
+        return Voters(ptr, self.nodes[places], self.shares[places], others[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Voters:
-    """The neighbors that may vote on some pairs, from one side.
+class Voters(Neighbors):
+    """The neighbors that may vote on some pairs, from one side: a row for each pair, :math:`(n + 1,)`."""
 
-    Shapes:
-        - **ptr:** :math:`(n + 1,)`, **nodes** (the neighbor), **others** (the end that it is compared with), **shares**
-    """
-
-    ptr: IntArray
-    nodes: IntArray
-    others: IntArray
-    shares: FloatArray
-
-    @property
-    def counts(self) -> IntArray:
-        """How many neighbors may vote on each pair, [n]."""
-        return np.diff(self.ptr)
+    others: IntArray  # the end of the pair that each neighbor is compared with
 
 
 class Links:

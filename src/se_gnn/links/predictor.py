@@ -17,7 +17,7 @@ from se_gnn.links.model import LinkModel, fit, load_links, save_links
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
 from se_gnn.links.pairs import Links, LinkType, as_pairs, node_types, type_named
 from se_gnn.links.recommendations import NOBODY, Recommendations, recommend
-from se_gnn.links.scoring import Attributes, pooled_metrics, ranking_metrics
+from se_gnn.links.scoring import Attributes, link_metrics
 from se_gnn.progress import announce_compilation
 from se_gnn.tables.pyg import from_pyg
 
@@ -144,8 +144,7 @@ class SEGNNLinkPredictor(Estimator):
         tempting = _as_hard(self.graph_, hard).reshape(-1, 2)
         with self._working("scoring"):
             positive, negative, against = (self.trained_.scores(one, kind) for one in (ids, tempting, drawn))
-        figures = ranking_metrics(positive, negative.reshape(len(ids), -1)) | pooled_metrics(positive, against)
-        return {"links": float(len(ids)), **figures}
+        return link_metrics(positive, negative.reshape(len(ids), -1), against)
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder, as `se-gnn train --task links` does."""

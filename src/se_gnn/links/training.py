@@ -61,7 +61,7 @@ class Contest:
 
 
 def _joined(parts: Sequence[Voters]) -> Voters:
-    arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in ("nodes", "others", "shares"))
+    arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in ("nodes", "shares", "others"))
     return Voters(starts(np.concatenate([one.counts for one in parts])), *arrays)
 
 
