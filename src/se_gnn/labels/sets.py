@@ -30,7 +30,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.model import Model
-from se_gnn.model.numbers import check_coverage, conformal_quantile
+from se_gnn.model.numbers import calibration_nodes, check_coverage, conformal_quantile
 from se_gnn.ranking import NearestPerClass, nearest_per_class
 
 Scores = npt.NDArray[np.float64]
@@ -211,7 +211,14 @@ def set_rule(
     check_coverage(coverage)
     if method not in get_args(SetMethod):
         raise InputError(f"method must be {', '.join(get_args(SetMethod))}, got {shortened(method)}")
-    held = np.unique(_calibration_nodes(graph, calibrate_on))
+    named = "sets", "--calibration 0.3 (in Python SEGNNClassifier(calibration=0.3))"
+    nodes, guaranteed = calibration_nodes(graph, calibrate_on, get_args(CalibratedOn), *named)
+    if not guaranteed:
+        warnings.warn(
+            "calibrated on validation nodes, which chose the epoch: coverage holds approximately, not with a guarantee",
+            stacklevel=2,
+        )
+    held = np.unique(nodes)
     labels = graph.labels[held]
     own = _scores(model, held, method, seed)[1][np.arange(len(held)), labels]  # [n]
     counts = np.bincount(labels, minlength=graph.num_classes)
@@ -228,7 +235,7 @@ def set_rule(
         coverage=coverage,
         method=method,
         by_class=by_class,
-        guaranteed=calibrate_on == "calibration",
+        guaranteed=guaranteed,
         seed=seed,
     )
 
@@ -255,26 +262,6 @@ def _scores(trained: Model, nodes: IntArray, method: SetMethod, seed: int) -> tu
         return cases, scores
     rows = np.searchsorted(looked_at, nodes)
     return cases.rows(rows), diffused(scores, looked_at, graph, nodes)
-
-
-def _calibration_nodes(graph: Graph, calibrate_on: str) -> IntArray:
-    if calibrate_on not in get_args(CalibratedOn):
-        raise InputError(f"calibrate_on must be {' or '.join(get_args(CalibratedOn))}, got {shortened(calibrate_on)}")
-    if calibrate_on == "validation":
-        if not len(graph.validation):
-            raise InputError(f"{graph.name} has no validation nodes to calibrate on")
-        warnings.warn(
-            "calibrated on validation nodes, which chose the epoch: coverage holds approximately, not with a guarantee",
-            stacklevel=3,
-        )
-        return graph.validation
-    if not len(graph.calibration):
-        raise InputError(
-            f"{graph.name} has no calibration nodes, which sets with a guarantee need: train with --calibration 0.3 "
-            "(in Python SEGNNClassifier(calibration=0.3)), which holds out that share of the validation nodes, or "
-            "calibrate on the validation nodes (--set calibrate_on=validation), where coverage is approximate"
-        )
-    return graph.calibration
 
 
 def _warn_of_full_sets(graph: Graph, thresholds: Scores, counts: IntArray, coverage: float, *, by_class: bool) -> None:
