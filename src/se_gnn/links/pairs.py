@@ -39,10 +39,6 @@ class LinkType:
     directed: bool
     ends: frozenset[tuple[int, int]]
 
-    def fits(self, source: int, target: int) -> bool:
-        """Whether a link of this type may join nodes of two node types."""
-        return (source, target) in self.ends
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbors:
@@ -202,6 +198,12 @@ def link_types(graph: Graph) -> tuple[LinkType, ...]:
         LinkType(f"{names[a]} - {names[b]}", None, directed, frozenset({(a, b), (a, b) if directed else (b, a)}))
         for a, b in pairs
     )
+
+
+def type_joining(graph: Graph, types: Sequence[LinkType], name: str | None, pairs: IntArray) -> LinkType:
+    """The type that is asked for; None: the only one that may join all of some pairs, [n, 2]."""
+    joined = _joined(node_types(graph)[pairs])
+    return type_named(types, name, lambda one: joined <= one.ends)
 
 
 def type_named(types: Sequence[LinkType], name: str | None, fits: Callable[[LinkType], bool]) -> LinkType:
