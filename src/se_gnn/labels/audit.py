@@ -1,7 +1,7 @@
 """The audit: what each labeled node is worth, and which ones to look at.
 
-Each prediction is counted again without each labeled node, exactly. Only predictions that have it among their K nearest
-change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled nodes, C classes.
+Each prediction is computed again without each labeled node, exactly. Only predictions that have the node among their K
+nearest change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled nodes, C classes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MISLED = 3  # validation predictions that are right without it, less those that 
 
 BLOCK = 1024  # targets at a time: T x K x K votes
 RECORD_NAMES = {"accuracy_gain": "accuracy_gain_without", "loss_gain": "loss_gain_without"}  # of a file
-NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
+NOBODY_LEFT = -1  # in place of a class, if the removed node was the only one that could vote: never right
 
 
 class Finding(StrEnum):
@@ -46,7 +46,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """All that is known of one labeled node; None where there are no validation nodes."""
+    """Everything that is known about one labeled node; None: there are no validation nodes."""
 
     node: int
     name: str
@@ -54,7 +54,7 @@ class AuditRow:
     findings: tuple[Finding, ...]
     suspicion: float  # the probability that its label is wrong
     suggested: int  # the class that everything else suggests
-    vote: int  # the class that its own labeled neighbors give it, itself left out
+    vote: int  # the class that the other cases vote for
     vote_probability: float
     label_probability: float  # that the same vote gives its label
     accuracy_gain: float | None  # of validation accuracy without it
@@ -176,7 +176,7 @@ def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     Args:
         trained: the model.
         num_orders: random orders for the Shapley value of the weighted vote; more of them lower its standard error.
-        seed: of these orders.
+        seed: random seed for these orders.
     """
     check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)
@@ -212,7 +212,7 @@ def _with_known_labels(trained: Model) -> Model:
 
 
 def leave_one_out(trained: Model) -> LeaveOneOut:
-    """Remove each labeled node in turn and count the votes again, on all nodes of the type that is predicted."""
+    """Remove each labeled node in turn and repeat the vote on all nodes of the type that is predicted."""
     graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)

@@ -1,8 +1,8 @@
 """Edits of the labeled nodes: what they change, and what becomes of the predictions. Nothing is trained again.
 
 A node's *state* is its class and its part of the split. An edit is a list of changes of states, so that it can be
-undone: the states before are in it. The limit, which no edit lifts: the encoder learned from the old labels. Shapes: N
-nodes, M nodes whose prediction changes.
+undone: it contains the states before. No edit changes the encoder, which learned from the old labels. Shapes: N nodes,
+M nodes whose prediction changes.
 """
 
 from __future__ import annotations
@@ -170,10 +170,7 @@ def _voting(graph: Graph, node: int) -> State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """Accuracy and log loss on the validation nodes, and how many there are; NaN without any.
-
-    Of numbers: R2, and the mean absolute error.
-    """
+    """Accuracy and log loss on the validation nodes (for numbers R2 and mean absolute error); NaN without any."""
 
     accuracy: float
     loss: float

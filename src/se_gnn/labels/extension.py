@@ -1,7 +1,7 @@
-"""New nodes after training: predicted with their real local graphs, and who else's answer they change.
+"""New nodes after training: their predictions, and the known nodes whose predictions they change.
 
-Nothing is trained. The graph grows, embeddings are computed on it, the same labeled nodes vote: the answer is that of a
-graph that had all nodes from the start. Shapes: N known nodes, M new ones.
+Nothing is trained. Embeddings are computed on the larger graph, and the same labeled nodes vote: the answers are those
+of a graph that had all nodes from the start. Shapes: N known nodes, M new ones.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def read_history(trained: Model) -> tuple[Entry, ...]:
 
 
 def undone(entries: Sequence[Entry], number: int) -> list[Change]:
-    """What to change so that state ``number`` is back, each node once; nothing where it is as it was."""
+    """The changes that restore state ``number``: each node once, and only nodes whose state differs."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= len(entries):
         raise InputError(
             f"the state to restore must be between 0 (as trained) and {len(entries)}, got {shortened(number)}"

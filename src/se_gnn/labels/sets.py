@@ -1,6 +1,6 @@
 r"""Prediction sets with a guarantee: split conformal prediction. Shapes: T nodes, C classes, n calibration nodes.
 
-Every class of a node has a score, high where the class would be strange. With the scores of the known classes of n
+Every class of a node has a score, high if the class would be unusual. With the scores of the known classes of n
 calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity if there are fewer), and a
 set holds the classes with a score of at most q. If calibration nodes and asked nodes are exchangeable, the known class
 of an asked node is in its set with probability 1 - alpha at least, and at most 1 - alpha + 1 / (n + 1) without ties,
@@ -157,7 +157,7 @@ class PredictionSets(Calibrated):
         return float(self.sizes.mean()) if len(self.nodes) else float("nan")
 
     def classes(self, i: int) -> IntArray:
-        """Classes of the i-th set, the least strange first."""
+        """Classes of the i-th set, the lowest score first."""
         found = np.flatnonzero(self.members[i])
         return found[np.argsort(self.scores[i, found], kind="stable")]
 
@@ -201,9 +201,9 @@ def set_rule(
         method: ``lac`` (smallest sets), ``aps`` (sets that grow where a node is hard; with uniform draws) or ``daps``
             (``aps`` scores averaged over the neighbors in the graph).
         by_class: keep the guarantee for each class.
-        calibrate_on: ``validation`` takes nodes that chose the epoch if none were held out: the guarantee then holds
+        calibrate_on: ``validation`` uses the nodes that chose the epoch, if none were held out: coverage then holds
             approximately, and a warning says so.
-        seed: of the draws of ``aps`` and ``daps``, one per node of the graph.
+        seed: random seed for the draws of ``aps`` and ``daps``, one per node of the graph.
     """
     graph = model.graph
     if graph.predicts_numbers:
@@ -265,7 +265,7 @@ def _scores(trained: Model, nodes: IntArray, method: SetMethod, seed: int) -> tu
 
 
 def _warn_of_full_sets(graph: Graph, thresholds: Scores, counts: IntArray, coverage: float, *, by_class: bool) -> None:
-    """A class, or all, that must be in every set because there are too few calibration nodes."""
+    """Warn if a class, or all, must be in every set because there are too few calibration nodes."""
     open_ended = np.flatnonzero(np.isinf(thresholds))
     if not len(open_ended):
         return

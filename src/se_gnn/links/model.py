@@ -141,8 +141,8 @@ def fit(
         kind: type of the given validation links; None: the only one that fits.
         num_nearest: K; None: chosen on validation links.
         node_weight: lambda; None: chosen on validation links.
-        seed: of the links that are hidden, and of all draws.
-        progress: show bars on stderr.
+        seed: random seed for the hidden links and all draws.
+        progress: show progress bars on stderr.
     """
     _check(graph)
     asked: dict[str, Any] = {"num_nearest": num_nearest, "node_weight": node_weight}

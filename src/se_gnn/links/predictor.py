@@ -73,7 +73,7 @@ class SEGNNLinkPredictor(Estimator):
             y: not used.
             validation: pairs that are links, to choose settings by; they are hidden from the graph while it learns.
                 None: 5% of the links of each type, more if there are few.
-            hard: pairs that are no links, [n, M, 2], for each validation link; None: made after HeaRT's rules.
+            hard: pairs that are not links, [n, M, 2], for each validation link; None: made by HeaRT's rules.
             type: type of the validation links, if the graph has several.
         """
         own = graph if isinstance(graph, Graph) else from_pyg(graph)
@@ -131,8 +131,8 @@ class SEGNNLinkPredictor(Estimator):
 
         Args:
             links: pairs that are links, not known to the graph.
-            hard: pairs that are no links, [n, M, 2]; None: 500 for each, made after HeaRT's rules.
-            random: pairs that are no links, [m, 2]; None: one is drawn for each link.
+            hard: pairs that are not links, [n, M, 2]; None: 500 for each, made by HeaRT's rules.
+            random: pairs that are not links, [m, 2]; None: one is drawn for each link.
             type: type of the links, if the graph has several.
         """
         ids, kind = self._asked(links, type)

@@ -2,7 +2,7 @@
 
 For a pair (u, v), the K neighbors of u most similar to v vote, and the K neighbors of v most similar to u. A side with
 n neighbors has the weight `neighbor[n]`, which its cases share, and `direct[n]` for the similarity of u and v: the
-fewer neighbors a side has, the more the pair itself must say. Weights stand for n = 0, 1, 2, 3 to 5, and 6 or more.
+fewer neighbors a side has, the more that similarity counts. There are weights for n = 0, 1, 2, 3 to 5, and 6 or more.
 Similarity is `lambda * node + (1 - lambda) * structure`, Eq. (7), of attributes with learned weights; a neighbor along
 a light edge counts less, by its weight over the heaviest at that node. Shapes: N nodes, F attributes, n pairs.
 """
@@ -42,7 +42,7 @@ class SideWeights:
 
     @classmethod
     def initial(cls) -> SideWeights:
-        """Before anything is learned: a fifth of a neighbor's say for each missing one, and a little less for many."""
+        """The weights before learning: the fewer neighbors a side has, the more the similarity of the pair counts."""
         counts = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
         total = 10 / (1 + counts) ** 0.25
         return cls(total * counts / (counts + 0.4), total * 0.4 / (counts + 0.4))

@@ -1,9 +1,9 @@
-"""Learns what pairs are scored by: the weight of each attribute, and what a side counts by its number of neighbors.
+"""Learns the weights that score pairs: of each attribute, and of each side by its number of neighbors.
 
 Links are hidden in ten parts. Each hidden link competes with tempting pairs that share one of its ends, in a softmax
-over their scores; its part of the links is unknown to neighbors, local graphs and the choice of these pairs. Weights
-start at their initial values, and a penalty keeps them near: they are only refined. Everything runs in float64 on one
-thread, in a fixed order. Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
+over their scores. While a part is hidden, neighbors, local graphs and the choice of these pairs do not contain it. A
+penalty keeps the weights near their initial values: they are only refined. Everything runs in float64 on one thread, in
+a fixed order. Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
 """
 
 from __future__ import annotations
