@@ -56,6 +56,11 @@ class Fitted:
         graph: Graph = self.trained_.graph
         return graph
 
+    def save(self, folder: str | Path) -> None:
+        """Write it into a folder, as `se-gnn train` does; `se-gnn` commands and :meth:`load` read it."""
+        self._check_fitted()
+        self.trained_.save(folder)
+
     def _check_fitted(self) -> None:
         if "trained_" not in vars(self):
             check_is_fitted(self)  # which raises scikit-learn's error
@@ -95,11 +100,6 @@ class Voting(Fitted):
         """
         with self._working("scoring"):
             return novelty(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
-
-    def save(self, folder: str | Path) -> None:
-        """Write it into a folder, as `se-gnn train` does; `se-gnn` commands and :meth:`load` read it."""
-        self._check_fitted()
-        self.trained_.save(folder)
 
 
 class ClassVoting(Voting):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
+from safetensors.numpy import save as safetensors
 from torch import Tensor
 
 from se_gnn.errors import InputError
@@ -119,6 +119,41 @@ class LinkModel:
             return np.empty(0, np.int64)
         links = self.scorer(kind).links
         return np.flatnonzero(links.exist(pairs) | links.exist(pairs[:, ::-1]))
+
+    def save(self, folder: str | Path) -> None:
+        """Write a model into a folder, in one step over what it holds of an earlier one."""
+        arrays = {
+            "attributes.columns": self.attributes.columns,
+            "attributes.weights": self.attributes.weights,
+            "sides.neighbor": self.sides.neighbor,
+            "sides.direct": self.sides.direct,
+        }
+        files = {
+            PARAMETERS: safetensors({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
+            ABOUT: json_bytes({"settings": asdict(self.settings), "facts": dict(self.facts)}),
+        }
+        sealed = seal(files, self.graph, LINKS_FORMAT)
+        with writing_to(folder) as path, locked(path):
+            commit_files(path, sealed, remove=(MANIFEST, *NEEDED, storage.ARRAY_FILES))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> LinkModel:
+        """Read a model back, after every file has been checked against the manifest."""
+        path = Path(folder)
+        if not is_links_folder(path):
+            raise InputError(f"{path} does not hold a model of links; se-gnn train --task links makes one")
+        files = unseal(path, LINKS_FORMAT, NEEDED)
+        graph = storage.read_graph(path, files[storage.HEADER])
+        tensors, about = load_tensors(files[PARAMETERS], path / PARAMETERS), parse_json(files[ABOUT], path / ABOUT)
+        attributes, arrays = Attributes.of(graph), {name: tensor.numpy() for name, tensor in tensors.items()}
+        try:
+            if not np.array_equal(arrays["attributes.columns"], attributes.columns):
+                raise InputError(f"{path / PARAMETERS} does not fit the graph: it has weights for other attributes")
+            attributes = attributes.weighted(arrays["attributes.weights"])
+            sides = SideWeights(arrays["sides.neighbor"], arrays["sides.direct"])
+            return cls(graph, attributes, sides, LinkSettings(**about["settings"]), about["facts"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is damaged: {error}") from error
 
 
 def fit(
@@ -273,39 +308,3 @@ def _calibrated(positive: Float64Array, hard: Float64Array, random: Float64Array
             break
     scale = float(max(values[0], 1e-6) / spread)
     return scale, float(values[1] - scale * center)
-
-
-def save_links(model: LinkModel, folder: str | Path) -> None:
-    """Write a model into a folder, in one step over what it holds of an earlier one."""
-    arrays = {
-        "attributes.columns": model.attributes.columns,
-        "attributes.weights": model.attributes.weights,
-        "sides.neighbor": model.sides.neighbor,
-        "sides.direct": model.sides.direct,
-    }
-    files = {
-        PARAMETERS: save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
-        ABOUT: json_bytes({"settings": asdict(model.settings), "facts": dict(model.facts)}),
-    }
-    sealed = seal(files, model.graph, LINKS_FORMAT)
-    with writing_to(folder) as path, locked(path):
-        commit_files(path, sealed, remove=(MANIFEST, *NEEDED, storage.ARRAY_FILES))
-
-
-def load_links(folder: str | Path) -> LinkModel:
-    """Read a model back, after every file has been checked against the manifest."""
-    path = Path(folder)
-    if not is_links_folder(path):
-        raise InputError(f"{path} does not hold a model of links; se-gnn train --task links makes one")
-    files = unseal(path, LINKS_FORMAT, NEEDED)
-    graph = storage.read_graph(path, files[storage.HEADER])
-    tensors, about = load_tensors(files[PARAMETERS], path / PARAMETERS), parse_json(files[ABOUT], path / ABOUT)
-    attributes, arrays = Attributes.of(graph), {name: tensor.numpy() for name, tensor in tensors.items()}
-    try:
-        if not np.array_equal(arrays["attributes.columns"], attributes.columns):
-            raise InputError(f"{path / PARAMETERS} does not fit the graph: it has weights for other attributes")
-        attributes = attributes.weighted(arrays["attributes.weights"])
-        sides = SideWeights(arrays["sides.neighbor"], arrays["sides.direct"])
-        return LinkModel(graph, attributes, sides, LinkSettings(**about["settings"]), about["facts"])
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error

@@ -13,7 +13,7 @@ from se_gnn.estimator import Estimator
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.explain import PairExplanation, explain_pair
-from se_gnn.links.model import LinkModel, fit, load_links, save_links
+from se_gnn.links.model import LinkModel, fit
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
 from se_gnn.links.pairs import Links, LinkType, as_pairs, node_types, type_named
 from se_gnn.links.recommendations import NOBODY, Recommendations, recommend
@@ -146,17 +146,12 @@ class SEGNNLinkPredictor(Estimator):
             positive, negative, against = (self.trained_.scores(one, kind) for one in (ids, tempting, drawn))
         return link_metrics(positive, negative.reshape(len(ids), -1), against)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model into a folder, as `se-gnn train --task links` does."""
-        self._check_fitted()
-        save_links(self.trained_, folder)
-
     @classmethod
     def load(
         cls, folder: str | Path, *, max_memory: int | str | None = None, progress: bool = False
     ) -> SEGNNLinkPredictor:
         """Read a model that :meth:`save` or `se-gnn train --task links` wrote."""
-        model = load_links(folder)
+        model = LinkModel.load(folder)
         given = dict(model.facts.get("given", {}))
         found = cls(**given, seed=int(model.facts.get("seed", 0)), max_memory=max_memory, progress=progress)
         found.trained_ = model
