@@ -96,19 +96,19 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
 
 
 class Rule(NamedTuple):
-    """What the numbers of an array must be, beyond their digest: a digest that was made up with them tells nothing."""
+    """What each number of an array must be; a digest tells nothing about that, it may have been made up, too."""
 
     words: str
-    holds: Callable[[Array], Any]
+    wrong: Callable[[Array], npt.NDArray[np.bool_]]  # whether each number breaks the rule
 
     @classmethod
-    def between(cls, low: int, high: int) -> Rule:
+    def between(cls, low: int, high: int, words: str = "") -> Rule:
         """At least ``low`` and at most ``high``."""
-        return cls(f"lie between {low:,} and {high:,}", lambda block: block.min() >= low and block.max() <= high)
+        return cls(words or f"between {low:,} and {high:,}", lambda given: (given < low) | (given > high))
 
 
-FINITE = Rule("be finite", lambda block: np.isfinite(block).all())
-POSITIVE = Rule("be finite and above 0", lambda block: np.isfinite(block).all() and block.min() > 0)
+FINITE = Rule("finite", lambda given: ~np.isfinite(given))
+POSITIVE = Rule("a finite number above 0", lambda given: ~(np.isfinite(given) & (given > 0)))
 
 
 def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
@@ -116,12 +116,12 @@ def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
     digest, broken = hashlib.sha256(), False
     for block in _numbers(path, info):
         digest.update(block.data)
-        broken = broken or (rule is not None and not rule.holds(block))
+        broken = broken or (rule is not None and bool(rule.wrong(block).any()))
     if digest.hexdigest() != info.sha256:
         raise InputError(f"{path} was changed: it does not have the digest that was written with it")
     if broken:
         assert rule is not None
-        raise InputError(f"{path} is damaged: its numbers must {rule.words}")
+        raise InputError(f"{path} is damaged: its numbers must be {rule.words}")
 
 
 def load_array(path: Path, info: ArrayInfo) -> Array:

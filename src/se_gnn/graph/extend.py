@@ -15,7 +15,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Features, Int32Array, IntArray, dense
 from se_gnn.graph.columns import RawTable
 from se_gnn.graph.edge_values import EdgeValues
-from se_gnn.graph.edges import Csr, Edges, canonical_edges, canonical_valued_edges, check_edge_ends
+from se_gnn.graph.edges import Csr, Edges, canonical_edges, check_edge_ends
 from se_gnn.graph.graph import Graph
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.rows import as_rows, features_like, stack
@@ -164,8 +164,6 @@ def _not_there(known: Edges, added: Edges) -> IntArray:
         between.append(edges[others == v].astype(np.int64))
     ids = np.concatenate(between)
     pairs = np.concatenate([known.pairs.take(ids).reshape(-1, 2), ends])
-    if known.values is None or added.values is None:
-        first = canonical_edges(pairs, added.num_nodes)[1]
-    else:
-        first = canonical_valued_edges(pairs, known.values.take(ids).joined(added.values), added.num_nodes)[1]
+    both = None if known.values is None or added.values is None else known.values.take(ids).joined(added.values)
+    first = canonical_edges(pairs, added.num_nodes, both)[1]
     return np.sort(first[first >= len(ids)]) - len(ids)

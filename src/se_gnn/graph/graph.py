@@ -338,7 +338,7 @@ class Graph:
         if values is None:
             return self.replace(edges=Edges.build(pairs, self.num_nodes))
         check_edge_ends(pairs, self.num_nodes)
-        pairs, _, report = canonical_edges(pairs, self.num_nodes)
+        pairs, _, _, report = canonical_edges(pairs, self.num_nodes)
         ends = self.edges.ends
         known = ends[:, 0] * self.num_nodes + ends[:, 1]
         wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]

@@ -24,7 +24,7 @@ from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
 from se_gnn.files.writing import scratch_file
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.edge_values import ARRAYS, EdgeValues
-from se_gnn.graph.edges import EdgeReport
+from se_gnn.graph.edges import EdgeReport, first_of_equals
 from se_gnn.graph.rows import Texts, row_ranges
 from se_gnn.graph.storage import HEADER, KINDS, array_file, header_bytes
 
@@ -223,17 +223,10 @@ def _sorted_range(path: Path, record: np.dtype[Any]) -> tuple[Array, int, int]:
     path.unlink()
     swapped = (rows["key"] & 1).astype(bool)
     rows["key"] -= swapped
-    if record.names == ("key",):
-        ordered = np.sort(rows["key"] + swapped).view(record)
-        fresh = np.diff(ordered["key"] // 2, prepend=-1) != 0
-        back = int((np.diff(ordered["key"], prepend=-1) != 0).sum() - fresh.sum())
-        return ordered[fresh], len(rows) - int(fresh.sum()), back
-    whole = rows.view(np.dtype((np.void, record.itemsize)))
-    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    again = first[group] != np.arange(len(rows))
-    back = int((swapped[again] != swapped[first[group][again]]).sum())
-    kept = rows[~again]
-    return kept[np.argsort(kept["key"], kind="stable")], int(again.sum()), back
+    bare = record.names == ("key",)
+    first, back = first_of_equals(rows["key"] if bare else rows.view(np.dtype((np.void, record.itemsize))), swapped)
+    order = first if bare else first[np.lexsort((first, rows["key"][first]))]
+    return rows[order], len(rows) - len(first), back
 
 
 def _entries(edges: Array, low: int, high: int, num_edges: int, budget: int) -> tuple[Array, Array, Array]:
