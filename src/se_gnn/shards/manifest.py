@@ -17,8 +17,6 @@ from se_gnn.errors import InputError
 from se_gnn.files import check_format, json_bytes, parse_json, read_file, sha256
 from se_gnn.optional import require
 
-_SIZES = ("kind", "num_nodes", "shard_nodes")  # beside the values
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardRun:
@@ -54,17 +52,15 @@ class ShardRun:
 
     def to_dict(self) -> dict[str, str]:
         """All of it as texts: what ranks must agree on."""
-        sizes = dict(zip(_SIZES, (self.kind, str(self.num_nodes), str(self.shard_nodes)), strict=True))
-        return {**sizes, **self.values}
+        sizes = {"num_nodes": str(self.num_nodes), "shard_nodes": str(self.shard_nodes)}
+        return {"kind": self.kind, **sizes, **self.values}
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ShardRun:
         """The run that :meth:`to_dict` tells of."""
-        sizes = {name: values[name] for name in _SIZES}
-        rest = {name: value for name, value in values.items() if name not in sizes}
-        return cls(
-            kind=sizes["kind"], num_nodes=int(sizes["num_nodes"]), shard_nodes=int(sizes["shard_nodes"]), values=rest
-        )
+        rest = dict(values)
+        kind, num_nodes, shard_nodes = (rest.pop(name) for name in ("kind", "num_nodes", "shard_nodes"))
+        return cls(kind=kind, num_nodes=int(num_nodes), shard_nodes=int(shard_nodes), values=rest)
 
     @property
     def digest(self) -> str:
@@ -86,6 +82,16 @@ class Shard:
     nodes: int
     bytes: int
     sha256: str
+
+    @classmethod
+    def of(cls, run: ShardRun, number: int, content: bytes) -> Shard:
+        """The shard of a run that has this content."""
+        rows = run.rows(number)
+        return cls(shard_name(number), rows.start, rows.stop - rows.start, len(content), sha256(content))
+
+    def holds(self, content: bytes) -> bool:
+        """Whether the content is that of this shard."""
+        return len(content) == self.bytes and sha256(content) == self.sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +178,9 @@ def _checked(about: dict[str, Any]) -> Manifest:
     if len(shards) != len(run):
         raise ValueError(f"{run.num_nodes:,} nodes are {len(run):,} shards, it lists {len(shards):,}")
     for number, shard in enumerate(shards):
-        rows = run.rows(number)
-        expected = (shard_name(number), rows.start, rows.stop - rows.start)
-        if (shard.file, shard.first, shard.nodes) != expected or type(shard.bytes) is not int:
-            raise ValueError(f"shard {number} must be {expected[0]} with the {expected[2]:,} nodes from {rows.start:,}")
+        own = Shard.of(run, number, b"")
+        if (shard.file, shard.first, shard.nodes) != (own.file, own.first, own.nodes) or type(shard.bytes) is not int:
+            raise ValueError(f"shard {number} must be {own.file} with the {own.nodes:,} nodes from {own.first:,}")
     return Manifest(run, shards)
 
 
@@ -207,6 +212,6 @@ def verify_shards(folder: str | Path) -> Manifest:
 def _content(folder: Path, manifest: Manifest, shard: Shard) -> bytes:
     path = manifest.place(folder) / shard.file
     content = read_file(path)
-    if len(content) != shard.bytes or sha256(content) != shard.sha256:
+    if not shard.holds(content):
         raise InputError(f"{path} is truncated or was changed: it does not have the digest in {MANIFEST}")
     return content
