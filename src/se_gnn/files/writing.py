@@ -93,16 +93,6 @@ def write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def new_file(path: Path, content: bytes) -> None:
-    """Write a file that must not be there yet."""
-    file = NewFile(path)
-    try:
-        file.write(content)
-        file.sync()
-    finally:
-        file.close()
-
-
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file in one step: a kill at any moment leaves the old one or the new one, whole."""
     with replacing(path) as file:

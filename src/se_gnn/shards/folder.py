@@ -36,10 +36,12 @@ from se_gnn.shards.manifest import (
     Shard,
     ShardRun,
     hidden,
+    is_content,
     is_read,
     parts_name,
     read_manifest,
     shard_name,
+    shard_of,
     strangers,
 )
 
@@ -98,11 +100,11 @@ class ShardFolder:
     def is_done(self, shard: int) -> bool:
         """Whether the shard is there and has the digest of its record."""
         expected, path = self._record(shard), self.place / shard_name(shard)
-        return expected is not None and path.is_file() and expected.holds(read_file(path))
+        return expected is not None and path.is_file() and is_content(expected, read_file(path))
 
     def write(self, shard: int, content: bytes) -> None:
         """Write a shard beside and rename it, after the record that it is known by."""
-        record = Shard.of(self.run, shard, content)
+        record = shard_of(self.run, shard, content)
         replace_file(self._record_path(shard), json_bytes(asdict(record)))
         replace_file(self.place / record.file, content)
 

@@ -83,16 +83,6 @@ class Shard:
     bytes: int
     sha256: str
 
-    @classmethod
-    def of(cls, run: ShardRun, number: int, content: bytes) -> Shard:
-        """The shard of a run that has this content."""
-        rows = run.rows(number)
-        return cls(shard_name(number), rows.start, rows.stop - rows.start, len(content), sha256(content))
-
-    def holds(self, content: bytes) -> bool:
-        """Whether the content is that of this shard."""
-        return len(content) == self.bytes and sha256(content) == self.sha256
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -116,6 +106,17 @@ class Manifest:
         run = {"kind": self.run.kind, "run": self.run.digest, "values": self.run.to_dict(), "parts": self.parts}
         shards = [asdict(shard) for shard in self.shards]
         return json_bytes({"format": FORMAT, "version": VERSION, **run, "shards": shards})
+
+
+def shard_of(run: ShardRun, number: int, content: bytes) -> Shard:
+    """The shard of a run that has this content."""
+    rows = run.rows(number)
+    return Shard(shard_name(number), rows.start, rows.stop - rows.start, len(content), sha256(content))
+
+
+def is_content(shard: Shard, content: bytes) -> bool:
+    """Whether the content is that of the shard."""
+    return len(content) == shard.bytes and sha256(content) == shard.sha256
 
 
 def shard_name(shard: int) -> str:
@@ -178,7 +179,7 @@ def _checked(about: dict[str, Any]) -> Manifest:
     if len(shards) != len(run):
         raise ValueError(f"{run.num_nodes:,} nodes are {len(run):,} shards, it lists {len(shards):,}")
     for number, shard in enumerate(shards):
-        own = Shard.of(run, number, b"")
+        own = shard_of(run, number, b"")
         if (shard.file, shard.first, shard.nodes) != (own.file, own.first, own.nodes) or type(shard.bytes) is not int:
             raise ValueError(f"shard {number} must be {own.file} with the {own.nodes:,} nodes from {own.first:,}")
     return Manifest(run, shards)
@@ -212,6 +213,6 @@ def verify_shards(folder: str | Path) -> Manifest:
 def _content(folder: Path, manifest: Manifest, shard: Shard) -> bytes:
     path = manifest.place(folder) / shard.file
     content = read_file(path)
-    if not shard.holds(content):
+    if not is_content(shard, content):
         raise InputError(f"{path} is truncated or was changed: it does not have the digest in {MANIFEST}")
     return content
