@@ -46,10 +46,6 @@ class Region(NamedTuple):
         """Where some nodes of the graph stand in the region."""
         return nodes if self.nodes is None else np.searchsorted(self.nodes, nodes)
 
-    def ids(self, places: Int32Array) -> Int32Array:
-        """The nodes of the graph that stand at some places."""
-        return places if self.nodes is None else self.nodes[places].astype(np.int32)
-
 
 @dataclass(frozen=True, eq=False)
 class Csr:
@@ -215,7 +211,7 @@ class Edges:
             return
         ends, once = self.ends, self.values is None
         check_edge_ends(ends, self.num_nodes)
-        steps = np.diff(ends[:, 0] * self.num_nodes + ends[:, 1])
+        steps = np.diff(self.keys())
         if (ends[:, 0] >= ends[:, 1]).any() or (steps < once).any():
             each = ", each once" if once else ""
             raise InputError(f"edges must be sorted pairs u < v{each}; Graph.build makes them so")
@@ -242,6 +238,10 @@ class Edges:
         """The two ends of each edge, [E, 2]; mapped from files they can be indexed by edges alone."""
         found: IntArray = self.pairs.indexed()
         return found
+
+    def keys(self) -> IntArray:
+        """The two ends of each edge as one number, ascending, [E]."""
+        return self.ends[:, 0] * self.num_nodes + self.ends[:, 1]
 
     @cached_property
     def neighbors(self) -> Csr:

@@ -158,12 +158,12 @@ def _beside(known: Edges, added: Edges) -> Edges:
 
 def _not_there(known: Edges, added: Edges) -> IntArray:
     """Which of some edges are none of the known ones, ids."""
-    ends, between = added.ends, [np.empty(0, np.int64)]
-    for u, v in np.unique(ends[ends[:, 1] < known.num_nodes], axis=0).tolist():
-        _, others, edges = known.neighbors.rows(np.array([u]))
-        between.append(edges[others == v].astype(np.int64))
-    ids = np.concatenate(between)
-    pairs = np.concatenate([known.pairs.take(ids).reshape(-1, 2), ends])
+    lower = np.unique(added.ends[:, 0])
+    lower = lower[lower < known.num_nodes]
+    ptr, others, edges = known.neighbors.rows(lower)
+    keys = np.repeat(lower, np.diff(ptr)) * added.num_nodes + others
+    ids = edges[np.isin(keys, added.keys())].astype(np.int64)
+    pairs = np.concatenate([known.pairs.take(ids).reshape(-1, 2), added.ends])
     both = None if known.values is None or added.values is None else known.values.take(ids).joined(added.values)
     first = canonical_edges(pairs, added.num_nodes, both)[1]
     return np.sort(first[first >= len(ids)]) - len(ids)
