@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 class Rows(ABC):
     """Rows of numbers: ``take`` gives some, ``blocks`` gives all of them one block after the other."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "these rows") -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> None:
         self.shape, self.dtype, self.what = shape, dtype, what  # ``what``: what an error calls them
 
     @abstractmethod
@@ -89,44 +89,28 @@ class Rows(ABC):
         return np.asarray(self.whole(), dtype)
 
 
-class _InMemory(Rows):
-    """An array or a CSR matrix in memory."""
+class _ArrayRows(Rows):
+    """An array or a CSR matrix in memory, or a mapped array, whose pages are given back after each block."""
 
-    def __init__(self, array: Any) -> None:
-        super().__init__(tuple(array.shape), array.dtype)
+    def __init__(self, array: Any, what: str) -> None:
+        super().__init__(tuple(array.shape), array.dtype, what)
         self.array = array
-
-    def take(self, ids: IntArray) -> Any:
-        return self.array[ids]
-
-    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
-        step = _rows_within(budget, self.shape, self.dtype)
-        return ((low, self.array[low : low + step]) for low in range(0, len(self), step))
-
-    def whole(self) -> Any:
-        return self.array
 
     @property
     def in_memory(self) -> bool:
-        return True
+        return not isinstance(self.array, np.memmap)
 
+    def whole(self) -> Any:
+        return self.array if self.in_memory else super().whole()
 
-class MappedRows(Rows):
-    """A mapped array. Pages are given back after each block and each :meth:`take`."""
-
-    def __init__(self, array: Array, what: str = "these rows") -> None:
-        super().__init__(array.shape, array.dtype, what)
-        self.array = array
-
-    def take(self, ids: IntArray) -> Array:
-        """Some rows in memory, read from the pages that hold them."""
+    def take(self, ids: IntArray) -> Any:
+        if self.in_memory:
+            return self.array[ids]
         ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
-        found = take_rows(self.array, ascending)
-        return found[place]
+        return take_rows(self.array, ascending)[place]
 
-    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Array]]:
-        """All rows, read block by block."""
-        step = _rows_within(budget, self.shape, self.dtype)
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
+        step = max(1, budget // max(1, self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))))
         for low in range(0, len(self), step):
             yield low, read_rows(self.array, low, min(low + step, len(self)))
             forget(self.array)  # a file without a name is read through its pages
@@ -174,11 +158,9 @@ class _Stacked(Rows):
             yield len(self.first) + low, block
 
 
-def as_rows(rows: Any) -> Rows:
-    """An array, mapped or not, or a CSR matrix as rows; rows stay what they are."""
-    if isinstance(rows, Rows):
-        return rows
-    return MappedRows(rows) if isinstance(rows, np.memmap) else _InMemory(rows)
+def as_rows(rows: Any, what: str = "these rows") -> Rows:
+    """An array, mapped or not, or a CSR matrix as rows; rows stay what they are. ``what``: what an error calls them."""
+    return rows if isinstance(rows, Rows) else _ArrayRows(rows, what)
 
 
 def features_like(known: Rows, features: Any) -> Rows:
@@ -210,7 +192,7 @@ def filtered(rows: Any, kept: BoolArray) -> Any:
     if given.in_memory:
         return given.whole()[kept]
     blocks = (block[kept[low : low + len(block)]] for low, block in given.blocks())
-    return MappedRows(mapped_scratch(blocks, given.dtype, given.shape[1:]), given.what)
+    return as_rows(mapped_scratch(blocks, given.dtype, given.shape[1:]), given.what)
 
 
 def mapped_scratch(blocks: Iterable[Array], dtype: Any, row_shape: tuple[int, ...] = ()) -> Array:
@@ -245,10 +227,6 @@ def _positions(ids: Any, count: int) -> IntArray:
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise IndexError(f"rows must be from 0 to {count - 1}")
     return positions
-
-
-def _rows_within(budget: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    return max(1, budget // max(1, dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))))
 
 
 class Texts(Sequence[str]):

@@ -39,7 +39,7 @@ from se_gnn.graph.edge_values import EdgeValues, number_rules
 from se_gnn.graph.edges import Csr, EdgeReport, Edges
 from se_gnn.graph.graph import Graph, MappedFrom
 from se_gnn.graph.nodes import Nodes
-from se_gnn.graph.rows import MappedRows, MappedSparseRows, Rows, Texts, as_rows
+from se_gnn.graph.rows import MappedSparseRows, Rows, Texts, as_rows
 from se_gnn.graph.split import PARTS, Split
 from se_gnn.graph.target import Classes, Numbers, Target
 
@@ -363,7 +363,7 @@ class _Files:
     def rows(self, name: str, what: str, rule: Rule | None = None) -> Any:
         """An array in memory, or mapped rows; ``what`` is what an error calls them."""
         found = self.array(name, rule)
-        return MappedRows(found, f"{what} of {self.about['name']}") if self.mapped else found
+        return as_rows(found, f"{what} of {self.about['name']}") if self.mapped else found
 
     def array(self, name: str, rule: Rule | None = None) -> Array:
         """An array in memory, or a mapped one, whose numbers have their digest and follow a rule."""
