@@ -240,7 +240,7 @@ def _pending(folder: Path) -> _Record | None:
     if not isinstance(files, dict) or not isinstance(remove, list):
         raise InputError(f"{path} is damaged: it must name files and what is removed")
     for name in (*files, *remove):
-        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):  # never a path that somebody made up
+        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):  # never a forged path
             raise InputError(f"{path} is damaged: {name!r} is not the name of a file")
     return _Record({name: str(digest) for name, digest in files.items()}, tuple(remove))
 

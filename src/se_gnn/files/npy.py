@@ -45,7 +45,7 @@ def npy_header(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> bytes:
 
 
 class NpyWriter:
-    """A new `.npy` file; rows are appended, and :meth:`close` tells what it holds."""
+    """A new `.npy` file; rows are appended, and :meth:`close` returns what it holds."""
 
     def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
@@ -96,7 +96,7 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
 
 
 class Rule(NamedTuple):
-    """What each number of an array must be; a digest tells nothing about that, it may have been made up, too."""
+    """What each number of an array must be; a digest does not prove it, because it can be forged as well."""
 
     words: str
     wrong: Callable[[Array], npt.NDArray[np.bool_]]  # whether each number breaks the rule

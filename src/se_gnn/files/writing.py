@@ -191,7 +191,7 @@ def _remove_leftovers(path: Path) -> None:
     try:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:
-        return  # the write itself will tell
+        return  # the write itself will report it
     for name in names:
         if name.startswith(prefix) and is_partial(name):
             with contextlib.suppress(OSError):
@@ -228,5 +228,5 @@ def room_for_scratch() -> Iterator[None]:
 
 def nameless_file() -> BufferedRandom:
     """A new file to write to and read from, in the system's folder for such; a kill leaves nothing of it."""
-    file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed by who asked for it
+    file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
     return cast(BufferedRandom, file)

@@ -271,7 +271,7 @@ class RawTable:
         return dataclasses.replace(self, codes=take(self.codes, rows), verified=True)
 
     def empty(self, count: int) -> RawTable:
-        """So many rows of the same columns without a value."""
+        """``count`` rows with the same columns, all cells empty."""
         return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32), verified=True)
 
     def row(self, row: int) -> dict[str, str | None]:

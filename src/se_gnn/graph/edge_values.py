@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from typing import Any
 
@@ -166,17 +167,16 @@ class EdgeValues:
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges in memory, in their order: ids, or a mask."""
-        rows = np.asarray(edges)
-        arrays: dict[str, Any] = {name: take(getattr(self, name), rows) for name in self.edge_data}
-        raw = None if self.raw is None else self.raw.take(rows)
-        return dataclasses.replace(self, **arrays, raw=raw, verified=True)
+        return self._with_rows(lambda rows: take(rows, np.asarray(edges)))
 
     def keep(self, kept: BoolArray) -> EdgeValues:
         """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
-        arrays: dict[str, Any] = {name: filtered(getattr(self, name), kept) for name in self.edge_data}
-        raw = self.raw
-        if raw is not None:
-            raw = dataclasses.replace(raw, codes=filtered(raw.codes, kept), verified=True)
+        return self._with_rows(lambda rows: filtered(rows, kept))
+
+    def _with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
+        """The same with the rows of each part changed in the same way."""
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in self.edge_data}
+        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes), verified=True)
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
@@ -216,7 +216,7 @@ class EdgeValues:
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """What two sets of edge values share that speak of the same things: parts, types, columns."""
+        """What two sets of edge values must share to be joined: parts, types, columns."""
         raw = None if self.raw is None else self.raw.columns
         return (self.edge_data, self.type_names, self.num_attributes, self.columns, raw)
 

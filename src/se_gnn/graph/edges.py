@@ -151,7 +151,7 @@ class Csr:
         return dataclasses.replace(self, later=later if self.later is None else self.later.followed_by(later))
 
     def keep(self, kept: BoolArray) -> Csr:
-        """The rows with some edges only, [E], which are numbered anew; in files without a name, as the rows are."""
+        """The same rows with some of the edges, by a mask, [E], renumbered; written to files without a name."""
         numbers = np.cumsum(kept, dtype=np.int32) - np.int32(1)
         degrees = [np.diff(row_starts(kept[ids])[ptr]) for _, ptr, _, ids in self.row_blocks()]
         indices = mapped_scratch((others[kept[ids]] for *_, others, ids in self.row_blocks()), np.int32)
@@ -272,7 +272,7 @@ class Edges:
         return most * sections
 
     def keep(self, kept: BoolArray) -> Edges:
-        """Some of the edges, by a mask; they are numbered anew."""
+        """Some of the edges, by a mask, renumbered."""
         return dataclasses.replace(
             self,
             pairs=as_rows(filtered(self.pairs, kept)),

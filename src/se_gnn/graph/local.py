@@ -122,8 +122,8 @@ def csr_rows(ptr: IntArray, values: Int32Array, positions: IntArray | Int32Array
 def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
 
-    With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
-    reaches most often (:mod:`se_gnn.graph.local`).
+    With ``max_edges``, each has at most that many edges, among the nodes that a random walk of ``hops`` steps from the
+    center reaches most often (:mod:`se_gnn.graph.local`).
 
     >>> path = Graph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
@@ -183,7 +183,7 @@ def _ball(
 def _local_edges(
     indptr: IntArray, indices: Int32Array, ids: Int32Array, nodes: IntArray, hops: int
 ) -> tuple[IntArray, Int32Array]:
-    """How many edges each local graph has, [T], and the edges, one local graph after the other."""
+    """How many edges each local graph has, [T], and the edges, one local graph after the other, unsorted."""
     num_nodes, num_edges = len(indptr) - 1, len(indices)
     away, ball = np.full(num_nodes, -1, np.int8), np.empty(num_nodes, np.int64)
     sizes, edge_ids, first = np.empty(len(nodes), np.int64), np.empty(1024, np.int32), 0

@@ -21,10 +21,10 @@ from se_gnn.files.npy import forget, read_rows, take_rows
 from se_gnn.files.writing import nameless_file, room_for_scratch
 from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense, row_entries, row_starts
 
-BLOCK = 64 << 20  # bytes of a block where nobody says how many
+BLOCK = 64 << 20  # bytes of a block, unless noted otherwise
 _ENTRY = 8  # bytes of a column and a value of sparse rows
 FEW = 8  # texts that are looked up one by one
-SAMPLE = 10_000  # rows that stand for all
+SAMPLE = 10_000  # most rows of a sample
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +52,7 @@ class Rows(ABC):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the whole of them is an array in memory."""
+        """Whether all rows are one array in memory."""
         return False
 
     @property

@@ -1,7 +1,7 @@
 """A graph as a folder: `graph.json`, and one `.npy` file per array; the same format for loading it and for mapping it.
 
-`graph.json` says which of the two, holds everything that is no array, the type, shape and digest of each array, and a
-digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old graph or
+`graph.json` says which of the two, and holds everything that is not an array, the type, shape and digest of each array,
+and a digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old graph or
 the new one. Shapes: N nodes, E edges, F features.
 """
 
@@ -91,8 +91,8 @@ def header_bytes(about: Mapping[str, Any], arrays: Mapping[str, ArrayInfo]) -> b
     """The content of `graph.json`, sealed by a digest of itself.
 
     Args:
-        about: everything that is no array, as :func:`about_graph` gives it; what is left out is as in a graph that has
-            no more than features, edges and classes.
+        about: everything that is not an array, as :func:`about_graph` gives it; what is left out is as in a graph that
+            has features, edges and classes alone.
         arrays: type, shape and digest of each array; `neighbors.*` are among those of a mapped graph.
     """
     whole = {"format": FORMAT, "version": VERSION, **_BARE, **about}
@@ -109,7 +109,7 @@ _BARE: dict[str, Any] = {
 
 
 def about_graph(graph: Graph, *, mapped: bool) -> dict[str, Any]:
-    """Everything about a graph that is no array. ``mapped``: it is mapped when it is opened."""
+    """Everything about a graph that is not an array. ``mapped``: whether it is mapped when it is opened."""
     return {
         **{name: getattr(graph, name) for name in ("name", "dataset", "num_features", "merged")},
         **{name: getattr(graph.nodes, field) for name, field in _OF_NODES.items()},

@@ -133,7 +133,7 @@ class GraphWriter:
                 ids.append(edge_ids[order])
 
     def files(self, about: Mapping[str, Any]) -> dict[str, Content]:
-        """Name and content of all files of the graph; ``about`` is everything that is no array."""
+        """Name and content of all files of the graph; ``about`` is everything that is not an array."""
         files: dict[str, Content] = {array_file(name): self.work / array_file(name) for name in self.infos}
         return {**files, HEADER: header_bytes(about, self.infos)}
 
@@ -142,7 +142,7 @@ class GraphWriter:
 class EdgeBlock:
     """Some edges: positions of their ends, [E, 2], what they carry, and a digest of the cells of each row, [E].
 
-    Rows that agree in everything are one edge, given twice; ``cells`` tells those apart whose values are the same.
+    Rows that agree in everything are one edge, given twice; ``cells`` distinguishes rows whose values are the same.
     """
 
     pairs: IntArray

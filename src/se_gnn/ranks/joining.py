@@ -103,7 +103,7 @@ class Gathering:
         store: key-value store of `torch.distributed`, through which the ranks find each other's addresses.
         rank: number of this process.
         size: how many there are.
-        limit: seconds after which an operation that nobody watches any more ends.
+        limit: seconds after which an abandoned operation ends.
     """
 
     def __init__(self, store: Any, rank: int, size: int, *, limit: float) -> None:
@@ -126,7 +126,7 @@ class Gathering:
         self._work = self.group.allgather([self.parts], [own], options)
 
     def arrived(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether all tensors are there; RuntimeError if a connection is lost."""
+        """Wait at most this long; whether all tensors are there. RuntimeError if a connection is lost."""
         try:
             self._work.wait(timedelta(seconds=seconds))
         except RuntimeError:  # the time is over, or the connection lost
@@ -141,7 +141,7 @@ class Gathering:
 
 
 def divided_threads(local_size: int) -> int:
-    """Give this process its share of the cores, and tell how many threads that is; alone it keeps what it has.
+    """Give this process its share of the cores and return the number of threads; a single process keeps what it has.
 
     `torchrun` sets one thread of OpenMP for every rank, however many cores there are, and numba takes all of them in
     every rank.

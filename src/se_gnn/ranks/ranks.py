@@ -79,7 +79,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that speaks to the user and writes what exists once."""
+        """Whether this is the rank that prints messages and writes the files that exist once."""
         return self.rank == 0
 
     @property
@@ -121,7 +121,7 @@ class Ranks:
         self.store.set(name, str(-(-len(content) // PIECE)))
 
     def receive(self, name: str, awaited: list[int] | None = None) -> bytes:
-        """What a rank told under a name; ``awaited`` are the ranks that may be the one, None: any other."""
+        """What a rank broadcast under a name; ``awaited`` are the ranks that it may come from, None: any other."""
         self._wait(name, self._others if awaited is None else awaited)
         with _connected():
             pieces = range(int(self.store.get(name)))
@@ -156,7 +156,7 @@ class Ranks:
         return total
 
     def heartbeat(self) -> None:
-        """A sign that this rank's work goes on."""
+        """Tell the others that this rank makes progress."""
         if self.several:
             with _connected():
                 self.store.add(f"{_DONE}/{self.rank}", 1)

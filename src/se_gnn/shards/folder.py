@@ -185,7 +185,7 @@ class ShardFolder:
         return self.place / f".{shard_name(shard)}.json"
 
     def _record(self, shard: int) -> Shard | None:
-        """What the shard must be; None where nobody has made it yet."""
+        """What the shard must be; None: it has not been made yet."""
         path = self._record_path(shard)
         if not path.is_file():
             return self.known[shard] if shard < len(self.known) else None

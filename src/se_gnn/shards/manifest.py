@@ -20,7 +20,7 @@ from se_gnn.optional import require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardRun:
-    """One piece of work, whoever does it: shards do not depend on how many processes there are.
+    """One piece of work: its shards do not depend on how many processes write them.
 
     Args:
         kind: what a row is: ``predictions``, ``explanations``.
@@ -57,7 +57,7 @@ class ShardRun:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ShardRun:
-        """The run that :meth:`to_dict` tells of."""
+        """The run that :meth:`to_dict` describes."""
         rest = dict(values)
         kind, num_nodes, shard_nodes = (rest.pop(name) for name in ("kind", "num_nodes", "shard_nodes"))
         return cls(kind=kind, num_nodes=int(num_nodes), shard_nodes=int(shard_nodes), values=rest)
@@ -168,7 +168,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def _checked(about: dict[str, Any]) -> Manifest:
-    """Types and names are ours: no path that somebody made up; and the shards are all those of the run, in order."""
+    """Refuse forged types and names, and anything but all shards of the run, in order."""
     kind, digest, values, parts = (about[name] for name in ("kind", "run", "values", "parts"))
     if not isinstance(values, dict) or not all(isinstance(text, str) for text in (*values, *values.values())):
         raise ValueError("values must be texts by name")
