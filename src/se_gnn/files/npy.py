@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tokenize import TokenError
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +49,7 @@ class NpyWriter:
     def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
         self.digest = hashlib.sha256()
-        self.file = NewFile(path)
+        self.file = NewFile(path)  # to be closed by the caller if an error prevents :meth:`close`
         self.file.write(npy_header(self.dtype, (0, *row_shape)))
 
     def append(self, values: Array) -> None:
@@ -70,12 +69,6 @@ class NpyWriter:
         self.file.sync()
         self.file.close()
         return ArrayInfo(self.dtype.str, shape, self.digest.hexdigest())
-
-    def __enter__(self) -> NpyWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.file.close()
 
 
 def map_array(path: Path, info: ArrayInfo) -> Array:

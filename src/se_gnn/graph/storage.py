@@ -1,8 +1,8 @@
 """A graph as a folder: `graph.json`, and one `.npy` file per array; the same format for loading it and for mapping it.
 
 `graph.json` says which of the two, and holds everything that is not an array, the type, shape and digest of each array,
-and a digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old graph or
-the new one. Shapes: N nodes, E edges, F features.
+and a digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old
+graph or the new one. Shapes: N nodes, E edges, F features.
 """
 
 from __future__ import annotations

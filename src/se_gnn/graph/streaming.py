@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,8 @@ class GraphWriter:
     @contextmanager
     def array(self, name: str, dtype: str | None = None, row_shape: tuple[int, ...] = ()) -> Iterator[NpyWriter]:
         """An array to append rows to; None: the first type that the array may have."""
-        kind = KINDS[name]
-        dtype = dtype or kind.dtypes[0]
-        if dtype not in kind.dtypes or 1 + len(row_shape) != kind.dimensions:
-            raise ValueError(f"{name} must be {kind}, got {dtype} with rows of shape {row_shape}")
-        with NpyWriter(self.work / array_file(name), dtype, row_shape) as writer:
+        writer = NpyWriter(self.work / array_file(name), dtype or KINDS[name].dtypes[0], row_shape)
+        with closing(writer.file):
             yield writer
             self.infos[name] = writer.close()
 
