@@ -30,7 +30,7 @@ def tables(draw):
     """A node table with a column of every kind, typed, and an edge table, with anything a graph would merge."""
     num_rows = draw(st.integers(4, 10))
     ids = draw(
-        st.lists(words, min_size=num_rows, max_size=num_rows, unique=True)
+        st.lists(words.filter(str.strip), min_size=num_rows, max_size=num_rows, unique=True)  # a blank id is missing
         | st.lists(st.integers(-(10**12), 10**12), min_size=num_rows, max_size=num_rows, unique=True)
     )
     labels = ["a", "b", *draw(some(st.sampled_from(["a", "b"]), num_rows - 2))]

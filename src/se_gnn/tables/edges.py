@@ -21,7 +21,7 @@ from se_gnn.graph import EdgeValues, RawTable
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
 from se_gnn.graph.columns import MISSING, Column, type_prefix
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
-from se_gnn.graph.edges import EdgeReport, canonical_valued_edges
+from se_gnn.graph.edges import EdgeReport, canonical_edges
 from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, such_rows
@@ -325,7 +325,7 @@ def distinct_edges(
         return found, None
     raw = raw_table(table, cells, found.rows)
     direction = np.ones(len(found.rows), np.int8) if directed else None
-    _, given, _, report = canonical_valued_edges(found.pairs, EdgeValues(direction=direction, raw=raw), count)
+    _, given, _, report = canonical_edges(found.pairs, count, EdgeValues(direction=direction, raw=raw))
     return found.take(given), report
 
 
