@@ -75,7 +75,8 @@ class VoteLoss:
             cases = _drawn(np.flatnonzero(voting), objective.memory_batch, generator)
         if total > objective.label_batch:
             queries = _drawn(queries, objective.label_batch, generator)
-        return View(dropout, *(torch.from_numpy(part) for part in (queries, cases, voting[cases])))
+        silent = None if voting[cases].all() else torch.from_numpy(~voting[cases])
+        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent)
 
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
@@ -83,7 +84,9 @@ class VoteLoss:
         losses, votes, told = [], [], []
         for view in draws.views:
             h, one_hot = self.model.network(self.inputs, view.dropout), self.one_hot[view.cases]
-            silent = (view.queries[:, None] == view.cases[None, :]) | ~view.voting[None, :]  # [Q, V]
+            silent = view.queries[:, None] == view.cases[None, :]  # [Q, V]
+            if view.silent is not None:
+                silent = silent | view.silent
             known = self.one_hot[view.queries]
             logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
             losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
@@ -92,8 +95,8 @@ class VoteLoss:
                 losses[-1] = (losses[-1] + leave_one_out_loss(overall, silent, known, one_hot, objective)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
-                shares = torch.softmax(others.masked_fill(~view.voting[None, :], NOBODY), dim=1)
-                votes.append(linear(shares, one_hot.T.contiguous()))  # [B, C]
+                others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
+                votes.append(linear(torch.softmax(others, dim=1), one_hot.T.contiguous()))  # [B, C]
             if self.roles is not None:
                 told.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
         class_loss = torch.stack(losses).mean()
@@ -163,7 +166,7 @@ class View(Drawn):
     dropout: Dropout
     queries: Tensor  # positions of the labeled nodes that are predicted, [Q]
     cases: Tensor  # positions of those that may vote, [V]
-    voting: Tensor  # which of these do, [V]
+    silent: Tensor | None  # which of these do not vote in this step, [V]; None: all of them vote
 
 
 @dataclass(frozen=True, slots=True, eq=False)
