@@ -1,9 +1,13 @@
-"""Checks of single values. Every error names the setting, the rule and the value."""
+"""Checks of single values. Every error names the setting, the rule and the value.
+
+A dataclass states its rules in the types of its fields: `Annotated[int, (at_least, 1)]` is a whole number that passes
+`at_least(section, 1, name)`.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, shortened
 
@@ -21,9 +25,13 @@ _TYPE_WORDS: dict[Any, str] = {
 
 
 def check_types(section: Any) -> None:
-    """Check that each value has the type of its annotation. Whole numbers are accepted, and converted, for floats."""
-    for name, hint in _hints(type(section)).items():  # type: ignore[arg-type]  # a class can be hashed
+    """Check that each value has the type of its annotation, and passes the rules that stand there.
+
+    Whole numbers are accepted, and converted, for floats.
+    """
+    for name, hint in _hints(type(section), include_extras=True).items():  # type: ignore[arg-type]  # a class is hashable
         value = getattr(section, name)
+        hint, *rules = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         if get_origin(hint) is Literal:
             if not isinstance(value, str) or value not in get_args(hint):
                 raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {shortened(value)}")
@@ -39,6 +47,8 @@ def check_types(section: Any) -> None:
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
             raise InputError(f"{name} must be {words}, got {shortened(value)}")
+        for rule, *bounds in rules:
+            rule(section, *bounds, name)
 
 
 def at_least(section: Any, low: float, *names: str) -> None:
