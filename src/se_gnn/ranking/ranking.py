@@ -45,7 +45,8 @@ class Cases:
     @classmethod
     def of(cls, graph: Graph, settings: Resolved) -> Cases:
         """The labeled nodes of a graph."""
-        check_num_nearest(graph, settings.vote)
+        if (wanted := settings.vote.num_nearest) > (labeled := len(graph.train)):
+            raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")
         answers: Answers
         if graph.predicts_numbers:
             answers = NumberAnswers(torch.from_numpy(graph.values[graph.train]))
@@ -66,13 +67,6 @@ class Cases:
         if device not in self._moved:
             self._moved[device] = self.answers.to(device)
         return self._moved[device]
-
-
-def check_num_nearest(graph: Graph, settings: VoteSettings) -> None:
-    """K labeled nodes must exist."""
-    wanted, labeled = settings.num_nearest, len(graph.train)
-    if wanted > labeled:
-        raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
     if isinstance(loss, PaperLoss):
         labeled, most = loss.asking.local, loss.objective.max_local_edges
         matched = len(labeled.union()) if most is None else int(np.minimum(labeled.sizes, most).sum())
-        compared = BYTES_PER_MATCH * matched * len(run.voter.cases)
+        compared = BYTES_PER_MATCH * matched * len(loss.cases)
         compared += BYTES_PER_MEMBER * int(labeled.sizes.sum() + loss.queries.local.sizes.sum())
     done = max(0, run.epoch - TIMED)  # before it was interrupted
     most = max(0, runs * run.settings.training.epochs - done)

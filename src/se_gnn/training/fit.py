@@ -54,7 +54,7 @@ from se_gnn.training.portfolio import (
     with_members,
     worth_more_epochs,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split, stopped_early
 
 
 def fit(
@@ -174,13 +174,6 @@ class Finished:
         """The best epoch by all validation nodes."""
         return self.kept[0].epoch
 
-    @property
-    def stopped_early(self) -> bool:
-        """Whether the best epoch lay too far back: neither all epochs were done, nor was the run given up."""
-        epochs, training = len(self.history), self.settings.training
-        stale = training.patience is not None and epochs - 1 - self.best_epoch >= training.patience
-        return stale and epochs < training.epochs
-
     def outside(self, fold: int) -> Kept:
         """The best epoch by the validation nodes outside a fold; -1: by all."""
         return self.kept[fold + 1]
@@ -194,7 +187,7 @@ class Finished:
             seed=self.seed,
             epochs=len(self.history),
             best_epoch=self.best_epoch,
-            stopped_early=self.stopped_early,
+            stopped_early=stopped_early(self.settings.training, self.history, self.kept),
             val_accuracy=known(best["val_accuracy"]),
             val_loss=known(best["val_loss"]),
             seconds_per_epoch=sum(record["seconds"] for record in self.history) / len(self.history),

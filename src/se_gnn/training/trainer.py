@@ -9,14 +9,14 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.deterministic import one_thread
-from se_gnn.encoder import EncoderInputs, encoder_features
+from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
@@ -26,41 +26,23 @@ from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.numbers import r_squared
 from se_gnn.model.prediction import accuracy, log_loss
 from se_gnn.number_format import known
-from se_gnn.ranking import check_num_nearest
 from se_gnn.ranks import Ranks
-from se_gnn.settings import PaperObjective, Resolved
+from se_gnn.settings import PaperObjective, Resolved, TrainingSettings
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import Kept, TrainingState
 from se_gnn.training.choice import FEW, NUM_FOLDS, folds_of
+from se_gnn.training.objectives.loss import Loss
 from se_gnn.training.objectives.number import NumberLoss
 from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.objectives.vote import VoteLoss
 from se_gnn.training.share import Share
-from se_gnn.training.voter import Voter
 
 EPOCHS = "metrics.jsonl"  # a line per epoch
 SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes only what a kill costs
 WARM_EPOCHS = 3  # run normally before recording, so that kernels are compiled and the state of Adam exists
 
 Results = tuple[Tensor, Tensor]  # losses, and answers for the validation nodes
-
-
-class Loss(Protocol):
-    """What a training step minimizes. The trainer knows the loop, a loss knows its terms."""
-
-    names: tuple[str, ...]  # of its terms, the sum first
-    inputs: EncoderInputs  # the graph as the model reads it
-    recordable: bool  # on CUDA a step can be recorded once and replayed
-
-    def draw(self, epoch: int) -> Any:
-        """All that is random in an epoch, from the seed and its number."""
-
-    def losses(self, draws: Any) -> Tensor:
-        """The terms of ``names``; the first is minimized."""
-
-    def answers(self) -> Tensor:
-        """What the model as it is now says of the validation nodes: class probabilities [T, C], or numbers [T, 1]."""
 
 
 def check_seed(seed: int) -> None:
@@ -72,6 +54,13 @@ def check_seed(seed: int) -> None:
 def is_split(settings: Resolved) -> bool:
     """Whether ranks can train one run with these settings together: only the paper's loss can be divided."""
     return isinstance(settings.objective, PaperObjective)
+
+
+def stopped_early(settings: TrainingSettings, history: list[dict[str, Any]], kept: list[Kept]) -> bool:
+    """Whether a run ended because its best epoch lies too far back: not all epochs were done, nor was it given up."""
+    if settings.patience is None or not kept:
+        return False
+    return settings.patience <= len(history) - 1 - kept[0].epoch and len(history) < settings.epochs
 
 
 class TrainingRun:
@@ -95,17 +84,14 @@ class TrainingRun:
         encoder = dataclasses.replace(settings.encoder, members=1, attribute_share=0.0)
         settings = dataclasses.replace(settings, encoder=encoder)
         self.graph, self.settings, self.seed, self.folder = graph, settings, seed, folder
-        check_num_nearest(graph, settings.vote)
         self.model = SEGNN.for_graph(graph, settings, generator=torch.Generator().manual_seed(seed)).to(device)
         self.model.network.fit(encoder_features(graph, encoder))
-        self.voter = Voter(graph, settings, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         self.share = Share(ranks)
         self.loss: Loss
         if is_split(settings):
-            self.loss = PaperLoss(self.model, graph, self.voter, seed, self.share)
+            self.loss = PaperLoss(self.model, graph, seed, max_memory, self.share)
         else:
-            kind = NumberLoss if graph.predicts_numbers else VoteLoss
-            self.loss = kind(self.model, graph, self.voter, seed)
+            self.loss = (NumberLoss if graph.predicts_numbers else VoteLoss)(self.model, graph, seed, max_memory)
         recorded = can_record(device) and self.loss.recordable and self.share.whole
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.training.weight_decay),
@@ -136,15 +122,13 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """All epochs are done, or the best one lies too far back."""
-        settings = self.settings.training
-        stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
-        return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.validation) > 0)
+        """All epochs are done, or training stopped early."""
+        return self.epoch >= self.settings.training.epochs or self.stopped_early
 
     @property
     def stopped_early(self) -> bool:
         """Training ended because the best epoch lies too far back, not because all epochs are done."""
-        return self.finished and self.epoch < self.settings.training.epochs
+        return stopped_early(self.settings.training, self.history, self.kept)
 
     def step(self) -> dict[str, Any]:
         """One epoch: the losses, one step of Adam, validation."""

@@ -20,29 +20,23 @@ from se_gnn.encoder import Drawn, Dropout
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import SEGNN
-from se_gnn.ranking import tally, vote
 from se_gnn.settings import VoteObjective
-from se_gnn.similarity import Items, measure_named, top
+from se_gnn.similarity import Items, items_of
+from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
-from se_gnn.training.voter import Voter
 
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
-NOBODY = -1e9  # a logit without weight: unlike -inf, it gives no NaN if a whole row has it
 
 
-class VoteLoss:
+class VoteLoss(Loss):
     """The vote is learned: each labeled node by the vote of all others, unlabeled ones by two views that agree."""
 
-    names: tuple[str, ...] = ("loss", "class_loss", "consistency_loss")
+    names = ("loss", "class_loss", "consistency_loss")
 
-    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int) -> None:
-        assert isinstance(model.settings.objective, VoteObjective)
-        self.objective, self.settings = model.settings.objective, model.settings
-        self.model, self.graph, self.voter, self.seed = model, graph, voter, seed
-        self.inputs, self.recordable = model.inputs(graph), False
-        self.labeled, self.validation = (
-            torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.validation)
-        )
+    def __init__(self, model: SEGNN, graph: Graph, seed: int, max_memory: int | str | None = None) -> None:
+        super().__init__(model, graph, seed, max_memory)
+        assert isinstance(self.settings.objective, VoteObjective)
+        self.objective = self.settings.objective
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
@@ -108,25 +102,19 @@ class VoteLoss:
 
     def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
-        h, settings = self.model(self.inputs), self.settings.vote
-        if self.objective.compare == "overall":
-            return self.voter.probabilities(h, self._queries(self.graph.validation, "validation"))
-        measure = measure_named(self.settings.similarity.measure)
-        similarity = measure.learned_pairs(rows(h, self.validation), rows(h, self.labeled))
-        nearest = top(similarity, settings.num_nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve)
-        return tally(weights, nearest, self.voter.cases.answers_on(h.device), settings.reserve)
+        if self.objective.compare == "node":
+            return super().answers()
+        return self.probabilities(self.model(self.inputs), self._queries(self.graph.validation, "validation"))
 
     def _similarity(self, h: Tensor, nodes: Tensor, name: str, view: View) -> Tensor:
         """Similarity of some nodes with the labeled nodes that may vote in a view, [B, V]."""
         if self.objective.compare == "overall":
             return self._overall(h, nodes.cpu().numpy(), name, view)
-        measure = measure_named(self.settings.similarity.measure)
-        return measure.learned_pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
+        return self.pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
 
     def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
         """As :meth:`_similarity`, by node and structure; of labeled nodes among themselves the way back is known."""
-        cases, similarity = self.voter.cases.items, self.voter.similarity(h)
+        cases, similarity = self.cases.items, self.similarity(h)
         if len(view.cases) < len(cases):
             cases = cases.select(view.cases.cpu().numpy())
         elif name == "labeled" and len(nodes) == len(cases):
@@ -137,7 +125,7 @@ class VoteLoss:
         """Some nodes to be compared; those that are the same in every epoch are prepared once."""
         held = self._items.get(name)
         if held is None or not np.array_equal(held.nodes, nodes):
-            held = self._items[name] = self.voter.items(nodes)
+            held = self._items[name] = items_of(self.graph, nodes, self.settings.similarity)
         return held
 
 
