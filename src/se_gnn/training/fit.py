@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from se_gnn.device import resolve_device
 from se_gnn.encoder import Network, encoder_features, principal_layer, scaled_attributes
@@ -32,7 +34,7 @@ from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.number_format import known
 from se_gnn.progress import announce_compilation, bar, phase, tell
 from se_gnn.ranks import Ranks, alone
-from se_gnn.settings import AgreementObjective, Resolved, Settings
+from se_gnn.settings import AgreementObjective, EncoderSettings, Resolved, Settings
 from se_gnn.training import checkpoint
 from se_gnn.training.checkpoint import Kept, TrainingState
 from se_gnn.training.choice import (
@@ -106,7 +108,8 @@ def fit(
         announce_compilation(shown=progress),
         phase("comparing", shown=progress),
     ):
-        trained = _Fit(graph, resolved, seed, where, folder, max_memory, progress, together).run()
+        chosen = with_members(graph, resolved)
+        trained = _Fit(graph, chosen, seed, where, folder, max_memory, progress, together).run()
     return trained.with_facts(calibration=float(calibration))
 
 
@@ -194,42 +197,38 @@ class Finished:
         )
 
 
+@dataclass(eq=False)
 class _Fit:
-    def __init__(
-        self,
-        graph: Graph,
-        settings: Resolved,
-        seed: int,
-        device: torch.device,
-        folder: Path | None,
-        max_memory: int | str | None,
-        progress: bool,
-        ranks: Ranks,
-    ) -> None:
-        self.graph, self.settings, self.seed, self.device = graph, with_members(graph, settings), seed, device
-        self.folder, self.max_memory, self.progress, self.ranks = folder, max_memory, progress, ranks
-        self.members = self.settings.encoder.members
-        self.finished: list[Finished] = []
-        self.estimated = False
+    graph: Graph
+    settings: Resolved
+    seed: int
+    device: torch.device
+    folder: Path | None
+    max_memory: int | str | None
+    progress: bool
+    ranks: Ranks
+    finished: list[Finished] = field(default_factory=list)
+    planned: int = 0  # runs of recipes and of further members
+    estimated: bool = False
+    attribute_layers: dict[EncoderSettings, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def run(self) -> Model:
         """From settings to a model."""
-        selection, validated = self.settings.selection, len(self.graph.validation) > 0
+        selection, members = self.settings.selection, self.settings.encoder.members
+        validated = len(self.graph.validation) > 0
         variants = {"training": self.settings}
         if selection.portfolio:
             recipes = offered_recipes(self.graph, self.settings)
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}
-        self.planned = len(variants) + self.members - 1
+        self.planned = len(variants) + members - 1
         self._train_all([_Planned(name, settings, self.seed) for name, settings in variants.items()])
         best = self._best_outside(self.finished, -1)
         decisions = []
         if selection.portfolio:
             offered = offered_too(self.graph).values() if validated else ()
             decisions = [why_recipe(self.finished, best, selection.best_by), *offered]
-        plans = [
-            _Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, self.members)
-        ]
-        chosen = [best, *self._train_all(plans)]
+        others = [_Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, members)]
+        chosen = [best, *self._train_all(others)]
         unused = unused_edge_data(self.graph, best.settings)
         settings = best.settings.decided("recipe", {}, *decisions, *([] if unused is None else [unused]))
         encoder, cross_fitted = self._voting(chosen, settings)
@@ -276,19 +275,19 @@ class _Fit:
 
         A single run is trained by all ranks together, if its steps can be split.
         """
-        if self._together(plans):
-            self.finished = [self._train(plans[0], 0, together=True)]
-            return self.finished
         place = len(self.finished)
         looks = not place and len(plans) > 1  # at recipes; all members of an ensemble are needed
+        together = self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].settings)
+        claims = iter(lambda: self.ranks.claim(f"runs/{place}"), None)
         begun: dict[int, TrainingRun] = {}
         own: dict[int, Finished] = {}
-        while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
+        for number in [0] if together else itertools.takewhile(lambda number: number < len(plans), claims):
+            run = self._begun(plans[number], self.ranks if together else None)
+            self._go_on(run, plans[number], place + number, until=FIRST_LOOK if looks else None)
             if looks:
-                begun[number] = self._begun(plans[number])
-                self._go_on(begun[number], plans[number], number, until=FIRST_LOOK)
+                begun[number] = run
             else:
-                own[number] = self._train(plans[number], place + number)
+                own[number] = self._ended(plans[number], run, together)
         promising = self._promising(plans, begun) if looks else set()
         for number, run in begun.items():
             if number in promising:
@@ -299,10 +298,6 @@ class _Fit:
         if self.folder is not None and self.planned > 1 and self.ranks.first:
             self._write_epochs(self.folder)
         return found
-
-    def _together(self, plans: list[_Planned]) -> bool:
-        """Whether all ranks train one run."""
-        return self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].settings)
 
     def _promising(self, plans: list[_Planned], begun: dict[int, TrainingRun]) -> set[int]:
         """Which recipes are worth more epochs, by what each had reached at the first look; all ranks agree."""
@@ -317,22 +312,19 @@ class _Fit:
         figures = [seen[number] for number in range(len(plans))]
         return worth_more_epochs(figures, self.settings.selection.best_by, len(self.graph.validation))
 
-    def _train(self, plan: _Planned, number: int, *, together: bool = False) -> Finished:
-        """One run to its end, or from where it was interrupted."""
-        run = self._begun(plan)
-        self._go_on(run, plan, number)
-        return self._ended(plan, run, told=not together)
-
-    def _begun(self, plan: _Planned) -> TrainingRun:
+    def _begun(self, plan: _Planned, together: Ranks | None) -> TrainingRun:
         """A run at its beginning, or where it was interrupted."""
-        name, settings, seed = plan
-        alone = self.planned == 1
-        folder = self.folder if self.folder is None or alone else self.folder / name
+        folder = self.folder if self.folder is None or self.planned == 1 else self.folder / plan.name
         if folder is not None:
             folder.mkdir(exist_ok=True)
-        ranks = self.ranks if self._together([plan]) else None
         return TrainingRun(
-            self.graph, settings, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory, ranks=ranks
+            self.graph,
+            plan.settings,
+            seed=plan.seed,
+            device=self.device,
+            folder=folder,
+            max_memory=self.max_memory,
+            ranks=together,
         )
 
     def _go_on(self, run: TrainingRun, plan: _Planned, number: int, *, until: int | None = None) -> None:
@@ -341,7 +333,7 @@ class _Fit:
         if self.progress and not self.estimated:
             self.estimated = True
             self._epochs(run, min(last, run.epoch + TIMED))
-            tell(f"  estimate  {estimate(run, runs=self.planned, members=self.members)}")
+            tell(f"  estimate  {estimate(run, runs=self.planned, members=self.settings.encoder.members)}")
         self._epochs(run, last, "training" if self.planned == 1 else f"{plan.name} ({number + 1} of {self.planned})")
 
     def _epochs(self, run: TrainingRun, last: int, label: str = "") -> None:
@@ -361,13 +353,12 @@ class _Fit:
             if run.stopped_early:
                 progress.set_description(f"{label}, stopped early")
 
-    def _ended(self, plan: _Planned, run: TrainingRun, *, told: bool = True) -> Finished:
-        """The part of a run that is kept and sent to the other ranks."""
-        finished = Finished(*plan, run.kept, run.history)
-        if told and self.ranks.several:
+    def _ended(self, plan: _Planned, run: TrainingRun, together: bool = False) -> Finished:
+        """The part of a run that is kept, and sent to the other ranks unless they trained it as well."""
+        if self.ranks.several and not together:
             content = checkpoint.state_bytes(TrainingState({}, {}, run.kept, run.history), run.digest)
             self.ranks.broadcast(f"run/{plan.name}", content)
-        return finished
+        return Finished(*plan, run.kept, run.history)
 
     def _received(self, plan: _Planned) -> Finished:
         """What is kept of a run of another rank, bit for bit."""
@@ -395,9 +386,15 @@ class _Fit:
                 for name, tensor in run.outside(fold).parameters.items()
             }
             if settings.encoder.attribute_share:
-                read = encoder_features(self.graph, settings.encoder)
-                scaled = scaled_attributes(read, settings.encoder.attribute_scaling)
                 names = ("network.attributes.layers.0.weight", "network.attributes.layers.0.bias")
-                parameters.update(zip(names, principal_layer(scaled)))
+                parameters.update(zip(names, self._attribute_layer(settings.encoder)))
             model.load_state_dict(parameters)
         return model.to(self.device).eval()
+
+    def _attribute_layer(self, encoder: EncoderSettings) -> tuple[Tensor, Tensor]:
+        """The layer of the attributes themselves, which is the same in every fold: found once."""
+        alone = dataclasses.replace(encoder, members=1, attribute_share=0.0)
+        if alone not in self.attribute_layers:
+            scaled = scaled_attributes(encoder_features(self.graph, encoder), encoder.attribute_scaling)
+            self.attribute_layers[alone] = principal_layer(scaled)
+        return self.attribute_layers[alone]
