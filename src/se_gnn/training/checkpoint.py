@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,10 +111,15 @@ def state_from_bytes(
 ) -> TrainingState:
     """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
     state = kept_state(content, path, digest)
-    expected = like.state_dict()
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
-    whole = all(_same_shapes(found, expected) for found in (state.parameters, *(one.parameters for one in state.kept)))
-    if not (whole and _fits_optimizer(state.optimizer, learned)):
+    adam = _described(state.optimizer)
+    expected: dict[str, Any] = {}
+    for i, parameter in enumerate(learned):
+        if f"{i}/step" in adam:  # it has had a gradient: Adam keeps a count and two means of its shape
+            expected |= {f"{i}/{name}": (parameter.shape, torch.float32) for name in _ADAM}
+            expected[f"{i}/step"] = (torch.Size(), torch.float32)
+    found = (state.parameters, *(one.parameters for one in state.kept))
+    if adam != expected or any(_described(one) != _described(like.state_dict()) for one in found):
         raise InputError(f"{path} cannot be read: it does not hold the state of this model")
     return state
 
@@ -166,24 +171,8 @@ def _history(text: str, path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _same_shapes(found: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> bool:
-    return found.keys() == like.keys() and all(
-        (found[name].shape, found[name].dtype) == (like[name].shape, like[name].dtype) for name in like
-    )
-
-
-def _fits_optimizer(found: Mapping[str, Tensor], parameters: Sequence[Tensor]) -> bool:
-    """Adam keeps a count and two means of the shape of each parameter that has had a gradient."""
-    shapes = {
-        f"{index}/{name}": torch.Size() if name == "step" else tensor.shape
-        for index, tensor in enumerate(parameters)
-        for name in _ADAM
-    }
-    whole = all(found.keys() >= {f"{key.partition('/')[0]}/{name}" for name in _ADAM} for key in found)
-    return whole and all(
-        name in shapes and tensor.shape == shapes[name] and tensor.dtype == torch.float32
-        for name, tensor in found.items()
-    )
+def _described(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -147,7 +147,7 @@ def _best_for_numbers(model: SEGNN, graph: Graph, max_memory: int | str | None) 
     assert isinstance(answers, NumberAnswers)
     truth = graph.values[graph.validation]
     names = _tried(model.settings, len(graph.train))
-    found = _answered(similarities, answers, names)[:, :, 0]  # [V, T]
+    found = answered(similarities, answers, names)[:, :, 0]  # [V, T]
     losses = np.square(found - truth).sum(axis=1) / np.square(truth - truth.mean()).sum()
     size, weight, tau = names[int(losses.argmin())]
     reason = f"highest R2 on validation nodes ({1 - losses.min():.3f}) of {len(names)} settings"
@@ -199,7 +199,7 @@ class Votes:
         answers = trained.cases.answers_on(model.device)
         assert isinstance(answers, ClassAnswers)
         names = _tried(settings, len(graph.train))
-        found = _answered(similarities, answers, names)
+        found = answered(similarities, answers, names)
         return cls(settings, similarities, answers, graph.labels[nodes], folds, names, found)
 
     def chosen(self) -> VoteChoice:
@@ -210,7 +210,7 @@ class Votes:
         by = self.settings.selection.best_by
         if not self.settings.is_given("temperature") and by not in RANKINGS:
             tau = self._finer(size, weight, tau, reserve)
-        probabilities = _answered(self.similarities, self.answers, [(size, weight, tau)])
+        probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
         found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
         loss = log_loss(found, self.labels)
@@ -243,7 +243,7 @@ class Votes:
         rows = np.ones(len(self.labels), bool)
 
         def loss(log_tau: float) -> float:
-            tried = _answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
+            tried = answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
             return float(self._losses(tried, rows)[0][0])
 
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.01})
@@ -329,7 +329,7 @@ def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
     return [(k, weight, tau) for weight, k, tau in itertools.product(weights, sizes, taus)]
 
 
-def _answered(similarities: Similarities, answers: Answers, names: list[tuple[int, float, float]]) -> FloatArray:
+def answered(similarities: Similarities, answers: Answers, names: list[tuple[int, float, float]]) -> FloatArray:
     """Class probabilities by some votes, without a reserve, [V, T, C]; or numbers, [V, T, 1]."""
     found: list[Tensor] = []
     for weight, group in itertools.groupby(names, key=lambda name: name[1]):
