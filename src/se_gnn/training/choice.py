@@ -30,9 +30,9 @@ from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.model import SEGNN, Model
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import log_loss
-from se_gnn.ranking import Answers, ClassAnswers, NumberAnswers, tally, vote
+from se_gnn.ranking import Answers, ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
-from se_gnn.settings.settings import RANKINGS
+from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
 
 NUM_NEAREST = (10, 20, 40)  # K
@@ -73,23 +73,20 @@ class VoteChoice:
     temperature: float
     reserve: float
     reason: str
-    right: int | None = None  # correct validation nodes (0: numbers are predicted); None: too few to choose by
+    right: int = 0  # correct validation nodes, if classes are predicted
 
-    def applied(self, settings: Resolved) -> Resolved:
-        """The settings with this vote."""
+    def applied(self, settings: Resolved, origin: Origin = "validation") -> Resolved:
+        """The settings with this vote; of one that no validation node chose, K alone was decided."""
         words = {
             "num_nearest": f"K = {self.num_nearest}",
             "node_weight": f"lambda = {self.node_weight:g}",
             "temperature": f"tau = {self.temperature:.3g}",
             "reserve": f"reserve = {self.reserve:.2g}",
         }
-        values = {name: getattr(self, name) for name in words}
-        told = [f"{text} (given)" if settings.is_given(name) else text for name, text in words.items()]
-        told = told if self.reserve else told[:3]
-        if self.right is None:
-            decision = Decision(", ".join(told[:3]), self.reason)
-            return settings.decided("graph", {"num_nearest": self.num_nearest}, decision)
-        return settings.decided("validation", values, Decision(", ".join(told), self.reason))
+        shown = [name for name in words if name != "reserve" or self.reserve]
+        what = ", ".join(words[name] + (" (given)" if settings.is_given(name) else "") for name in shown)
+        values = {name: getattr(self, name) for name in (words if origin == "validation" else ["num_nearest"])}
+        return settings.decided(origin, values, Decision(what, self.reason))
 
 
 def with_chosen_vote(
@@ -105,13 +102,12 @@ def with_chosen_vote(
         model_of: builds the trained model with some settings, as it would be without a fold.
         max_memory: memory limit of a comparison.
     """
-    if len(graph.validation) < FEW:
+    if len(graph.validation) < FEW or graph.predicts_numbers:
         model = model_of(settings, -1)
-        model.settings = _too_few(graph, settings).applied(model.settings)
-        return model, None
-    if graph.predicts_numbers:
-        model = model_of(settings, -1)
-        model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
+        if len(graph.validation) < FEW:
+            model.settings = _too_few(graph, settings).applied(model.settings, "graph")
+        else:
+            model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
         return model, None
     share, decisions = settings.encoder.attribute_share, []
     tried = Votes.compared(graph, settings, model_of, max_memory)
@@ -120,8 +116,6 @@ def with_chosen_vote(
         alone = settings.decided("validation", {"attribute_share": 0.0})
         without = Votes.compared(graph, alone, model_of, max_memory)
         other, count = without.chosen(), len(tried.labels)
-        assert choice.right is not None
-        assert other.right is not None
         figures = f"({choice.right} of {count} validation nodes correct with it, {other.right} without)"
         if other.right - choice.right <= count // 100:
             decisions = [Decision(f"attribute_share = {share:g}", f"costs at most 1% of validation accuracy {figures}")]
@@ -143,15 +137,12 @@ def _best_for_numbers(model: SEGNN, graph: Graph, max_memory: int | str | None) 
     """K, lambda and tau by the squared error on the validation nodes; numbers have no probabilities to calibrate."""
     trained = Model(model, graph, model.settings, max_memory=max_memory)
     similarities = trained.similarity.compare(trained.similarity.items(graph.validation), trained.cases.items)
-    answers = trained.cases.answers_on(model.device)
-    assert isinstance(answers, NumberAnswers)
-    truth = graph.values[graph.validation]
-    names = _tried(model.settings, len(graph.train))
-    found = answered(similarities, answers, names)[:, :, 0]  # [V, T]
+    truth, names = graph.values[graph.validation], _tried(model.settings, len(graph.train))
+    found = answered(similarities, trained.cases.answers_on(model.device), names)[:, :, 0]  # [V, T]
     losses = np.square(found - truth).sum(axis=1) / np.square(truth - truth.mean()).sum()
     size, weight, tau = names[int(losses.argmin())]
     reason = f"highest R2 on validation nodes ({1 - losses.min():.3f}) of {len(names)} settings"
-    return VoteChoice(size, weight, float(f"{tau:.3g}"), model.settings.vote.reserve, reason, 0)
+    return VoteChoice(size, weight, float(f"{tau:.3g}"), model.settings.vote.reserve, reason)
 
 
 def _too_few(graph: Graph, settings: Resolved) -> VoteChoice:
@@ -258,9 +249,7 @@ class Votes:
         truth = np.flatnonzero(rows)
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
         own, doubt = every[:, np.arange(len(truth)), self.labels[truth]], 0.25 / math.sqrt(len(truth))
-        least = (
-            3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))
-        )  # the most probable class gets 1 / C of it
+        least = 3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))  # the likeliest class gets 1 / C of it
         reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
         if self.settings.is_given("reserve"):
             reserves = [self.settings.vote.reserve]
