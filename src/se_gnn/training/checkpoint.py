@@ -82,8 +82,13 @@ def state_bytes(state: TrainingState, digest: str) -> bytes:
     about = {"version": VERSION, "fingerprint": digest}
     standings = [[value if math.isfinite(value) else None for value in one.standing] for one in state.kept]
     about["kept"] = json.dumps([[one.epoch, *standing] for one, standing in zip(state.kept, standings)])
-    about["history"] = json.dumps([{name: known(value) for name, value in record.items()} for record in state.history])
+    about["history"] = json.dumps([plain_record(record) for record in state.history])
     return sealed_tensors(tensors, about)
+
+
+def plain_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of an epoch as JSON holds it: a figure that is not defined is None."""
+    return {name: known(value) for name, value in record.items()}
 
 
 def load_checkpoint(

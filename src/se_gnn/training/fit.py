@@ -36,7 +36,7 @@ from se_gnn.progress import announce_compilation, bar, phase, tell
 from se_gnn.ranks import Ranks, alone
 from se_gnn.settings import AgreementObjective, EncoderSettings, Resolved, Settings
 from se_gnn.training import checkpoint
-from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.checkpoint import Kept, TrainingState, plain_record
 from se_gnn.training.choice import (
     NUM_FOLDS,
     warn_of_lost_classes,
@@ -367,12 +367,8 @@ class _Fit:
 
     def _write_epochs(self, folder: Path) -> None:
         """The epochs of all runs so far, each with the name of its run."""
-        lines = [
-            json_line({"run": run.name, **{key: known(value) for key, value in record.items()}})
-            for run in self.finished
-            for record in run.history
-        ]
-        replace_file(folder / EPOCHS, b"".join(lines))
+        records = [{"run": run.name, **plain_record(record)} for run in self.finished for record in run.history]
+        replace_file(folder / EPOCHS, b"".join(map(json_line, records)))
 
     def _assembled(self, chosen: list[Finished], settings: Resolved, fold: int = -1) -> SEGNN:
         """The members of the ensemble as one model, each at its best epoch outside a fold of the validation nodes."""

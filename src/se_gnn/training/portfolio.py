@@ -171,22 +171,17 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
     if graph.edge_values is None:
         return None
     similarity, reads = settings.similarity, settings.encoder.read_edges
-    used: Mapping[str, bool] = {
-        "direction": reads or similarity.match_direction,
-        "weight": reads or similarity.weighted_mean or settings.encoder.weighted_steps,
-        "type": reads or similarity.match_types != "any",
-        "attributes": reads or similarity.match_attributes,
+    used: Mapping[str, tuple[bool, str]] = {  # whether it is used, and the settings that would use it
+        "direction": (similarity.match_direction, "match_direction"),
+        "weight": (similarity.weighted_mean or settings.encoder.weighted_steps, "weighted_mean, weighted_steps"),
+        "type": (similarity.match_types != "any", "match_types"),
+        "attributes": (similarity.match_attributes, "match_attributes"),
     }
-    names = {
-        "direction": "match_direction",
-        "weight": "weighted_mean, weighted_steps",
-        "type": "match_types",
-        "attributes": "match_attributes",
-    }
-    left = {part: words for part, words in graph.edge_values.edge_data_words.items() if not used.get(part, False)}
+    words = graph.edge_values.edge_data_words
+    left = {part: told for part, told in words.items() if part not in used or not (reads or used[part][0])}
     if not left:
         return None
-    settings_for = [names[part] for part in left if part in names]
+    settings_for = [used[part][1] for part in left if part in used]
     how = [f"settings that use it: {', '.join(settings_for)}"] if settings_for else []
     if "time" in left:
         how.append("--until of se-gnn import cuts edges at a date")

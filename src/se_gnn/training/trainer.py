@@ -25,12 +25,11 @@ from se_gnn.model import SEGNN
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.numbers import r_squared
 from se_gnn.model.prediction import accuracy, log_loss
-from se_gnn.number_format import known
 from se_gnn.ranks import Ranks
 from se_gnn.settings import PaperObjective, Resolved, TrainingSettings
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
-from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.checkpoint import Kept, TrainingState, plain_record
 from se_gnn.training.choice import FEW, NUM_FOLDS, folds_of
 from se_gnn.training.objectives.loss import Loss
 from se_gnn.training.objectives.number import NumberLoss
@@ -209,7 +208,7 @@ class TrainingRun:
     def _write(self, record: dict[str, Any]) -> None:
         if self.folder is None or not self.share.ranks.first:
             return
-        append_line(self.folder / EPOCHS, json_line(_plain(record)))
+        append_line(self.folder / EPOCHS, json_line(plain_record(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
             checkpoint.save_checkpoint(self.folder, self._state(), self.digest)
             self.last_checkpoint = time.monotonic()
@@ -241,7 +240,7 @@ class TrainingRun:
             self.kept, self.history = state.kept, state.history
         if folder is not None and ranks.first:
             # of this run alone: lines of another one, and of epochs that are computed again, go
-            replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
+            replace_file(folder / EPOCHS, b"".join(json_line(plain_record(record)) for record in self.history))
 
 
 class _Recording(NamedTuple):
@@ -296,8 +295,3 @@ def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]
     held = [parameter for name, parameter in named if not name.endswith("step_weights")]
     groups = [{"params": held, "weight_decay": weight_decay}, {"params": free, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as `metrics.jsonl` holds it: what is not known is None."""
-    return {name: known(value) for name, value in record.items()}
