@@ -1,7 +1,7 @@
-"""Training that was interrupted goes on to the same bits: state in one file, replaced in one step.
+"""An interrupted training resumes and ends with the same bits: its state is one file, replaced in one step.
 
-Each epoch draws its randomness from (seed, epoch), so no generator state is kept. No pickle: safetensors with JSON, and
-a digest of all of it.
+Each epoch draws its randomness from (seed, epoch), so no generator state is kept. The file is not a pickle but
+safetensors with JSON, and has a digest of everything.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from se_gnn.settings import Resolved
 NAME = "checkpoint.safetensors"
 VERSION = "3"
 _ADAM = ("step", "exp_avg", "exp_avg_sq")  # of each parameter
-RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch, or the result, asks for
+RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch or the result needs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
 def state_bytes(state: TrainingState, digest: str) -> bytes:
     """The state as a checkpoint holds it, and as another rank is sent it."""
     groups = {"model": state.parameters, "adam": state.optimizer}
-    for i, one in enumerate(state.kept):  # an epoch that is the best for several is written as often
+    for i, one in enumerate(state.kept):  # an epoch that is the best several times is written several times
         groups[f"kept{i}"] = {name: tensor.clone() for name, tensor in one.parameters.items()}
     tensors = {f"{group}/{name}": tensor for group, values in groups.items() for name, tensor in values.items()}
     about = {"version": VERSION, "fingerprint": digest}
@@ -94,11 +94,11 @@ def plain_record(record: Mapping[str, Any]) -> dict[str, Any]:
 def load_checkpoint(
     folder: Path, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> TrainingState | None:
-    """Read the state back, or None where there is none; one of another run is refused.
+    """Read the state back; None: there is none. The state of another run is refused.
 
     Args:
         folder: where it was written.
-        digest: :func:`fingerprint` of the run that wants to go on.
+        digest: :func:`fingerprint` of the run that resumes.
         like: the model of that run, whose names and shapes the state must have.
         optimizer: of its parameters, in its own order.
     """
@@ -114,7 +114,7 @@ def load_checkpoint(
 def state_from_bytes(
     content: bytes, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer, path: Path
 ) -> TrainingState:
-    """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
+    """The state that :func:`state_bytes` wrote, bit for bit; ``path`` names its source in errors."""
     state = kept_state(content, path, digest)
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
     adam = _described(state.optimizer)
@@ -130,7 +130,7 @@ def state_from_bytes(
 
 
 def kept_state(content: bytes, path: Path, digest: str | None = None) -> TrainingState:
-    """The same, whatever model it is of; with a ``digest``, that of another run is refused."""
+    """The same for any model; with a ``digest``, the state of another run is refused."""
     tensors, about = load_sealed(content, path)
     if about.get("version") != VERSION:
         raise InputError(f"{path} has version {about.get('version')}, this one reads {VERSION}")
@@ -150,7 +150,7 @@ def kept_state(content: bytes, path: Path, digest: str | None = None) -> Trainin
 
 
 def _kept(text: str, epochs: int, path: Path) -> list[tuple[int, tuple[float, float]]]:
-    """The best epochs, and how good each was; what is not known is worst, and was stored as null."""
+    """The best epochs, and how good each was; a figure that is not defined was stored as null, and is worst."""
     found = parse_json_value(text.encode(), path)
     rows: list[Any] = found if isinstance(found, list) and found else [None]
     for row in rows:
@@ -162,7 +162,7 @@ def _kept(text: str, epochs: int, path: Path) -> list[tuple[int, tuple[float, fl
 
 
 def _history(text: str, path: Path) -> list[dict[str, Any]]:
-    """A record per epoch; a value that is not known was stored as null."""
+    """A record per epoch; a figure that is not defined was stored as null."""
     records = parse_json_value(text.encode(), path)
     if not isinstance(records, list):
         raise InputError(f"{path} cannot be read: its history must be a list")
@@ -199,7 +199,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def agreed(graph: Graph, settings: Resolved, seed: int) -> dict[str, str]:
-    """What all processes must agree on: the seed, each setting by name, and a digest of everything with the data."""
+    """What all processes must agree on: the seed, each setting by name, and a digest of settings and data."""
     values = {name: json.dumps(value) for name, value in settings.values().items()}
     given = ", ".join(settings.asked.given)
     return {"seed": str(seed), **values, "given": given, "data": fingerprint(graph, settings.values(), seed)}

@@ -1,14 +1,14 @@
-r"""K, lambda, tau, the reserve and the attribute share: chosen after training, on answers that chose nothing.
+r"""After training, the validation nodes choose K, lambda, tau, the reserve and the attribute share.
 
-The validation nodes are divided into folds. A training run keeps, beside its best epoch by all of them, its best epoch
-by those outside each fold; the recipe is chosen outside the fold, too. The nodes of a fold are compared by the model
-that they did not choose: nothing is trained again. On these comparisons of all folds the vote is chosen. What the model
-says of itself is *cross-fitted* as well: the answers of a fold, by the vote that the other folds choose.
+The validation nodes are divided into folds. Besides its best epoch by all validation nodes, a training run keeps its
+best epoch by the nodes outside each fold, and the recipe is chosen outside the fold as well. So the nodes of each fold
+are compared by a model that they did not choose, and nothing is retrained. The vote is chosen on these comparisons. The
+model's figures are *cross-fitted* too: each fold is answered by the vote that the other folds choose.
 
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
-(the rule of three, 95% confidence). So much of the vote at least is held in reserve. For the same reason tau and the
-reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave stay as they
-are. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
+(the rule of three, 95% confidence). At least this share of the vote is held in reserve. For the same reason tau and the
+reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave are not
+changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Votes:
         return VoteChoice(size, weight, tau, reserve, reason, right)
 
     def cross_fitted(self) -> dict[str, Any]:
-        """Figures of the answers of each fold by the vote that the other folds choose."""
+        """Figures of all answers, where each fold is answered by the vote that the other folds choose."""
         found = np.empty((len(self.labels), self.answers.num_classes))
         for fold in np.unique(self.folds).tolist():
             best, reserve = self._best(self.folds != fold)
@@ -228,7 +228,7 @@ class Votes:
         return {**{name: figures[name] for name in kept}, "wrong_above_99": sure}
 
     def _finer(self, size: int, weight: float, tau: float, reserve: float) -> float:
-        """The tau with the lowest log loss between the two that stand beside one in the list."""
+        """The tau with the lowest log loss between the two neighbors of one in the list."""
         step = np.log(TAUS[1] / TAUS[0])
         low, high = max(np.log(tau) - step, np.log(SMALLEST_TAU)), min(np.log(tau) + step, np.log(LARGEST_TAU))
         rows = np.ones(len(self.labels), bool)
@@ -243,8 +243,8 @@ class Votes:
     def _losses(self, probabilities: FloatArray, rows: BoolArray) -> tuple[Float64Array, Float64Array]:
         """The log loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
 
-        Half a standard error more of the answers may be wrong than these nodes show: so much of each label is spread
-        over all classes.
+        Half a standard error more of the answers may be wrong than these nodes show, so this share of each label is
+        spread over all classes.
         """
         truth = np.flatnonzero(rows)
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
@@ -265,9 +265,9 @@ class Votes:
     def _best(self, rows: BoolArray) -> tuple[int, float]:
         """The best vote by some nodes, and its reserve.
 
-        Of each K and lambda, the tau with the lowest log loss; of these, among the best by the figure that decides, the
-        one with the lowest log loss. Among equally accurate ones no class may be found much less often than by others.
-        If the figure is that of a ranking, tau is chosen by it as well.
+        Each K and lambda gets the tau with the lowest log loss. Of these votes, those close to the best by ``best_by``
+        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is the
+        figure of a ranking, it chooses tau as well.
         """
         by = self.settings.selection.best_by
         losses, reserves = self._losses(self.probabilities, rows)
@@ -294,7 +294,7 @@ class Votes:
 
 
 def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
-    """A figure of some answers; the lowest if it is not defined. The two that are asked for most are written out."""
+    """A figure of some answers; -inf if it is not defined. The two that are used most are written out for speed."""
     if by in ("accuracy", "balanced_accuracy"):
         right = probabilities.argmax(axis=1) == labels
         if by == "accuracy":
@@ -305,7 +305,7 @@ def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
 
 
 def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
-    """K, lambda and tau of all votes that are tried; what the user gave is not varied."""
+    """K, lambda and tau of all votes that are tried; settings that the user gave are not varied."""
     size = settings.vote.num_nearest
     sizes = [k for k in NUM_NEAREST if k <= labeled] or [labeled]
     sizes += [k for k in MANY_NEAREST if k < labeled]
@@ -336,7 +336,7 @@ FEW_OF_CLASS = 5  # validation nodes of a class, of which one should be found
 
 
 def warn_of_single_nodes(graph: Graph) -> None:
-    """Once per training, however many runs it has."""
+    """Warn of classes that training leaves out; once, however many runs there are."""
     if graph.predicts_numbers:
         return
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)

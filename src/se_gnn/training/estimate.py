@@ -52,7 +52,7 @@ class Estimate:
 
 
 def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
-    """What is left of a run that has begun, and of others like it.
+    """What the rest of a run that has begun, and others like it, will take.
 
     Args:
         run: the first of them.

@@ -1,12 +1,12 @@
 """Training from settings to a model: one run, or several between which validation nodes choose.
 
-1. Each recipe of the portfolio is trained for some epochs; those that are clearly behind on validation nodes then are
-   given up, the others are trained to their end (without a portfolio: the settings as they are).
-2. The best on validation nodes is trained again from other seeds: the members of an ensemble, whose embeddings stand
-   side by side. The attributes themselves stand beside them, unless that costs accuracy on validation nodes.
-3. K, lambda and tau are chosen on validation nodes.
+1. Each recipe of the portfolio is trained for a few epochs. Recipes that are then clearly behind on the validation
+   nodes are given up, and the others are trained to the end. Without a portfolio there is one run.
+2. The best recipe is trained again from other seeds. The embeddings of these members of the ensemble stand side by
+   side, and the attributes themselves beside them, unless that costs accuracy on the validation nodes.
+3. K, lambda and tau are chosen on the validation nodes.
 
-Every decision is in the model's settings, with the reason. Test nodes are not looked at.
+The model's settings hold every decision and its reason. Training never reads the labels of test nodes.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def fit(
             run at a time may write to it.
         max_memory: memory limit for comparisons, for example ``"4GB"``; None: a quarter of the free memory.
         calibration: share of the validation nodes to hold out, for prediction sets.
-        ranks: processes that share the runs of a portfolio and its ensemble, each a whole run at a time: the same bits
-            as one process. A single run of `paper` or `authors` they train together: the result of one process up to
-            rounding. All call this with the same arguments, and each gets the model; None: one process.
+        ranks: processes that divide the runs of a portfolio and its ensemble among them, with the same bits as one
+            process. They train a single run of `paper` or `authors` together, with the result of one process up to
+            rounding. All of them pass the same arguments, and each gets the model. None: one process.
 
     Returns:
         The model of the best epoch by ``best_by`` on validation nodes, ties broken by validation loss (the last epoch
@@ -116,13 +116,13 @@ def fit(
 def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
     """The graph with a share of the validation nodes of each class moved to its calibration nodes.
 
-    Validation nodes choose the epoch and the vote, so what a model says of them is too good. Prediction sets need nodes
-    that chose nothing; these are drawn before training.
+    A model does too well on validation nodes, because they chose its epoch and its vote. Prediction sets need nodes
+    that chose nothing, so these are drawn before training.
 
     Args:
         graph: a graph with validation nodes.
         share: from 0 (nothing is moved) to 0.9.
-        seed: of the draw.
+        seed: random seed for the draw.
 
     >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], validation=range(2, 8))
     >>> held = with_calibration(graph, 0.34)
@@ -133,7 +133,7 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         raise InputError(f"calibration must be a share of the validation nodes from 0 to 0.9, got {shortened(share)}")
     if share == 0:
         return graph
-    generator = np.random.default_rng([seed, 0xCA11B])  # apart from what else the seed draws
+    generator = np.random.default_rng([seed, 0xCA11B])  # independent of everything else that this seed draws
     drawn = []
     labels = np.zeros(graph.num_nodes, np.int64) if graph.predicts_numbers else graph.labels
     for label in np.unique(labels[graph.validation]):
@@ -164,7 +164,7 @@ class _Planned(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finished:
-    """What is kept of a run."""
+    """The part of a training run that is kept."""
 
     name: str
     settings: Resolved
@@ -183,7 +183,7 @@ class Finished:
 
     @property
     def facts(self) -> Run:
-        """What the model remembers of it."""
+        """What the model's facts say about the run."""
         best = self.history[self.best_epoch]
         return Run(
             name=self.name,
@@ -253,7 +253,7 @@ class _Fit:
         recipes = self.finished[: len(self.finished) - len(chosen) + 1]
 
         def model_of(wanted: Resolved, fold: int) -> SEGNN:
-            """As it would be without a fold: of another recipe, which is not trained again, one model."""
+            """The model without a fold; of another recipe there is a single model, as nothing is retrained."""
             best = self._best_outside(recipes, fold)
             if best is chosen[0]:
                 return self._assembled(chosen, wanted, fold)
@@ -271,9 +271,9 @@ class _Fit:
         return recipes[chosen_recipe(standings, self.settings.selection.best_by, outside)]
 
     def _train_all(self, plans: list[_Planned]) -> list[Finished]:
-        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans.
+        """Train whole runs, each on the rank that claims it. Every rank then has all of them, in their order.
 
-        A single run is trained by all ranks together, if its steps can be split.
+        All ranks train a single run together if its steps can be split.
         """
         place = len(self.finished)
         looks = not place and len(plans) > 1  # at recipes; all members of an ensemble are needed
@@ -300,7 +300,7 @@ class _Fit:
         return found
 
     def _promising(self, plans: list[_Planned], begun: dict[int, TrainingRun]) -> set[int]:
-        """Which recipes are worth more epochs, by what each had reached at the first look; all ranks agree."""
+        """Which recipes are worth more epochs, by their figures at the first look; all ranks agree on them."""
         seen: dict[int, float] = {}
         for number, run in begun.items():
             seen[number] = max(run.standing(epoch)[0] for epoch in range(min(run.epoch, FIRST_LOOK)))
@@ -328,7 +328,7 @@ class _Fit:
         )
 
     def _go_on(self, run: TrainingRun, plan: _Planned, number: int, *, until: int | None = None) -> None:
-        """Train a run, to an epoch or to its end; the first epochs of all show how long the rest will take."""
+        """Train a run up to an epoch, or to its end. The very first epochs show how long the rest will take."""
         last = run.settings.training.epochs if until is None else min(until, run.settings.training.epochs)
         if self.progress and not self.estimated:
             self.estimated = True

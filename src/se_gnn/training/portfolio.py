@@ -31,7 +31,7 @@ BEHIND = 1.0  # standard errors of the leader's figure that are clearly behind
 
 
 def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
-    """The recipes between which validation nodes choose, as whole settings. What the user gave holds in all of them.
+    """The recipes that validation nodes choose from, as complete settings. Settings that the user gave hold in all.
 
     >>> from se_gnn.settings import Settings
     >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
@@ -46,7 +46,7 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
 
 
 def _number_recipes(graph: Graph) -> list[str]:
-    """What fits the attributes; by logarithms as well if all values are above 0 and skewed to the right."""
+    """The recipe that fits the attributes, and its log version if all values are above 0 and skewed to the right."""
     columns = isinstance(graph.features, np.ndarray) and graph.num_features <= MOST_FEATURES
     name, known = "values" if columns else "smooth-values", graph.values[graph.train]
     standard = (known - known.mean()) / known.std()
@@ -55,7 +55,7 @@ def _number_recipes(graph: Graph) -> list[str]:
 
 
 def offered_too(graph: Graph) -> dict[str, Decision]:
-    """The recipes that only some graphs are offered, with the reasons.
+    """Recipes that are offered to some graphs only, with the reasons.
 
     ``columns`` is offered if at least half of the columns of a table are numbers, unless the pieces of all columns
     would be too many numbers; ``roles`` if nodes have no attributes but those that their edges give.
@@ -132,7 +132,7 @@ def _figure(run: Finished, by: str) -> str:
 
 
 def member_seed(seed: int, member: int) -> int:
-    """The seed of a further member of the ensemble: as good as independent of the first."""
+    """The seed of another member of the ensemble, practically independent of the first."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
 
 

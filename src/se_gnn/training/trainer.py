@@ -37,8 +37,8 @@ from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.objectives.vote import VoteLoss
 from se_gnn.training.share import Share
 
-EPOCHS = "metrics.jsonl"  # a line per epoch
-SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes only what a kill costs
+EPOCHS = "metrics.jsonl"  # one line per epoch
+SECONDS_BETWEEN_CHECKPOINTS = 5.0  # affects only how much work a killed run loses
 WARM_EPOCHS = 3  # run normally before recording, so that kernels are compiled and the state of Adam exists
 
 Results = tuple[Tensor, Tensor]  # losses, and answers for the validation nodes
@@ -65,8 +65,8 @@ def stopped_early(settings: TrainingSettings, history: list[dict[str, Any]], kep
 class TrainingRun:
     """One training run, of one encoder: its fixed parts, and the state that an epoch changes.
 
-    With ``ranks`` they train it together: each computes a share of every step, and all have the same parameters. The
-    folder is that of the first rank, which also sends the others the state that an interrupted run goes on from.
+    Several ``ranks`` train it together: each computes a share of every step, and all have the same parameters. Only the
+    first rank writes to the folder; when an interrupted run resumes, it sends its state to the others.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class TrainingRun:
     def _figures(self, answers: FloatArray, rows: BoolArray | slice = slice(None)) -> dict[str, float]:
         """How good the answers for the validation nodes are, or for some of them; NaN where a figure is not defined.
 
-        Of numbers the loss is 1 - R2: the squared error as a share of the variance.
+        If numbers are predicted, the loss is 1 - R2: the squared error as a share of the variance.
         """
         graph, by = self.graph, self.settings.selection.best_by
         if graph.predicts_numbers:
@@ -167,7 +167,7 @@ class TrainingRun:
 
     @one_thread()
     def run_draws(self, draws: Any) -> Results:
-        """The losses, after a step of Adam; what is then answered for the validation nodes."""
+        """One step of Adam: the losses before it, and the answers for the validation nodes after it."""
         self.model.train()
         self.optimizer.zero_grad()
         losses = self.loss.losses(draws)
@@ -182,8 +182,8 @@ class TrainingRun:
     def _keep_best(self, found: FloatArray) -> None:
         """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier.
 
-        The same for the validation nodes outside each fold: the answers of a fold are then judged by a model that has
-        not been chosen by them.
+        The same is done for the validation nodes outside each fold, so that a fold can be answered by a model that its
+        own nodes did not choose.
         """
         standings = [self.standing(self.epoch - 1)]
         if self.folds is not None:
@@ -197,7 +197,7 @@ class TrainingRun:
             self.kept[i : i + 1] = [Kept(self.epoch - 1, standing, current)]
 
     def standing(self, epoch: int) -> tuple[float, float]:
-        """How good an epoch was on the validation nodes, better ones larger; what is not known is worst."""
+        """How good an epoch was on the validation nodes: higher is better; a figure that is not defined is worst."""
         return self._standing_of(self.history[epoch])
 
     def _standing_of(self, record: Mapping[str, float]) -> tuple[float, float]:
@@ -222,7 +222,7 @@ class TrainingRun:
         )
 
     def _resume(self) -> None:
-        """Go on from the checkpoint, if there is one; every rank from that of the first."""
+        """Resume from the checkpoint, if there is one; all ranks resume from that of the first."""
         ranks, folder = self.share.ranks, self.folder
         state = None
         if folder is not None and ranks.first:
@@ -239,7 +239,7 @@ class TrainingRun:
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.kept, self.history = state.kept, state.history
         if folder is not None and ranks.first:
-            # of this run alone: lines of another one, and of epochs that are computed again, go
+            # the log keeps the epochs of the checkpoint alone: later ones are computed again
             replace_file(folder / EPOCHS, b"".join(json_line(plain_record(record)) for record in self.history))
 
 
@@ -262,7 +262,7 @@ class RecordedEpoch:
         self.recording: _Recording | None = None
 
     def __call__(self, draws: Any) -> Results:
-        """Start one epoch; its results are there when the device gets to them."""
+        """Start one epoch; its results are ready once the device has computed them."""
         self.runs += 1
         if self.runs <= WARM_EPOCHS:
             return self._run_plainly(draws.to(self.device))
@@ -289,7 +289,7 @@ class RecordedEpoch:
 
 
 def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]:
-    """All parameters decay but the weights of propagation steps, which have no reason to be small."""
+    """All parameters decay except the weights of propagation steps, which have no reason to be small."""
     named = list(model.named_parameters())
     free = [parameter for name, parameter in named if name.endswith("step_weights")]
     held = [parameter for name, parameter in named if not name.endswith("step_weights")]

@@ -1,8 +1,8 @@
 """The loss of a vote of numbers: each labeled node is predicted from all others, by squared error.
 
-Nothing is sampled but the nodes that a step predicts: their values are hidden from the encoder, so that a node cannot
-be told from its neighbors who have read it. Values are measured in standard deviations, of their logarithms if asked
-for. Shapes: L labeled nodes, T validation nodes, S columns that are read of neighbors.
+Each step samples the nodes that it predicts. Their values are hidden from the encoder: otherwise their neighbors, which
+have read them, would give them away. Values are measured in standard deviations, on a log scale if asked for. Shapes:
+L labeled nodes, T validation nodes, S columns that are read from neighbors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NumberLoss(Loss):
         self.values = torch.tensor(scaled, dtype=torch.float32, device=model.device)[:, None]  # [L, 1]
 
     def draw(self, epoch: int) -> NumberDraws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator, count = np.random.default_rng([self.seed, epoch]), len(self.graph.train)
         dropout = Dropout.draw(self.inputs, self.settings.encoder, self.objective, generator=generator)
         if self.neighborhood is None:
@@ -70,7 +70,7 @@ class NumberLoss(Loss):
         return ((errors * counted).sum() / counted.sum())[None]
 
     def _inputs(self, read: Tensor | None) -> EncoderInputs:
-        """What the encoder reads; what it reads of values, its last columns, without those that are hidden."""
+        """What the encoder reads; its last columns, which hold known values, leave out the hidden ones."""
         features = self.inputs.features
         if read is None or not isinstance(features, Tensor):
             return self.inputs

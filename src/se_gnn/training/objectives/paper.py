@@ -67,7 +67,7 @@ class PaperLoss(Loss):
         return items if self.share.whole else items.select(np.arange(len(items))[self.share.of(len(items))])
 
     def _overall(self, sample: Items | None) -> Tensor:
-        """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the way back is the transpose."""
+        """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the other direction is the transpose."""
         h, settings = self.model(self.inputs), self.settings.similarity
         if self.share.whole:
             return self.similarity(h).compare_among(self.cases.items, sample).overall
@@ -80,7 +80,7 @@ class PaperLoss(Loss):
         return combine(node, structure, settings.node_weight)
 
     def draw(self, epoch: int) -> Draws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator = np.random.default_rng([self.seed, epoch])
         objective, sample = self.objective, None
         if objective.max_local_edges is not None:
@@ -109,7 +109,7 @@ class PaperLoss(Loss):
         return torch.stack([loss, class_loss, node_loss, edge_loss])
 
     def answers(self) -> Tensor:
-        """Class probabilities of the validation nodes, on as many edges as training looks at."""
+        """Class probabilities of the validation nodes, compared on as many edges as in training."""
         own = self.probabilities(self.model(self.inputs), self.queries)
         return self.share.all_rows(own, len(self.graph.validation))
 

@@ -47,7 +47,7 @@ class VoteLoss(Loss):
         self.compares_edges = bool(model.num_edge_features) and self.objective.compare == "node"
 
     def draw(self, epoch: int) -> ViewDraws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator, objective = np.random.default_rng([self.seed, epoch]), self.objective
         batch = self.unlabeled if objective.consistency_weight > 0 else self.unlabeled[:0]
         count = 2 if len(batch) else 1
@@ -113,7 +113,7 @@ class VoteLoss(Loss):
         return self.pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
 
     def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
-        """As :meth:`_similarity`, by node and structure; of labeled nodes among themselves the way back is known."""
+        """As :meth:`_similarity`, by node and structure; labeled nodes are compared with each other only once."""
         cases, similarity = self.cases.items, self.similarity(h)
         if len(view.cases) < len(cases):
             cases = cases.select(view.cases.cpu().numpy())
@@ -122,7 +122,7 @@ class VoteLoss(Loss):
         return similarity.compare(self._queries(nodes, name), cases).overall
 
     def _queries(self, nodes: IntArray, name: str) -> Items:
-        """Some nodes to be compared; those that are the same in every epoch are prepared once."""
+        """Nodes to be compared; nodes that are the same in every epoch are prepared once."""
         held = self._items.get(name)
         if held is None or not np.array_equal(held.nodes, nodes):
             held = self._items[name] = items_of(self.graph, nodes, self.settings.similarity)
@@ -164,7 +164,7 @@ class ViewDraws(Drawn):
     views: tuple[View, ...]
     batch: Tensor  # [B]
     consistency: float  # how much they count
-    asked: Tensor  # nodes whose role is to be told
+    asked: Tensor  # nodes whose role is predicted
 
 
 def leave_one_out_loss(
@@ -215,5 +215,5 @@ def consistency_loss(votes: Sequence[Tensor], power: float) -> Tensor:
 
 
 def ramp(objective: VoteObjective, epoch: int) -> float:
-    """How much consistency counts in an epoch: its weight, reached in a straight line from 0."""
+    """The weight of consistency in an epoch: it grows linearly from 0."""
     return objective.consistency_weight * min(1.0, epoch / max(1, objective.consistency_ramp))
