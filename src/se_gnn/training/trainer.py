@@ -210,16 +210,10 @@ class TrainingRun:
             return
         append_line(self.folder / EPOCHS, json_line(plain_record(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
-            checkpoint.save_checkpoint(self.folder, self._state(), self.digest)
+            adam = checkpoint.optimizer_tensors(self.optimizer)
+            state = TrainingState(self.model.state_dict(), adam, self.kept, self.history)
+            checkpoint.save_checkpoint(self.folder, state, self.digest)
             self.last_checkpoint = time.monotonic()
-
-    def _state(self) -> TrainingState:
-        return TrainingState(
-            parameters=self.model.state_dict(),
-            optimizer=checkpoint.optimizer_tensors(self.optimizer),
-            kept=self.kept,
-            history=self.history,
-        )
 
     def _resume(self) -> None:
         """Resume from the checkpoint, if there is one; all ranks resume from that of the first."""
