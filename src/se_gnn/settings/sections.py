@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from se_gnn.errors import InputError
-from se_gnn.settings.checks import above_zero, at_least, between, check_types, share_below_one
+from se_gnn.settings.checks import above_zero, at_least, between, check_types, ruled, share_below_one
 
 MOST_STEPS = 1000  # of a propagation: nothing in a model's file bounds the time that it takes
 SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for float32
@@ -24,18 +24,17 @@ MatchTypes = Literal["any", "own", "learned"]
 BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss", "r2"]
 ObjectiveName = Literal["paper", "vote", "number", "agreement"]
 
-Count = Annotated[int, (at_least, 1)]
-Steps = Annotated[int, (between, 1, MOST_STEPS)]
-Limit = Annotated[int | None, (at_least, 1)]  # None: no limit
-Share = Annotated[float, (between, 0, 1)]
-ShareBelowOne = Annotated[float, (share_below_one,)]
-Weight = Annotated[float, (at_least, 0)]
-Positive = Annotated[float, (above_zero,)]
+_count = ruled((at_least, 1))
+_share = ruled((between, 0, 1))
+_part = ruled((share_below_one,))
+_part_above_zero = ruled((share_below_one,), (above_zero,))
+_weight = ruled((at_least, 0))
+_power = ruled((between, 0.1, 100))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Settings that one part of the program reads; each is checked by the rules in its type."""
+    """Settings that one part of the program reads; each is checked by its type and its rules."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -45,17 +44,17 @@ class Section:
 class EncoderSettings(Section):
     """Encoder, Eq. (1)."""
 
-    hidden_size: Count = 64  # width of the hidden layers
-    output_size: Limit = None  # D, width of the embedding; None: as wide as the hidden layers
-    num_layers: Count = 2  # layers of the MLP
+    hidden_size: int = _count(64)  # width of the hidden layers
+    output_size: int | None = _count(None)  # D, width of the embedding; None: as wide as the hidden layers
+    num_layers: int = _count(2)  # layers of the MLP
     aggregation: Aggregation = "gcn"  # see se_gnn.encoder.Network
-    steps: Steps = 8  # propagation steps of `pagerank` and `steps`, residual layers of `layers`
-    teleport: Share = 0.2  # of `pagerank`, and the initial weights of `steps`
+    steps: int = ruled((between, 1, MOST_STEPS))(8)  # steps of `pagerank` and `steps`, residual layers of `layers`
+    teleport: float = _share(0.2)  # of `pagerank`, and the initial weights of `steps`
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # initial vector of `mean`: 0.01, or uniform in [0.01, 1)
     attribute_scaling: Scaling = "raw"  # unchanged, each node's attributes of length 1, or each column in pieces
-    members: Count = 1  # encoders trained from different seeds, their embeddings side by side
-    attribute_share: ShareBelowOne = 0.0  # share of the similarity that the attributes themselves have, nothing learned
+    members: int = _count(1)  # encoders trained from different seeds, their embeddings side by side
+    attribute_share: float = _part(0.0)  # share of the similarity that the attributes themselves have, nothing learned
     read_edges: bool = False  # a node also reads the data of its own edges, if they have any: see encoder.own_edges
     weighted_steps: bool = False  # neighbors are aggregated by edge weights, if the edges have any
     read_neighbors: bool = False  # a node also reads the means of its neighbors' attributes: see encoder.neighborhood
@@ -74,9 +73,9 @@ class EncoderSettings(Section):
 class SimilaritySettings(Section):
     """Similarity, Eq. (2)-(7)."""
 
-    node_weight: Share = 0.5  # lambda: share of node similarity, the rest is structure similarity
-    hops: Annotated[int, (between, 1, 3)] = 2  # n, radius of a local graph
-    max_edges: Limit = None  # M, most edges of a local graph, among the nodes nearest by walks; None: all
+    node_weight: float = _share(0.5)  # lambda: share of node similarity, the rest is structure similarity
+    hops: int = ruled((between, 1, 3))(2)  # n, radius of a local graph
+    max_edges: int | None = _count(None)  # M, most edges of a local graph, among the nodes nearest by walks; None: all
     measure: MeasureName = "cosine"  # sim(a, b): cosine, or -||a - b||
     directions: Directions = "one"  # match the target's edges only (paper), or average both directions (authors)
     match_direction: bool = False  # edges that lead to the center match only such edges, if edges are directed
@@ -89,9 +88,9 @@ class SimilaritySettings(Section):
 class VoteSettings(Section):
     """The vote, Eq. (8)-(9)."""
 
-    num_nearest: Count = 20  # K
-    temperature: Annotated[float, (above_zero,), (at_least, SMALLEST_TEMPERATURE)] = 1.0  # tau
-    reserve: ShareBelowOne = 0.0  # share of the vote that no case has, spread evenly over the classes
+    num_nearest: int = _count(20)  # K
+    temperature: float = ruled((above_zero,), (at_least, SMALLEST_TEMPERATURE))(1.0)  # tau
+    reserve: float = _part(0.0)  # share of the vote that no case has, spread evenly over the classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,18 +98,20 @@ class PaperObjective(Section):
     """The paper's loss, Eq. (11)-(14): sampled references, and self-supervision by contrast."""
 
     references: Literal["support", "nearest"] = "support"  # which cases a labeled node is compared with in Eq. (11)
-    num_negatives: Count = 20  # Q
-    support_size: Count = 60  # N, same-class cases among which the K nearest are the positives
-    max_local_edges: Limit = None  # edges of a local graph that a training step looks at; None: all
-    probability_floor: Share = 0.0  # share of the positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
-    node_loss_weight: Weight = 0.01  # alpha
-    edge_loss_weight: Weight = 0.01  # beta
-    mask_rate: Share = 0.2  # share of the attributes set to zero in a view
-    edge_noise: Share = 0.1  # share of the edges replaced by random ones in the second view
-    node_batch: Count = 32  # |V_B|
-    edge_batch: Count = 128  # |E_B|
-    node_negatives: Count = 100  # Q_N
-    edge_negatives: Count = 100  # Q_E
+    num_negatives: int = _count(20)  # Q
+    support_size: int = _count(60)  # N, same-class cases among which the K nearest are the positives
+    max_local_edges: int | None = _count(None)  # edges of a local graph that a training step looks at; None: all
+    probability_floor: float = _share(
+        0.0
+    )  # share of positives below which Eq. (11) is flat (authors: 1e-8); 0: nowhere
+    node_loss_weight: float = _weight(0.01)  # alpha
+    edge_loss_weight: float = _weight(0.01)  # beta
+    mask_rate: float = _share(0.2)  # share of the attributes set to zero in a view
+    edge_noise: float = _share(0.1)  # share of the edges replaced by random ones in the second view
+    node_batch: int = _count(32)  # |V_B|
+    edge_batch: int = _count(128)  # |E_B|
+    node_negatives: int = _count(100)  # Q_N
+    edge_negatives: int = _count(100)  # Q_E
     negative_views: Literal["both", "second"] = "both"  # where negatives are taken from
 
 
@@ -119,40 +120,36 @@ class VoteObjective(Section):
     """The vote itself is learned: each labeled node is predicted from all others, and two views should agree."""
 
     compare: Literal["overall", "node"] = "overall"  # what training compares by; the vote is always overall
-    attribute_dropout: ShareBelowOne = 0.0  # share of the attributes that a training step leaves out
-    hidden_dropout: ShareBelowOne = 0.0  # share of the hidden units
-    node_dropout: ShareBelowOne = 0.0  # share of the nodes that lose all their attributes
-    memory_dropout: ShareBelowOne = 0.0  # share of the labeled nodes that do not vote in a training step
-    label_batch: Count = 2048  # most labeled nodes that are predicted in a training step
-    memory_batch: Count = 2048  # most labeled nodes that vote in a training step
-    label_smoothing: Share = 0.0  # share of each label that is spread over all classes
+    attribute_dropout: float = _part(0.0)  # share of the attributes that a training step leaves out
+    hidden_dropout: float = _part(0.0)  # share of the hidden units
+    node_dropout: float = _part(0.0)  # share of the nodes that lose all their attributes
+    memory_dropout: float = _part(0.0)  # share of the labeled nodes that do not vote in a training step
+    label_batch: int = _count(2048)  # most labeled nodes that are predicted in a training step
+    memory_batch: int = _count(2048)  # most labeled nodes that vote in a training step
+    label_smoothing: float = _share(0.0)  # share of each label that is spread over all classes
     balance_classes: bool = False  # every class has the same share of the loss, whatever its number of labeled nodes
-    consistency_weight: Weight = 0.0  # weight of the agreement of two views on unlabeled nodes
-    consistency_power: Annotated[float, (at_least, 1)] = 2.0  # how much the mean of the two votes is sharpened
-    consistency_ramp: Annotated[int, (at_least, 0)] = 50  # epochs until the weight is reached
-    consistency_batch: Count = 4096  # most unlabeled nodes of a training step
+    consistency_weight: float = _weight(0.0)  # weight of the agreement of two views on unlabeled nodes
+    consistency_power: float = ruled((at_least, 1))(2.0)  # how much the mean of the two votes is sharpened
+    consistency_ramp: int = ruled((at_least, 0))(50)  # epochs until the weight is reached
+    consistency_batch: int = _count(4096)  # most unlabeled nodes of a training step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberObjective(Section):
     """The vote of numbers is learned: each labeled node is predicted from all others, by squared error."""
 
-    attribute_dropout: ShareBelowOne = 0.0  # share of the attributes that a training step leaves out
-    hidden_dropout: ShareBelowOne = 0.0  # share of the hidden units
-    node_dropout: ShareBelowOne = 0.0  # share of the nodes that lose all their attributes
-    hidden_values: Annotated[float, (share_below_one,), (above_zero,)] = (
-        0.3  # share of the labeled nodes that a step predicts, and whose values nothing reads then
-    )
+    attribute_dropout: float = _part(0.0)  # share of the attributes that a training step leaves out
+    hidden_dropout: float = _part(0.0)  # share of the hidden units
+    node_dropout: float = _part(0.0)  # share of the nodes that lose all their attributes
+    hidden_values: float = _part_above_zero(0.3)  # labeled nodes that a step predicts, and whose values nothing reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementObjective(Section):
     """Cases for someone else's model: nothing is trained, and the vote should agree with that model."""
 
-    probability_share: Share = 0.5  # share of the similarity that the model's class probabilities have
-    sharpness: Annotated[float, (between, 0.1, 100)] = (
-        1.0  # power that the probabilities are raised to before they are compared
-    )
+    probability_share: float = _share(0.5)  # share of the similarity that the model's class probabilities have
+    sharpness: float = _power(1.0)  # power that the probabilities are raised to before they are compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +157,11 @@ class TrainingSettings(Section):
     """Optimization, Algorithm 1."""
 
     objective: ObjectiveName = "paper"  # loss of the paper, of the vote, of a vote of numbers; agreement with a model
-    epochs: Count = 200
-    patience: Limit = 50  # epochs after the best one before training stops; None: never
-    learning_rate: Positive = 0.01
-    weight_decay: Weight = 5e-4
-    role_weight: Weight = 0.0  # weight of structural identity: similar nodes must tell a node's role
+    epochs: int = _count(200)
+    patience: int | None = _count(50)  # epochs after the best one before training stops; None: never
+    learning_rate: float = ruled((above_zero,))(0.01)
+    weight_decay: float = _weight(5e-4)
+    role_weight: float = _weight(0.0)  # weight of structural identity: similar nodes must tell a node's role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +188,6 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "number": NumberObjective,
     "agreement": AgreementObjective,
 }
-
-
 OWNERS: dict[str, tuple[type[Section], ...]] = {}  # the section of each setting, or the objectives that share it
 DEFAULTS: dict[str, Any] = {}
 for _section in (*SECTIONS.values(), *OBJECTIVES.values()):
