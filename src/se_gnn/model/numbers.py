@@ -93,14 +93,12 @@ class Intervals:
     @property
     def widths(self) -> Float64Array:
         """High less low, [T]."""
-        found: Float64Array = self.high - self.low
-        return found
+        return self.high - self.low
 
     def holds(self, values: Float64Array) -> BoolArray:
         """Whether the known numbers (of all nodes of the graph) of these nodes lie in their intervals, [T]."""
         own = values[self.nodes]
-        found: BoolArray = (self.low <= own) & (own <= self.high)
-        return found
+        return (self.low <= own) & (own <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,7 @@ class Calibration:
 
     def reach(self, spread: Float64Array) -> Float64Array:
         """How far the interval of each node reaches to both sides, [T]."""
-        found: Float64Array = self.factor * (spread + self.floor)
-        return found
+        return self.factor * (spread + self.floor)
 
     def summary(self) -> str:
         """What the intervals guarantee."""
