@@ -8,7 +8,7 @@ two types of nodes. Shapes: E edges, A attributes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,19 @@ import pyarrow.compute as pc
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, RawTable
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
-from se_gnn.graph.columns import MISSING, Column, type_prefix
+from se_gnn.graph.columns import MISSING, type_prefix
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
 from se_gnn.graph.edges import EdgeReport, canonical_valued_edges
 from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.node_types import joined_columns, own_columns
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, such_rows
-from se_gnn.tables.values import Reading, as_names, parse_column, read_times
+from se_gnn.tables.values import DateForm, Reading, as_names, date_form, parse_column, read_times
 
 LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
+MISSING_PARTS = {"weight": 1, "time": NO_TIME}  # of an edge whose table does not have the column
 DROP = "--set drop_dangling=true leaves these edges out."
 
 
@@ -64,39 +66,32 @@ class EdgeSettings:
     weight: str | None = None
     type: str | None = None
     time: str | None = None
+    until_by: str | None = None  # the dates that `until` cuts by, also where edges carry no date
     ignore: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     reading: Reading = Reading()  # noqa: RUF009 - frozen
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
+    dates: DateForm | None = None  # how dates are written; None: as the table looks
 
     @classmethod
     def of(cls, settings: ImportSettings, table: Table, reading: Reading, *, several: bool) -> EdgeSettings:
         """The settings as far as they are about one table; with several tables, each has some of the columns."""
-        own = cls(
-            ends=(settings.source, settings.target),
-            directed=settings.directed,
-            weight=settings.edge_weight,
-            type=settings.edge_type,
-            time=settings.edge_time,
-            ignore=settings.edge_ignore,
-            kinds=settings.edge_kinds,
-            reading=reading,
-        )
-        table.check_has(*own.ends)
-        if several:
-            known = set(table.columns)
-            own = dataclasses.replace(
-                own,
-                weight=own.weight if own.weight in known else None,
-                time=own.time if own.time in known else None,
-                ignore=[name for name in own.ignore if name in known],
-                kinds={name: kind for name, kind in own.kinds.items() if name in known},
-            )
-        table.check_has(*own.roles.values(), *own.ignore)
-        wrong = next((name for name in (*own.roles.values(), *own.ignore) if name in own.ends), None)
+
+        def own(names: Iterable[str]) -> list[str]:
+            return [name for name in names if name in table.columns or not several]
+
+        given = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
+        roles: dict[str, Any] = {part: name for part, name in given.items() if name is not None and own([name])}
+        kinds = {name: settings.edge_kinds[name] for name in own(settings.edge_kinds)}
+        ends, ignore = (settings.source, settings.target), own(settings.edge_ignore)
+        table.check_has(*ends, *roles.values(), *ignore)
+        wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:
             raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
-        return own
+        return cls(
+            ends=ends, directed=settings.directed, **roles, until_by=roles.get("time"), ignore=ignore, kinds=kinds,
+            reading=reading,
+        )  # fmt: skip
 
     @property
     def roles(self) -> dict[str, str]:
@@ -108,25 +103,32 @@ class EdgeSettings:
         """Columns whose cells are kept to be shown: all but the ends and those to ignore."""
         return [name for name in table.columns if name not in (*self.ends, *self.ignore)]
 
-    def attributes(self, table: Table) -> list[str]:
-        """Columns that become attributes."""
-        return [name for name in self.shown(table) if name not in self.roles.values()]
+    def times(self, table: Table, column: str) -> IntArray:
+        """The dates in a column of the table, or of a block of it."""
+        return read_times(table, column, self.reading, self.dates)
 
-    def as_before(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
+    def until(self, table: Table, date: str | None) -> BoolArray | None:
+        """Whether each row is an edge up to a date, or without one; None: all are."""
+        if date is None or self.until_by is None:
+            return None
+        kept: BoolArray = self.times(table, self.until_by) <= as_seconds(date)
+        return kept
+
+    def as_before(self, values: EdgeValues) -> EdgeSettings:
         """The same with the direction and the columns that edge values had before."""
         known = dict(values.names)
-        found: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
-        if several:
-            found = {part: name if name in table.columns and part != "type" else None for part, name in found.items()}
-        return dataclasses.replace(self, directed=values.direction is not None, **found, ignore=(), kinds={})
+        roles: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
+        return dataclasses.replace(self, directed=values.direction is not None, **roles)
 
-    def for_blocks(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
-        """The same for blocks of a table: an empty weight is the median of the whole table, not of its block."""
-        own = self.as_before(values, table, several=several)
-        if own.weight is None:
-            return own
-        weights, _ = _weights(table, own.weight, own)
-        return dataclasses.replace(own, empty_weight=float(np.median(weights)))
+    def for_blocks(self, table: Table) -> EdgeSettings:
+        """The same with what a block of the table does not show: the median weight, and how dates are written."""
+        found: dict[str, Any] = {}
+        if self.weight is not None:
+            found["empty_weight"] = float(np.median(_weights(table, self.weight, self)[0]))
+        dated = self.time or self.until_by
+        if dated is not None:
+            found["dates"] = date_form(table, dated, self.reading)
+        return dataclasses.replace(self, **found)
 
 
 class Ids:
@@ -305,14 +307,6 @@ def _check_lost(
     )
 
 
-def until_date(table: Table, settings: EdgeSettings, until: str | None) -> BoolArray | None:
-    """Whether each row is an edge up to a date, or without one; None: all are."""
-    if until is None or settings.time is None:
-        return None
-    kept: BoolArray = read_times(table, settings.time, settings.reading) <= as_seconds(until)
-    return kept
-
-
 def distinct_edges(
     table: Table, found: EdgeRows, directed: bool, cells: Sequence[str], count: int
 ) -> tuple[EdgeRows, EdgeReport | None]:
@@ -344,11 +338,9 @@ def read_edge_values(
     *,
     like: EdgeValues | None = None,
     rows: IntArray | None = None,
-    several: bool = False,
-    cells: bool = True,
     streamed: bool = False,
 ) -> EdgeColumns:
-    """Values of the edges in some rows, fitted, or read as those of ``like`` were.
+    """Values of the edges in some rows without their cells, fitted, or read as those of ``like`` were.
 
     Args:
         table: the edge table, or a block of it.
@@ -356,22 +348,19 @@ def read_edge_values(
         like: values whose columns and types are used, so that nothing is fitted; a type that they do not have is an
             error: nothing was learned about it.
         rows: those that become edges; None: all.
-        several: each edge type has a table of its own.
-        cells: keep the cells of the rows, to be shown.
         streamed: the rows do not fit into memory: columns are fitted, and the values are those of no edge. As ``like``
             they then say how to read blocks of the table.
     """
-    taken = np.arange(len(table)) if rows is None else rows
     if like is not None:
-        settings = settings.as_before(like, table, several=several)
+        settings = settings.as_before(like)
+    taken = np.arange(len(table)) if rows is None else rows
     parts, warnings = _parts(table, settings, taken, None if like is None else like.type_names or None)
-    summaries = _role_summaries(settings, parts)
-    fitted: FittedColumns | None = None
+    fitted = FittedColumns((), np.empty((0, 0), np.float32))
     if like is None:
+        names = [name for name in settings.shown(table) if name not in settings.roles.values()]
         fitted = fit_columns(
-            table, settings.attributes(table), settings.reading, kinds=settings.kinds, text_words=TEXT_WORDS,
-            rows=rows, streamed=streamed,
-        )  # fmt: skip
+            table, names, settings.reading, kinds=settings.kinds, text_words=TEXT_WORDS, rows=rows, streamed=streamed
+        )
         warnings += fitted.warnings
     elif like.attributes is not None:
         if not like.columns:
@@ -380,23 +369,17 @@ def read_edge_values(
                 "be encoded"
             )
         fitted = encode_columns(table, like.columns, settings.reading, rows=rows)
-    if fitted is not None:
-        summaries += fitted.summaries
-        if fitted.columns:
-            parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
-            parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
+    summaries = (*_role_summaries(settings, parts), *fitted.summaries)
+    if fitted.columns:
+        parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
+        parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
     if streamed:
         parts |= {part: parts[part][:0] for part in ARRAYS if part in parts}
-    shown: Sequence[str] = ()
-    if cells and not streamed:
-        shown = settings.shown(table) if like is None else () if like.raw is None else like.raw.columns
     if not parts:
         return EdgeColumns(None, summaries, tuple(warnings))
     if like is not None and settings.type is not None:
         parts["type_verbs"] = like.type_verbs
-    raw = raw_table(table, shown, taken) if shown else None
-    values = EdgeValues(**parts, raw=raw, names=tuple(settings.roles.items()))
-    return EdgeColumns(values, summaries, tuple(warnings))
+    return EdgeColumns(EdgeValues(**parts, names=tuple(settings.roles.items())), summaries, tuple(warnings))
 
 
 def _parts(
@@ -418,7 +401,7 @@ def _parts(
         types, names = _types(table, settings.type, settings.reading, rows, known_types)
         parts |= {"type": types, "type_names": names}
     if settings.time is not None:
-        parts["time"] = read_times(table, settings.time, settings.reading)[rows]
+        parts["time"] = settings.times(table, settings.time)[rows]
         undated = int((parts["time"] == NO_TIME).sum())
         if undated:
             warnings.append(f"{undated:,} edges of {table.name} have no date: they are taken as always there")
@@ -480,81 +463,94 @@ def _role_summaries(settings: EdgeSettings, parts: dict[str, Any]) -> tuple[Colu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeLayout:
-    """What the edges of several tables carry as one: a type for each table, its attributes in a block of their own.
+    """What the edges of all tables carry as one: a type for each table, its attributes in a block of their own.
 
     Args:
-        types: the type of the edges of each table.
-        template: the values of no edge, with all columns of all tables.
+        types: the type of the edges of each table; one without a name: there is one table, and its edges are as it
+            says.
+        template: the values of no edge, with all columns of all tables; None: edges carry nothing.
     """
 
     types: tuple[str, ...]
-    template: EdgeValues
+    template: EdgeValues | None
 
     @classmethod
     def of(cls, types: Sequence[str], values: Sequence[EdgeValues | None], *, directed: bool) -> EdgeLayout:
         """The layout for tables whose edges carry certain values."""
+        if tuple(types) == ("",):
+            return cls(("",), values[0])
         parts: dict[str, Any] = {"type": np.empty(0, np.int32), "type_names": tuple(types)}
         if directed:
             parts["direction"] = np.empty(0, np.int8)
-        for part, kind in (("weight", np.float32), ("time", np.int64)):
+        for part in MISSING_PARTS:
             if any(getattr(one, part, None) is not None for one in values):
-                parts[part] = np.empty(0, kind)
-        columns: list[Column] = []
-        width = 0
-        for name, one in zip(types, values):
-            for column in one.columns or () if one is not None else ():
-                columns.append(dataclasses.replace(column, name=type_prefix(name) + column.name, first=width))
-                width += column.size
+                parts[part] = np.empty(0, ARRAYS[part])
+        columns = joined_columns(
+            {name: () if one is None else one.columns or () for name, one in zip(types, values)}, marked=False
+        )
         if columns:
-            names = tuple(name for column in columns for name in column.feature_names)
-            parts |= {"attributes": np.empty((0, width), np.float32)}
-            parts |= {"columns": tuple(columns), "attribute_names": names}
+            parts |= {"attributes": np.empty((0, columns[-1].features.stop), np.float32), "columns": columns}
+            parts["attribute_names"] = tuple(name for column in columns for name in column.feature_names)
         roles = {part: column for one in values if one is not None for part, column in one.names}
         return cls(tuple(types), EdgeValues(**parts, names=tuple(roles.items())))
 
-    def own(self, type_name: str) -> EdgeValues:
+    @classmethod
+    def like(cls, values: EdgeValues | None, *, typed: bool) -> EdgeLayout:
+        """The layout of the edges of a graph; ``typed``: each type had a table of its own."""
+        template = None if values is None else values.take(np.empty(0, np.int64))
+        return cls(template.type_names if typed and template is not None else ("",), template)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Columns whose cells are kept to be shown."""
+        return () if self.template is None or self.template.raw is None else self.template.raw.columns
+
+    def without_cells(self) -> EdgeLayout:
+        """The same for edges whose cells are not kept."""
+        return self if self.template is None else EdgeLayout(self.types, dataclasses.replace(self.template, raw=None))
+
+    def own(self, type_name: str, table: Table) -> EdgeValues | None:
         """The template of one table: its own columns, by their names there."""
+        if self.template is None or self.types == ("",):
+            return self.template
         columns = own_columns(self.template.columns or (), type_name)
-        names = tuple(name for column in columns for name in column.feature_names)
-        width = sum(column.size for column in columns)
         return dataclasses.replace(
             self.template,
-            type=None,
-            type_names=(),
-            type_verbs=None,
-            attributes=np.empty((0, width), np.float32) if width else None,
-            columns=columns if width else None,
-            attribute_names=names if width else None,
-            direction=np.empty(0, np.int8),  # so that there is a part
+            attributes=np.empty((0, columns[-1].features.stop), np.float32) if columns else None,
+            columns=columns or None,
+            attribute_names=tuple(name for column in columns for name in column.feature_names) or None,
+            names=tuple((part, name) for part, name in self.template.names if name in table.columns),
         )
 
-    def place(self, type_name: str, values: EdgeValues | None, count: int, raw: RawTable | None = None) -> EdgeValues:
+    def read(
+        self, type_name: str, table: Table, settings: EdgeSettings, rows: IntArray | None = None
+    ) -> EdgeValues | None:
+        """The values of some rows of one table in the layout of all; a type or a category is one of the template's."""
+        own = self.own(type_name, table)
+        if own is None:
+            return None
+        values = read_edge_values(table, settings, like=own, rows=rows).values
+        cells = raw_table(table, self.shown, rows)
+        return self.place(type_name, values, len(table) if rows is None else len(rows), cells)
+
+    def place(self, type_name: str, values: EdgeValues | None, count: int, cells: RawTable) -> EdgeValues | None:
         """The values of ``count`` edges of one table, in the layout of all.
 
         Edges without a weight count 1, and those without a date have none.
         """
-        whole = self.template
+        whole, raw = self.template, cells if cells.columns else None
+        if whole is None or self.types == ("",):
+            return None if values is None else dataclasses.replace(values, raw=raw)
         arrays: dict[str, Any] = {"type": np.full(count, self.types.index(type_name), np.int32)}
         if whole.direction is not None:
             arrays["direction"] = np.ones(count, np.int8)
-        for part, missing in (("weight", np.float32(1)), ("time", np.int64(NO_TIME))):
+        for part, missing in MISSING_PARTS.items():
             if getattr(whole, part) is not None:
                 held = getattr(values, part, None)
-                arrays[part] = np.full(count, missing) if held is None else held
+                arrays[part] = np.full(count, missing, ARRAYS[part]) if held is None else held
         if whole.columns:
             arrays["attributes"] = np.zeros((count, whole.num_attributes), np.float32)
             own = [column for column in whole.columns if column.name.startswith(type_prefix(type_name))]
             if own and values is not None and values.attributes is not None:
-                first, last = own[0].first, own[-1].first + own[-1].size
-                arrays["attributes"][:, first:last] = values.attributes
+                arrays["attributes"][:, own[0].first : own[-1].features.stop] = values.attributes
         return dataclasses.replace(whole, **arrays, raw=raw)
-
-
-def own_columns(columns: Sequence[Column], type_name: str) -> tuple[Column, ...]:
-    """The columns of one type of nodes or edges, called as in its table, and their features counted from 0."""
-    prefix, first, found = type_prefix(type_name), 0, []
-    for column in columns:
-        if column.name.startswith(prefix):
-            found.append(dataclasses.replace(column, name=column.name.removeprefix(prefix), first=first))
-            first += column.size
-    return tuple(found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,17 +18,18 @@ import pyarrow.compute as pc
 
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Classes, Graph, RawTable
-from se_gnn.graph.arrays import Features, IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.split import Split, split_by_time, split_stratified
 from se_gnn.graph.target import Target
-from se_gnn.tables.edges import EdgeRows, EdgeSettings, EdgeTable, Ids, find_ends, joined_types, own_columns, until_date
-from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.edges import EdgeRows, EdgeSettings, EdgeTable, Ids, find_ends, joined_types
+from se_gnn.tables.features import FittedColumns, encode_column, encode_columns, fit_columns, join_features, raw_table
+from se_gnn.tables.node_types import name_column, own_columns
 from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Reading, find_decimal, first_times, read_times
+from se_gnn.tables.values import Parsed, Reading, find_decimal, read_times
 
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
 ONE = ""  # name of the only node type, and of the only edge type
@@ -75,15 +76,22 @@ class NodeTable:
             streamed=streamed,
         )
 
-    def encode(self, columns: Sequence[Column], table: Table | None = None) -> FittedColumns:
-        """The features of its rows, or of some of them, with columns that were fitted before."""
+    def named(self, found: FittedColumns, *, streamed: bool) -> FittedColumns:
+        """Its columns and features with those that tell its nodes apart by their names, if they are few."""
+        names, features = name_column(self.ids.to_pylist(), self.table.columns), found.features
+        if not streamed:
+            parsed = Parsed(kind="category", texts=self.ids, missing=np.zeros(len(self.ids), bool))
+            features = join_features([features, *(encode_column(one, parsed) for one in names)], len(self.ids))
+        return dataclasses.replace(found, columns=(*found.columns, *names), features=features)
+
+    def encode(self, columns: Sequence[Column], table: Table | None = None, *, streamed: bool = False) -> FittedColumns:
+        """The features of its rows, or of some of them, with columns that were fitted before; none yet if streamed."""
+        if streamed:
+            summaries = [ColumnSummary(name=one.name, kind=one.kind, num_features=one.size) for one in columns]
+            return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
         table = table or self.table
         named = with_names(table, columns, self.ids.slice(table.first, len(table)))
         return encode_columns(named, columns, self.reading)
-
-    def encoded(self, columns: Sequence[Column], table: Table) -> Features:
-        """The features of a block of its rows."""
-        return self.encode(columns, table).features
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
         """What became of each column, in their order."""
@@ -104,7 +112,7 @@ class NodeTable:
             elif name == given.caption:
                 note = f"; {summary.note}" if summary.note else ""
                 summary = dataclasses.replace(summary, note=f"caption of the nodes{note}")
-            yield dataclasses.replace(summary, name=called(self.type, name))
+            yield dataclasses.replace(summary, name=type_prefix(self.type) + name)
         for column in found.summaries:
             if column.kind == StructureColumn.kind:
                 yield column
@@ -240,8 +248,8 @@ class GivenTables:
 
     def raw(self) -> RawTable:
         """The rows of all tables, columns called by their type; empty where a node is of another type."""
-        whole = [called(one.type, name) for one in self.nodes for name in one.shown]
-        blocks = [raw_table(one.table, whole, prefix=called(one.type, "")) for one in self.nodes]
+        whole = [type_prefix(one.type) + name for one in self.nodes for name in one.shown]
+        blocks = [raw_table(one.table, whole, prefix=type_prefix(one.type)) for one in self.nodes]
         return functools.reduce(RawTable.joined, blocks)
 
     def rows(self, one: OneEdgeTable) -> EdgeRows:
@@ -249,7 +257,7 @@ class GivenTables:
         ends, joins, table = one.settings.ends, one.joins, one.table
         nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in joins))
         found = find_ends(table, ends, joins, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
-        in_time = until_date(table, one.settings, self.settings.until)
+        in_time = one.settings.until(table, self.settings.until)
         if in_time is None:
             return found
         kept = in_time[found.rows]
@@ -257,11 +265,11 @@ class GivenTables:
             raise InputError(f"until: {table.name} has no edge up to {self.settings.until}")
         return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
 
-    def split(self, found: Sequence[EdgeRows] | None) -> Split:
+    def split(self, found: Iterable[tuple[OneEdgeTable, EdgeRows]]) -> Split:
         """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
         Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
-        ``found`` are the edges, None where they do not fit into memory.
+        ``found`` are the edge tables, or blocks of them, with the rows that become edges.
         """
         given, like, own = self.settings, self.like, self.labeled
         labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
@@ -295,8 +303,8 @@ class GivenTables:
         names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
         return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
 
-    def _node_times(self, found: Sequence[EdgeRows] | None) -> IntArray:
-        """When each node came to be: by a column of its table, or by its first edge."""
+    def _node_times(self, found: Iterable[tuple[OneEdgeTable, EdgeRows]]) -> IntArray:
+        """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
         column, own = self.settings.split_by_time, self.labeled
         assert column is not None
         if column in own.table.columns:
@@ -305,20 +313,14 @@ class GivenTables:
             own.table.check_has(column)
         if self.settings.edge_time is None:
             raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with dates")
-        if found is None:
-            raise InputError(
-                f"split_by_time {FIRST_EDGE!r} needs the edges in memory: name a column of the node table instead"
-            )
-        dated = [(one, rows) for one, rows in zip(self.edges, found) if one.settings.time is not None]
-        pairs = np.concatenate([rows.pairs for _, rows in dated])
-        times = [read_times(one.table, str(one.settings.time), one.settings.reading)[rows.rows] for one, rows in dated]
-        first = first_times(pairs, np.concatenate(times), self.num_nodes)
-        return first[self.first : self.first + len(own.ids)]
-
-
-def called(type_name: str, column: str) -> str:
-    """What people see for a column of one type."""
-    return type_prefix(type_name) + column if type_name else column
+        never = np.iinfo(np.int64).max
+        first = np.full(self.num_nodes, never)
+        for one, rows in found:
+            if one.settings.time is not None:
+                times = one.settings.times(one.table, one.settings.time)[rows.rows]
+                dated = times != NO_TIME
+                np.minimum.at(first, rows.pairs[dated], times[dated, None])
+        return np.where(first == never, NO_TIME, first)[self.first : self.first + len(own.ids)]
 
 
 def _reading(table: Table, settings: ImportSettings) -> tuple[Reading, list[str]]:

@@ -18,18 +18,9 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
-from se_gnn.tables.edges import (
-    EdgeLayout,
-    EdgeSettings,
-    Ids,
-    edge_tables,
-    find_ends,
-    joined_types,
-    own_columns,
-    read_edge_values,
-)
+from se_gnn.tables.edges import EdgeLayout, EdgeSettings, Ids, edge_tables, find_ends, joined_types
 from se_gnn.tables.features import encode_columns, encode_structure, raw_table
-from se_gnn.tables.node_types import place_features
+from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import read_captions, read_ids, with_names
 from se_gnn.tables.source import Table, read_table
 from se_gnn.tables.values import Reading, find_decimal
@@ -103,7 +94,10 @@ def read_new_nodes(
         for one in tables.values():
             own = dataclasses.replace(reading, decimal=decimal or find_decimal(one.table))
             encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns, own)
-            blocks.append(place_features(graph, one.type, encoded.features) if one.type else encoded.features)
+            own_features = encoded.features
+            if one.type:
+                own_features = typed_rows(own_features, *type_mark(graph, one.type), graph.num_features)
+            blocks.append(own_features)
             notes += encoded.warnings
             notes += [
                 f"column {c.name!r}: {c.note}" for c in encoded.summaries if "categor" in c.note or "(other)" in c.note
@@ -118,8 +112,7 @@ def read_new_nodes(
         numbers = [graph.node_type_names.index(one.type) for one in rows]
         node_types = np.repeat(numbers, [len(one.names) for one in rows]).astype(np.int32)
     if graph.raw is not None:
-        shown, prefixes = graph.raw.columns, [type_prefix(one.type) if one.type else "" for one in rows]
-        cells = [raw_table(one.table, shown, prefix=prefix) for one, prefix in zip(rows, prefixes)]
+        cells = [raw_table(one.table, graph.raw.columns, prefix=type_prefix(one.type)) for one in rows]
         raw = functools.reduce(RawTable.joined, cells)
     return NewNodes(
         names=tuple(name for one in rows for name in one.names),
@@ -156,9 +149,7 @@ class _NewRows:
         if caption is None and roles.get("caption") in table.columns:
             caption = roles["caption"]
         table.check_has(id, caption, *ignore)
-        columns = graph.columns or ()
-        if type_name:
-            columns = own_columns(columns, type_name)
+        columns = own_columns(graph.columns or (), type_name)
         shown = [column.name for column in columns] if graph.raw is None else _shown(graph, type_name)
         unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
         _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
@@ -208,8 +199,6 @@ def _called_by_type(graph: Graph) -> bool:
 
 def _shown(graph: Graph, type_name: str) -> list[str]:
     assert graph.raw is not None
-    if not type_name:
-        return list(graph.raw.columns)
     prefix = type_prefix(type_name)
     return [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
 
@@ -244,6 +233,10 @@ def _edges(
             f"say of which type new edges are, as {known}" if by_table else "give new edges as one table without a type"
         )
         raise InputError(f"{graph.name}: {told}")
+    layout = EdgeLayout.like(values, typed=by_table)
+    unknown = next((one.type for one in given if one.type not in layout.types), None)
+    if unknown is not None:
+        raise InputError(f"edges {unknown!r}: the edges of {graph.name} are {', '.join(layout.types)}")
     pairs, carried = [], []
     for one in given:
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
@@ -251,18 +244,8 @@ def _edges(
         joins = joined_types(one, table, ends, ids)
         names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
         pairs.append(find_ends(table, ends, joins, ids, nodes=names, hint=TOLD).pairs)
-        if values is None:
-            continue
         own = EdgeSettings(ends=ends, reading=dataclasses.replace(reading, decimal=decimal or find_decimal(table)))
-        if not by_table:
-            carried.append(read_edge_values(table, own, like=values).values)
-            continue
-        layout = EdgeLayout(values.type_names, values.take(np.empty(0, np.int64)))
-        if one.type not in values.type_names:
-            raise InputError(f"edges {one.type!r}: the edges of {graph.name} are {', '.join(values.type_names)}")
-        found = read_edge_values(table, own, like=layout.own(one.type), several=True, cells=False).values
-        raw = None if values.raw is None else raw_table(table, values.raw.columns)
-        carried.append(layout.place(one.type, found, len(table), raw))
+        carried.append(layout.read(one.type, table, own))
     held = [one for one in carried if one is not None]
     return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
 

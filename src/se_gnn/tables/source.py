@@ -79,6 +79,16 @@ class Table:
         self.check_has(name)
         return self.select([name]).column(0)
 
+    @property
+    def largest_column(self) -> int:
+        """Bytes of its largest column."""
+        if self.data is not None:
+            return max(int(column.nbytes) for column in self.data.columns)
+        about = self.file.metadata
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        places = range(len(self.columns))
+        return max(sum(int(group.column(i).total_uncompressed_size) for group in groups) for i in places)
+
     def head(self, count: int) -> Table:
         """The first rows."""
         if self.data is not None:

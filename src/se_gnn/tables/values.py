@@ -461,24 +461,25 @@ def writing_note(texts: Iterable[str], decimal: str) -> str | None:
     return note
 
 
-def first_times(pairs: IntArray, times: IntArray, num_nodes: int) -> IntArray:
-    """Time of the first dated edge of each node, [N]; `NO_TIME` where it has none.
+class DateForm(NamedTuple):
+    """How a column writes its dates: as a date or a number of seconds, and the pattern of a date."""
 
-    >>> first_times(np.array([[0, 1], [1, 2]]), np.array([7, 5]), 4)[:3].tolist()
-    [7, 5, 5]
-    """
-    first = np.full(num_nodes, np.iinfo(np.int64).max)
-    dated = times != NO_TIME
-    for end in (0, 1):
-        np.minimum.at(first, pairs[dated, end], times[dated])
-    return np.where(first == np.iinfo(np.int64).max, NO_TIME, first)
+    kind: str
+    pattern: str | None = None
 
 
-def read_times(table: Table, name: str, reading: Reading) -> IntArray:
-    """Seconds since 1970 of each row, rounded down; `NO_TIME` where there is no date."""
+def date_form(table: Table, name: str, reading: Reading) -> DateForm:
+    """How a whole column writes its dates, so that blocks of it are read in the same way."""
     parsed = parse_column(table, name, reading)
+    return DateForm(parsed.kind if parsed.kind == "number" else "date", parsed.details.get("pattern"))
+
+
+def read_times(table: Table, name: str, reading: Reading, form: DateForm | None = None) -> IntArray:
+    """Seconds since 1970 of each row, rounded down; `NO_TIME` where there is no date."""
+    kind, pattern = form or (None, None)
+    parsed = parse_column(table, name, reading, kind=kind, pattern=pattern)
     if parsed.kind not in ("number", "date"):
-        parsed = parse_column(table, name, reading, kind="date")  # says which row is no date
+        parsed = parse_column(table, name, reading, kind="date")  # says which row is not a date
     assert parsed.numbers is not None
     seconds = parsed.numbers * SECONDS_A_DAY if parsed.kind == "date" else parsed.numbers
     wrong = np.flatnonzero(np.abs(seconds) > LATEST)
