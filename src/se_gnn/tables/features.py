@@ -36,7 +36,7 @@ from se_gnn.graph.rows import Texts
 from se_gnn.tables.settings import ColumnSummary
 from se_gnn.tables.source import Table
 from se_gnn.tables.structure import DECIMALS, structure_numbers
-from se_gnn.tables.values import Parsed, Reading, check_kinds, is_key, parse_column
+from se_gnn.tables.values import Parsed, check_kinds, is_key, parse_column
 
 MOST_CATEGORIES = 50
 SPARSE_FROM = 100  # features of a column of categories, which are then names of nodes
@@ -69,7 +69,6 @@ class FittedColumns:
 def fit_columns(
     table: Table,
     names: Sequence[str],
-    reading: Reading,
     *,
     kinds: Mapping[str, str],
     keep: Sequence[str] = (),
@@ -82,7 +81,6 @@ def fit_columns(
     Args:
         table: a node table or an edge table.
         names: the columns to look at.
-        reading: how text is read.
         kinds: what a column is, where it is not understood right.
         keep: columns to use although they look like keys.
         text_words: the most words of a text column that become features.
@@ -96,7 +94,7 @@ def fit_columns(
     warnings: list[str] = []
     of = "edge column" if table.of_edges else "column"
     for name in names:
-        parsed = parse_column(table, name, reading, kind=kinds.get(name))
+        parsed = parse_column(table, name, kind=kinds.get(name))
         if streamed and parsed.kind == "text":
             raise InputError(
                 f"{table.name}, column {name!r} is text, whose words are counted in memory, and the table does not fit "
@@ -125,17 +123,15 @@ def fit_columns(
     return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
 
 
-def encode_columns(
-    table: Table, columns: Sequence[Column], reading: Reading, *, rows: IntArray | None = None
-) -> FittedColumns:
+def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | None = None) -> FittedColumns:
     """Encode the rows of a table, or some of them, as those of an earlier one were; nothing is fitted."""
     blocks: list[Features] = []
     warnings: list[str] = []
     summaries: list[ColumnSummary] = []
     for column in columns:
-        known = dataclasses.replace(reading, decimal=getattr(column, "decimal_point", reading.decimal))
+        own = dataclasses.replace(table, decimal=getattr(column, "decimal_point", table.decimal))
         pattern = column.pattern if isinstance(column, DateColumn) else None
-        parsed = parse_column(table, column.name, known, kind=column.kind, pattern=pattern)
+        parsed = parse_column(own, column.name, kind=column.kind, pattern=pattern)
         parsed = parsed if rows is None else parsed.take(rows)
         blocks.append(encode_column(column, parsed))
         summaries.append(_summary(column, parsed))

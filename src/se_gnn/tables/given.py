@@ -23,15 +23,16 @@ from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.split import Split, split_by_time, split_stratified
 from se_gnn.graph.target import Target
-from se_gnn.tables.edges import EdgeRows, EdgeSettings, EdgeTable, Ids, find_ends, joined_types
+from se_gnn.tables.edges import EdgeRoles, EdgeRows, EdgeTable, Ids, find_ends
 from se_gnn.tables.features import FittedColumns, encode_column, encode_columns, fit_columns, join_features, raw_table
 from se_gnn.tables.node_types import name_column, own_columns
 from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Parsed, Reading, find_decimal, read_times
+from se_gnn.tables.values import Parsed, read_times
 
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
+READ_WITH = ("separator", "encoding", "decimal", "missing")
 ONE = ""  # name of the only node type, and of the only edge type
 
 
@@ -41,7 +42,6 @@ class NodeTable:
 
     type: str
     table: Table
-    reading: Reading
     id: str
     ids: pa.Array
     attributes: list[str]
@@ -54,9 +54,8 @@ class NodeTable:
         labeled = settings.label in table.columns
         table.check_has(column)
         ids, notes = read_ids(table, column)
-        reading, more = _reading(table, settings)
         attributes = settings.attributes(table.columns, type_name or None, labeled=labeled)
-        return cls(type_name, table, reading, column, ids, attributes, settings), [*table.notes, *notes, *more]
+        return cls(type_name, table, column, ids, attributes, settings), [*_notes(table, settings), *notes]
 
     @property
     def shown(self) -> list[str]:
@@ -69,7 +68,6 @@ class NodeTable:
         return fit_columns(
             self.table,
             known,
-            self.reading,
             kinds={name: kind for name, kind in given.kinds.items() if not self.type or name in known},
             keep=[name for name in given.keep if name in known],
             text_words=given.text_words,
@@ -91,7 +89,7 @@ class NodeTable:
             return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
         table = table or self.table
         named = with_names(table, columns, self.ids.slice(table.first, len(table)))
-        return encode_columns(named, columns, self.reading)
+        return encode_columns(named, columns)
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
         """What became of each column, in their order."""
@@ -119,21 +117,11 @@ class NodeTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneEdgeTable:
-    """The table of one edge type, and the node types it joins."""
-
-    given: EdgeTable
-    table: Table
-    settings: EdgeSettings
-    joins: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class GivenTables:
     """All tables, read as far as both ways need it: ids, labels, split."""
 
     nodes: list[NodeTable]
-    edges: list[OneEdgeTable]
+    edges: list[EdgeRoles]
     settings: ImportSettings
     like: Graph | None
     labeled: NodeTable
@@ -151,7 +139,7 @@ class GivenTables:
         work: Path | None,
     ) -> Self:
         """Read and check all tables; ``work`` is a folder for those that do not fit into memory."""
-        how: dict[str, Any] = {"separator": settings.separator, "encoding": settings.encoding, "work": work}
+        how: dict[str, Any] = {name: getattr(settings, name) for name in READ_WITH} | {"work": work}
         tables = {name: read_table(one, what=f"nodes {name}".strip(), **how) for name, one in nodes.items()}
         _check_columns(tables, settings)
         _check_like(like, list(tables), [one.type for one in edges])
@@ -163,24 +151,18 @@ class GivenTables:
         own = next(one for one in read if settings.label in one.table.columns)
         known: Target
         if settings.target_number is not None:
-            known, more = read_numbers(own.table, settings.target_number, own.reading, settings.unit)
+            known, more = read_numbers(own.table, settings.target_number, settings.unit)
         else:
             classes = None if like is None else like.class_names
-            known, more = read_labels(own.table, settings.label, own.reading, classes, merge=settings.merge_classes)
+            known, more = read_labels(own.table, settings.label, classes, merge=settings.merge_classes)
         of_labels = tuple(more)
         firsts = np.cumsum([0, *(len(one.ids) for one in read)]).tolist()
         ids = {one.type: Ids(one.ids, first, in_blocks=work is not None) for one, first in zip(read, firsts)}
-        of_edges = []
-        several = len(edges) > 1 or edges[0].type != ONE
         what = [read_table(one.table, what=f"edges {one.type}".strip(), of_edges=True, **how) for one in edges]
-        if several:
+        if edges[0].type != ONE:
             _check_edge_columns(what, settings)
-        for one, table in zip(edges, what):
-            reading, more = _reading(table, settings)
-            notes += [*table.notes, *more]
-            of_table = EdgeSettings.of(settings, table, reading, several=several)
-            joins = joined_types(one, table, of_table.ends, ids)
-            of_edges.append(OneEdgeTable(one, table, of_table, joins))
+        notes += [note for table in what for note in _notes(table, settings)]
+        of_edges = [EdgeRoles.of(settings, one, table, ids) for one, table in zip(edges, what)]
         return cls(read, of_edges, settings, like, own, known, ids, (*notes, *of_labels))
 
     @property
@@ -191,7 +173,7 @@ class GivenTables:
     @property
     def typed(self) -> bool:
         """Whether each edge type has a table of its own."""
-        return self.edges[0].given.type != ONE
+        return self.edges[0].of_type != ONE
 
     @property
     def num_nodes(self) -> int:
@@ -252,20 +234,19 @@ class GivenTables:
         blocks = [raw_table(one.table, whole, prefix=type_prefix(one.type)) for one in self.nodes]
         return functools.reduce(RawTable.joined, blocks)
 
-    def rows(self, one: OneEdgeTable) -> EdgeRows:
+    def rows(self, one: EdgeRoles) -> EdgeRows:
         """The rows of an edge table, or of a block of it, that become edges."""
-        ends, joins, table = one.settings.ends, one.joins, one.table
-        nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in joins))
-        found = find_ends(table, ends, joins, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
-        in_time = one.settings.until(table, self.settings.until)
+        nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in one.joins))
+        found = find_ends(one, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
+        in_time = one.until(self.settings.until)
         if in_time is None:
             return found
         kept = in_time[found.rows]
-        if len(kept) and not kept.any() and not table.first:
-            raise InputError(f"until: {table.name} has no edge up to {self.settings.until}")
+        if len(kept) and not kept.any() and not one.table.first:
+            raise InputError(f"until: {one.table.name} has no edge up to {self.settings.until}")
         return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
 
-    def split(self, found: Iterable[tuple[OneEdgeTable, EdgeRows]]) -> Split:
+    def split(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> Split:
         """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
         Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
@@ -303,12 +284,12 @@ class GivenTables:
         names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
         return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
 
-    def _node_times(self, found: Iterable[tuple[OneEdgeTable, EdgeRows]]) -> IntArray:
+    def _node_times(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> IntArray:
         """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
         column, own = self.settings.split_by_time, self.labeled
         assert column is not None
         if column in own.table.columns:
-            return read_times(own.table, column, own.reading)
+            return read_times(own.table, column)
         if column != FIRST_EDGE:
             own.table.check_has(column)
         if self.settings.edge_time is None:
@@ -316,21 +297,17 @@ class GivenTables:
         never = np.iinfo(np.int64).max
         first = np.full(self.num_nodes, never)
         for one, rows in found:
-            if one.settings.time is not None:
-                times = one.settings.times(one.table, one.settings.time)[rows.rows]
+            if one.time is not None:
+                times = one.times()[rows.rows]
                 dated = times != NO_TIME
                 np.minimum.at(first, rows.pairs[dated], times[dated, None])
         return np.where(first == never, NO_TIME, first)[self.first : self.first + len(own.ids)]
 
 
-def _reading(table: Table, settings: ImportSettings) -> tuple[Reading, list[str]]:
-    """How the text of one table is read, and what people should know about it."""
-    missing = frozenset(settings.missing)
-    if settings.decimal is not None:
-        return Reading(decimal=settings.decimal, missing=missing), []
-    found = find_decimal(table)
+def _notes(table: Table, settings: ImportSettings) -> list[str]:
+    """What people should know about how a table was read."""
     told = f"{table.name}: numbers are read with a decimal comma, as 3,5; --set decimal=. reads them otherwise"
-    return Reading(decimal=found, missing=missing), [told] if found == "," else []
+    return [*table.notes, told] if settings.decimal is None and table.decimal == "," else list(table.notes)
 
 
 def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph.split import PART_WORDS
 from se_gnn.tables.source import Table, memory_of, read_table
-from se_gnn.tables.values import Parsed, Reading, as_names, find_decimal, parse_column
+from se_gnn.tables.values import Parsed, as_names, parse_column
 
 MOSTLY = 0.8  # share of the values of a column that must be ids of nodes
 SYMMETRIC = 0.9  # share of edges that are given in both directions, from which on they have no direction
@@ -129,7 +129,7 @@ class _Column:
     def parsed(self) -> Parsed | None:
         """Its values; None where they cannot be read without more being said."""
         try:
-            return parse_column(self.table.table, self.name, self.table.reading)
+            return parse_column(self.table.table, self.name)
         except InputError:
             return None
 
@@ -145,7 +145,6 @@ class _Look:
 
     path: str
     table: Table
-    reading: Reading
     columns: list[_Column] = field(default_factory=list)
 
     @classmethod
@@ -154,8 +153,8 @@ class _Look:
 
     @classmethod
     def of(cls, table: Table, path: str = "") -> _Look:
-        look = cls(path, table, Reading(decimal=find_decimal(table)))
-        look.columns = [_Column(look, name, as_names(table, name, Reading())) for name in table.columns]
+        look = cls(path, table)
+        look.columns = [_Column(look, name, as_names(table, name)) for name in table.columns]
         return look
 
     @property

@@ -33,6 +33,7 @@ from se_gnn.graph.streaming import EdgeBlock, GraphWriter
 from se_gnn.tables.edges import (
     EdgeColumns,
     EdgeLayout,
+    EdgeRoles,
     EdgeRows,
     EdgeTable,
     distinct_edges,
@@ -40,7 +41,7 @@ from se_gnn.tables.edges import (
     read_edge_values,
 )
 from se_gnn.tables.features import FittedColumns, encode_structure, fit_structure, raw_table
-from se_gnn.tables.given import ONE, GivenTables, NodeTable, OneEdgeTable
+from se_gnn.tables.given import ONE, GivenTables, NodeTable
 from se_gnn.tables.imported import TABLE_FILES, Imported
 from se_gnn.tables.node_types import (
     dense_if_filled,
@@ -224,7 +225,7 @@ class _Import(GivenTables):
             edges = dataclasses.replace(edges, merged=_total([*reports, edges.merged], found), verified=True)
         graph = Graph(nodes=nodes, edges=edges, target=self.target(), split=split, name=self.name)
         summary = summarize(self, graph, fitted, of_edges, found)
-        rows = {one.given.type: one.table.select(rows=own.rows) for one, own in zip(self.edges, found)}
+        rows = {one.of_type: one.table.select(rows=own.rows) for one, own in zip(self.edges, found)}
         tables = {one.type: one.table.data for one in self.nodes}
         return Imported(graph, summary, self.settings, tables, {} if values is None else rows)
 
@@ -345,32 +346,32 @@ class _Import(GivenTables):
             return found, []
         parted = []
         for one, rows in zip(self.edges, found):
-            directed = one.settings.directed if like is None else like.direction is not None
-            parted.append(distinct_edges(one.table, rows, directed, self._cells(one), self.num_nodes))
+            directed = one.directed if like is None else like.direction is not None
+            parted.append(distinct_edges(one, rows, directed, self._cells(one), self.num_nodes))
         return [rows for rows, _ in parted], [report for _, report in parted if report is not None]
 
-    def _cells(self, one: OneEdgeTable) -> list[str]:
+    def _cells(self, one: EdgeRoles) -> list[str]:
         """Columns that tell edges apart: those that are shown; where the graph before shows cells, those of them."""
-        shown = one.settings.shown(one.table)
+        shown = one.shown
         before = None if self.like is None or self.like.edge_values is None else self.like.edge_values.raw
         return shown if before is None else [name for name in shown if name in before.columns]
 
-    def _values_of(self, one: OneEdgeTable, rows: IntArray | None) -> EdgeColumns:
+    def _values_of(self, one: EdgeRoles, rows: IntArray | None) -> EdgeColumns:
         """What the edges in some rows of a table carry; without rows, how to read it from blocks of the table."""
         if self.like is None:
-            in_time = one.settings.until(one.table, self.settings.until) if rows is None else None
+            in_time = one.until(self.settings.until) if rows is None else None
             fitted_on = rows if in_time is None else np.flatnonzero(in_time)
-            return read_edge_values(one.table, one.settings, rows=fitted_on, streamed=rows is None)
-        own = self._layout(()).own(one.given.type, one.table)
+            return read_edge_values(one, rows=fitted_on, streamed=rows is None)
+        own = self._layout(()).own(one)
         if own is None or rows is None:
             return EdgeColumns(None)
-        return read_edge_values(one.table, one.settings, like=own, rows=rows)
+        return read_edge_values(one, like=own, rows=rows)
 
     def _layout(self, read: Sequence[EdgeColumns]) -> EdgeLayout:
         """The layout of the edges of all tables: that of the graph before, or the one for what was read."""
         if self.like is not None:
             return EdgeLayout.like(self.like.edge_values, typed=self.typed)
-        types = [one.given.type for one in self.edges]
+        types = [one.of_type for one in self.edges]
         return EdgeLayout.of(types, [one.values for one in read], directed=self.settings.directed)
 
     def _joined(self, read: Sequence[EdgeColumns], rows: Sequence[EdgeRows]) -> EdgeValues | None:
@@ -380,23 +381,22 @@ class _Import(GivenTables):
         if self.like is None:
             shown = tuple(dict.fromkeys(name for one in self.edges for name in self._cells(one)))
         placed = [
-            layout.place(one.given.type, own.values, len(kept.rows), raw_table(one.table, shown, kept.rows))
+            layout.place(one.of_type, own.values, raw_table(one.table, shown, kept.rows))
             for one, own, kept in zip(self.edges, read, rows)
         ]
         held = [values for values in placed if values is not None]
         return functools.reduce(EdgeValues.joined, held) if held else None
 
-    def _in_blocks(self, one: OneEdgeTable, layout: EdgeLayout, budget: int) -> Callable[[], Iterator[OneEdgeTable]]:
+    def _in_blocks(self, one: EdgeRoles, layout: EdgeLayout, budget: int) -> Callable[[], Iterator[EdgeRoles]]:
         """A table some rows at a time, as often as it is asked for."""
-        own = layout.own(one.given.type, one.table)
-        settings = (one.settings if own is None else one.settings.as_before(own)).for_blocks(one.table)
+        own = layout.own(one)
         step = max(1, budget // ROWS_SHARE // (BYTES_A_CELL * (2 + len(self._cells(one)))))
-        return lambda: (dataclasses.replace(one, table=rows, settings=settings) for rows in one.table.blocks(step))
+        return (one if own is None else one.as_before(own)).blocks(step)
 
-    def _edge_block(self, one: OneEdgeTable, layout: EdgeLayout, found: list[EdgeRows]) -> EdgeBlock:
+    def _edge_block(self, one: EdgeRoles, layout: EdgeLayout, found: list[EdgeRows]) -> EdgeBlock:
         """The edges of a block of rows, in the layout of all; counts them in ``found``."""
         rows = self.rows(one)
-        values = layout.read(one.given.type, one.table, one.settings, rows.rows)
+        values = layout.read(one, rows.rows)
         digests = None if values is None else row_digests(one.table, self._cells(one), rows.rows)
         found.append(rows.take(slice(0)))
         return EdgeBlock(rows.pairs, values, digests)

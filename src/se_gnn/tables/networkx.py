@@ -258,15 +258,15 @@ def _read_values(
     """The edge attributes of a user's graph, read as the columns of an edge table."""
     if not directed and not any(known for _, _, known in ends):
         return None
-    from se_gnn.tables.edges import EdgeSettings, read_edge_values
+    from se_gnn.tables.edges import EdgeRoles, read_edge_values
     from se_gnn.tables.features import raw_table
     from se_gnn.tables.source import read_table
 
-    table = read_table(_edge_frame(ends), what="edges", of_edges=True)
-    ends_of = (SOURCE, TARGET)
-    settings = EdgeSettings(ends=ends_of, directed=directed, weight=edge_weight, type=edge_type, time=edge_time)
-    values, shown = read_edge_values(table, settings).values, settings.shown(table)
-    return dataclasses.replace(values, raw=raw_table(table, shown)) if values is not None and shown else values
+    table = read_table(_edge_frame(ends), what="edges", decimal=".", of_edges=True)
+    roles: dict[str, Any] = {"weight": edge_weight, "type": edge_type, "time": edge_time}
+    one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, **roles)
+    values = read_edge_values(one).values
+    return dataclasses.replace(values, raw=raw_table(table, one.shown)) if values is not None and one.shown else values
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

@@ -18,12 +18,11 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
-from se_gnn.tables.edges import EdgeLayout, EdgeSettings, Ids, edge_tables, find_ends, joined_types
+from se_gnn.tables.edges import EdgeLayout, EdgeRoles, Ids, edge_tables, find_ends, joined_types
 from se_gnn.tables.features import encode_columns, encode_structure, raw_table
 from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import read_captions, read_ids, with_names
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Reading, find_decimal
 
 NO_EDGES = np.empty((0, 2), np.int64)
 TOLD = "New edges join known nodes and the rows of the new table."
@@ -69,8 +68,7 @@ def read_new_nodes(
         )
     given = dict(nodes) if isinstance(nodes, Mapping) else {"": nodes}
     _check_types(graph, list(given))
-    how: dict[str, Any] = {"separator": separator, "encoding": encoding}
-    reading = Reading(missing=frozenset(missing))
+    how: dict[str, Any] = {"separator": separator, "encoding": encoding, "decimal": decimal, "missing": missing}
     tables = {
         name: _NewRows.read(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
         for name, one in given.items()
@@ -81,7 +79,7 @@ def read_new_nodes(
     if edges is not None:
         roles = dict(graph.nodes.roles)
         ends = (source or roles.get("source", "source"), target or roles.get("target", "target"))
-        pairs, values = _edges(graph, edges, tables, ends, reading, decimal, how)
+        pairs, values = _edges(graph, edges, tables, ends, how)
     structural = isinstance(graph.columns[0], StructureColumn)
     notes: list[str] = [note for one in tables.values() for note in one.notes]
     known = None
@@ -92,8 +90,7 @@ def read_new_nodes(
     else:
         blocks = []
         for one in tables.values():
-            own = dataclasses.replace(reading, decimal=decimal or find_decimal(one.table))
-            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns, own)
+            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns)
             own_features = encoded.features
             if one.type:
                 own_features = typed_rows(own_features, *type_mark(graph, one.type), graph.num_features)
@@ -218,8 +215,6 @@ def _edges(
     edges: Any,
     tables: Mapping[str, _NewRows],
     ends: tuple[str, str],
-    reading: Reading,
-    decimal: str | None,
     how: Mapping[str, Any],
 ) -> tuple[IntArray, EdgeValues | None]:
     """Edges as positions in the graph with the new nodes, and what they carry."""
@@ -241,11 +236,10 @@ def _edges(
     for one in given:
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
         table.check_has(*ends)
-        joins = joined_types(one, table, ends, ids)
+        own = EdgeRoles(table=table, ends=ends, of_type=one.type, joins=joined_types(one, table, ends, ids))
         names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
-        pairs.append(find_ends(table, ends, joins, ids, nodes=names, hint=TOLD).pairs)
-        own = EdgeSettings(ends=ends, reading=dataclasses.replace(reading, decimal=decimal or find_decimal(table)))
-        carried.append(layout.read(one.type, table, own))
+        pairs.append(find_ends(own, ids, nodes=names, hint=TOLD).pairs)
+        carried.append(layout.read(own))
     held = [one for one in carried if one is not None]
     return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
 

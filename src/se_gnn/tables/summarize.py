@@ -11,7 +11,7 @@ from se_gnn.graph import UNKNOWN, Graph, Numbers
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import type_prefix
 from se_gnn.graph.rows import as_rows
-from se_gnn.tables.edges import EdgeColumns, EdgeRows, EdgeSettings
+from se_gnn.tables.edges import EdgeColumns, EdgeRows
 from se_gnn.tables.features import FittedColumns, leak_warnings, number_leaks
 from se_gnn.tables.given import FIRST_EDGE, GivenTables
 from se_gnn.tables.guess import suggested_edges
@@ -60,7 +60,7 @@ def summarize(
         name
         for one in tables.edges
         for name in one.table.columns
-        if name not in one.settings.ends and type_prefix(one.given.type) + name not in listed
+        if name not in one.ends and type_prefix(one.of_type) + name not in listed
     ]
     classes: dict[str, int] = {}
     share, chance = None, None
@@ -106,7 +106,7 @@ def summarize(
 def _edge_columns(tables: GivenTables, graph: Graph, of_edges: Sequence[EdgeColumns]) -> tuple[ColumnSummary, ...]:
     """What became of the columns of the edge tables, called by the type of their edges."""
     found = [
-        dataclasses.replace(column, name=type_prefix(one.given.type) + column.name)
+        dataclasses.replace(column, name=type_prefix(one.of_type) + column.name)
         for one, own in zip(tables.edges, of_edges)
         for column in own.summaries
     ]
@@ -125,8 +125,8 @@ def _suggestion(tables: GivenTables) -> str:
     one = tables.edges[0]
     if tables.like is not None or tables.typed:
         return ""
-    own = one.settings
-    return suggested_edges(one.table, own.ends, [*own.roles, *_hidden(own)], directed=own.directed)
+    said = ["weight", "type", "time"] if one.ignore or one.kinds else []  # people have said what their columns are
+    return suggested_edges(one.table, one.ends, [*one.roles, *said], directed=one.directed)
 
 
 def _training_features(tables: GivenTables, graph: Graph) -> Features:
@@ -137,11 +137,6 @@ def _training_features(tables: GivenTables, graph: Graph) -> Features:
     blocks = graph.nodes.blocks_by_type() or {}
     own: Features = rows[:, blocks[tables.labeled.type][1:]]
     return own
-
-
-def _hidden(own: EdgeSettings) -> list[str]:
-    """Roles that must not be suggested: people have said what these columns are."""
-    return ["weight", "type", "time"] if own.ignore or own.kinds else []
 
 
 def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:
