@@ -185,16 +185,6 @@ def number_leaks(columns: Sequence[Column], features: Features, values: Float64A
     ]
 
 
-def leak_warnings(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
-    """Columns that give the class of training rows away; ``features`` and ``labels`` are those of these rows."""
-    leaks = leaking_columns(tuple(columns), features, labels, generator=np.random.default_rng(seed))
-    return [
-        f"column {name!r} alone tells the class of {score:.1%} of the training rows, each class counting the same: is "
-        f"it known before the class is? If not, leave it out: --column {shlex.quote(f'{name}=ignore')}"
-        for name, score in leaks.items()
-    ]
-
-
 def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
     """The encoding of a column, from all rows; or why it says nothing about a node.
 
@@ -219,29 +209,20 @@ def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: 
     values = parsed.numbers[present]
     if values.min() == values.max() and not marked:
         return "the same value in all rows"
-    fit = {"number": _fit_number, "boolean": _fit_boolean, "date": _fit_date}[parsed.kind]
-    return fit(values, parsed, place)
-
-
-def _fit_number(numbers: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    heavy = np.abs(numbers - numbers.mean()).max() > HEAVY_TAIL * numbers.std() > 0
-    log_unit = max(SMALLEST, float(np.median(np.abs(numbers[numbers != 0])))) if heavy else None
-    size = 1 + place["marked"]
-    column = NumberColumn(**place, size=size, offset=0.0, scale=1.0, log_unit=log_unit, **parsed.details)
-    return dataclasses.replace(column, **_standardization(column.encode(numbers)))
-
-
-def _fit_date(days: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    return DateColumn(**place, size=1 + place["marked"], **_standardization(days), **parsed.details)
+    place |= {"size": 1 + marked, **parsed.details}
+    if parsed.kind == "boolean":
+        return BooleanColumn(**place, fill=float(values.mean()))
+    if parsed.kind == "date":
+        return DateColumn(**place, **_standardization(values))
+    heavy = np.abs(values - values.mean()).max() > HEAVY_TAIL * values.std() > 0
+    log_unit = max(SMALLEST, float(np.median(np.abs(values[values != 0])))) if heavy else None
+    column = NumberColumn(**place, offset=0.0, scale=1.0, log_unit=log_unit)
+    return dataclasses.replace(column, **_standardization(column.encode(values)))
 
 
 def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     offset, spread = float(values.mean()), float(values.std())
     return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
-
-
-def _fit_boolean(values: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    return BooleanColumn(**place, size=1 + place["marked"], fill=float(values.mean()), **parsed.details)
 
 
 def _fit_category(values: pa.Array, place: dict[str, Any]) -> Column | str:
@@ -342,33 +323,36 @@ def _unmarked(column: Column, parsed: Parsed) -> list[str]:
     return [f"column {column.name!r}: {told}"]
 
 
-def leaking_columns(
-    columns: tuple[Column, ...], features: Features, labels: IntArray, *, generator: np.random.Generator
-) -> dict[str, float]:
-    """Columns from which a decision tree reads the class, with its cross-validated balanced accuracy.
+def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
+    """Columns from which a decision tree reads the class of training rows, by their features and labels.
 
-    Balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells nothing. Training rows only;
-    classes of fewer than five of them are left aside.
+    Its cross-validated accuracy is balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells
+    nothing. Classes of fewer than five rows are left aside.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.tree import DecisionTreeClassifier
 
     if len(labels) > MOST_ROWS:
+        generator = np.random.default_rng(seed)
         chosen = np.sort(generator.choice(len(labels), MOST_ROWS, replace=False))
         features, labels = features[chosen], labels[chosen]
     counts = np.bincount(labels)
     enough = np.isin(labels, np.flatnonzero(counts >= FEWEST_ROWS))
     features, labels = features[enough], labels[enough]
     if len(np.unique(labels)) < 2:
-        return {}
+        return []
     tree = DecisionTreeClassifier(max_depth=6, class_weight="balanced", random_state=0)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    found = {}
+    found = []
     for column in columns:
         own = dense(features[:, column.first : column.first + column.size])
         score = float(cross_val_score(tree, own, labels, cv=folds, scoring="balanced_accuracy").mean())
         if score >= GIVES_AWAY:
-            found[column.name] = score
+            found.append(
+                f"column {column.name!r} alone tells the class of {score:.1%} of the training rows, each class "
+                "counting the same: is it known before the class is? If not, leave it out: --column "
+                f"{shlex.quote(f'{column.name}=ignore')}"
+            )
     return found
 
 

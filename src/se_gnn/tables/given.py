@@ -249,7 +249,7 @@ class GivenTables:
     def split(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> Split:
         """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
-        Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
+        Nodes labeled since then form the test set. If no training node of it is present, all labeled nodes vote.
         ``found`` are the edge tables, or blocks of them, with the rows that become edges.
         """
         given, like, own = self.settings, self.like, self.labeled

@@ -92,9 +92,9 @@ def read_tables(
             :class:`EdgeTable`.
         settings: which columns are what, and how they are read; or give its fields as keywords:
             ``read_tables("accounts.csv", "payments.csv", id="account", label="fraud", source="from", target="to")``.
-        like: a graph that was imported before: its encoding and its classes are used, nothing is fitted. Without
-            a split column, its nodes keep their part by their names, and nodes that got a label since then test; where
-            none of those who voted is there, all labeled nodes vote.
+        like: a graph that was imported before. Its encoding and its classes are used, and nothing is fitted. Without a
+            split column, nodes of the same name stay in the same part of the split, and nodes labeled since then form
+            the test set. If no training node of that graph is present, all labeled nodes vote.
         strict: a warning is an error.
         out: a folder to write the graph to.
         max_memory: memory to work within, in bytes or as "4GB"; None: ``SE_GNN_MAX_MEMORY``, or a quarter of what is
@@ -377,6 +377,8 @@ class _Import(GivenTables):
     def _joined(self, read: Sequence[EdgeColumns], rows: Sequence[EdgeRows]) -> EdgeValues | None:
         """The values of the edges of all tables, with their cells."""
         layout = self._layout(read)
+        if layout.template is None:
+            return None
         shown = layout.shown
         if self.like is None:
             shown = tuple(dict.fromkeys(name for one in self.edges for name in self._cells(one)))

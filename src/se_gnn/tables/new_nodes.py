@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, Graph, RawTable
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
@@ -67,14 +67,12 @@ def read_new_nodes(
             "of new nodes as an array, SEGNNClassifier.extend(features, edges) in Python"
         )
     given = dict(nodes) if isinstance(nodes, Mapping) else {"": nodes}
-    _check_types(graph, list(given))
+    _check_types(graph, "nodes", list(given), graph.node_type_names or ("",))
     how: dict[str, Any] = {"separator": separator, "encoding": encoding, "decimal": decimal, "missing": missing}
     tables = {
         name: _NewRows.read(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
         for name, one in given.items()
     }
-    for one in tables.values():
-        one.check_new(graph)
     pairs, values = NO_EDGES, None
     if edges is not None:
         roles = dict(graph.nodes.roles)
@@ -88,13 +86,12 @@ def read_new_nodes(
         features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole).features
         known, new = features[: graph.num_nodes], features[graph.num_nodes :]
     else:
-        blocks = []
+        blocks: list[Features] = []
         for one in tables.values():
             encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns)
-            own_features = encoded.features
+            blocks.append(encoded.features)
             if one.type:
-                own_features = typed_rows(own_features, *type_mark(graph, one.type), graph.num_features)
-            blocks.append(own_features)
+                blocks[-1] = typed_rows(encoded.features, *type_mark(graph, one.type), graph.num_features)
             notes += encoded.warnings
             notes += [
                 f"column {c.name!r}: {c.note}" for c in encoded.summaries if "categor" in c.note or "(other)" in c.note
@@ -135,7 +132,6 @@ class _NewRows:
     columns: tuple[Column, ...]
     captions: tuple[str, ...]  # empty: none has one
     notes: tuple[str, ...]
-    id: str
 
     @classmethod
     def read(
@@ -147,7 +143,9 @@ class _NewRows:
             caption = roles["caption"]
         table.check_has(id, caption, *ignore)
         columns = own_columns(graph.columns or (), type_name)
-        shown = [column.name for column in columns] if graph.raw is None else _shown(graph, type_name)
+        shown, prefix = [column.name for column in columns], type_prefix(type_name)
+        if graph.raw is not None:
+            shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
         unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
         _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
         ids, notes = read_ids(table, id)
@@ -160,29 +158,22 @@ class _NewRows:
         names: list[str] = ids.to_pylist()
         if _called_by_type(graph):
             names = [f"{type_name} {name}" for name in names]
-        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
-        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told), id)
-
-    def check_new(self, graph: Graph) -> None:
-        """Refuse names that the graph has already."""
-        known = graph.nodes.known(self.names)
+        known = graph.nodes.known(names)
         if known:
-            row = self.names.index(known[0])
-            raise self.table.error(
-                self.id, row, f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
-            )
+            already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
+            raise table.error(id, names.index(known[0]), already)
+        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
+        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told))
 
 
-def _check_types(graph: Graph, types: list[str]) -> None:
-    known = graph.node_type_names
-    if not known and types == [""]:
+def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse tables of new nodes or edges of a type that the graph does not have; the only type has no name."""
+    if set(given) <= set(known):
         return
-    if not known:
-        raise InputError(f"{graph.name} has nodes of one type: give new nodes as one table, without a type")
-    wrong = next((name for name in types if name not in known), None)
-    if wrong is not None:
-        listed = ", ".join(f"{name}=FILE" for name in known)
-        raise InputError(f"{graph.name} has several types of nodes: say of which type new nodes are, as {listed}")
+    if list(known) == [""]:
+        raise InputError(f"{graph.name} has {what} of one type: give new {what} as one table, without a type")
+    listed = ", ".join(f"{name}=FILE" for name in known)
+    raise InputError(f"{graph.name} has several types of {what}: say of which type new {what} are, as {listed}")
 
 
 def _called_by_type(graph: Graph) -> bool:
@@ -192,12 +183,6 @@ def _called_by_type(graph: Graph) -> bool:
         for name in graph.node_type_names
         if len(graph.nodes.of_type(name))
     )
-
-
-def _shown(graph: Graph, type_name: str) -> list[str]:
-    assert graph.raw is not None
-    prefix = type_prefix(type_name)
-    return [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
 
 
 def _check_columns(table: Table, known: Sequence[str]) -> None:
@@ -220,18 +205,8 @@ def _edges(
     """Edges as positions in the graph with the new nodes, and what they carry."""
     ids, given, values = _ids(graph, tables), edge_tables(edges), graph.edge_values
     by_table = values is not None and values.type is not None and "type" not in dict(values.names)
-    wrong = next((one for one in given if bool(one.type) != by_table), None)
-    if wrong is not None:
-        assert values is not None or not by_table
-        known = ", ".join(f"{name}=FILE" for name in (values.type_names if values is not None and by_table else ()))
-        told = (
-            f"say of which type new edges are, as {known}" if by_table else "give new edges as one table without a type"
-        )
-        raise InputError(f"{graph.name}: {told}")
     layout = EdgeLayout.like(values, typed=by_table)
-    unknown = next((one.type for one in given if one.type not in layout.types), None)
-    if unknown is not None:
-        raise InputError(f"edges {unknown!r}: the edges of {graph.name} are {', '.join(layout.types)}")
+    _check_types(graph, "edges", [one.type for one in given], layout.types)
     pairs, carried = [], []
     for one in given:
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)

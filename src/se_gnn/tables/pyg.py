@@ -58,7 +58,7 @@ def to_pyg(graph: Graph) -> Any:
 
 
 def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
-    """Take over ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
+    """Make a graph of ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
 
     Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
     ``edge_type``, ``edge_attr`` and ``edge_time`` (seconds since 1970) become ``graph.edge_values``: then edges with
@@ -140,7 +140,7 @@ def to_hetero(graph: Graph) -> Any:
 
 
 def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
-    """Take over a ``torch_geometric.data.HeteroData``.
+    """Make a graph of a ``torch_geometric.data.HeteroData``.
 
     Every node type has a block of features (:mod:`se_gnn.tables.node_types`); one without ``x`` is distinguished by its
     position. One node type has ``y``, and masks where there is a split: it is the one that is predicted. The middle
@@ -244,7 +244,7 @@ def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[An
 
 
 def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, of: str = "") -> IntArray:
-    """Which nodes or edges of ``about`` are there."""
+    """Which nodes or edges of ``about`` the rows of a store are."""
     tensor = getattr(store, field, None)
     told = f"{field} of {of}" if of else field
     if tensor is None:

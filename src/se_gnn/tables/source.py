@@ -1,8 +1,8 @@
 """Tables as they are given: a CSV or Parquet file, a pandas DataFrame, an Arrow table.
 
 The columns of a CSV file stay text: what they mean is found out later, where an error can name the row. A table that
-does not fit into memory is a Parquet file on disk, read one column or some rows at a time; behind :class:`Table` nobody
-sees the difference.
+does not fit into memory is a Parquet file on disk, read one column or some rows at a time; callers of
+:class:`Table` do not see the difference.
 """
 
 from __future__ import annotations

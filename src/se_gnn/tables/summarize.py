@@ -12,7 +12,7 @@ from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import type_prefix
 from se_gnn.graph.rows import as_rows
 from se_gnn.tables.edges import EdgeColumns, EdgeRows
-from se_gnn.tables.features import FittedColumns, leak_warnings, number_leaks
+from se_gnn.tables.features import FittedColumns, class_leaks, number_leaks
 from se_gnn.tables.given import FIRST_EDGE, GivenTables
 from se_gnn.tables.guess import suggested_edges
 from se_gnn.tables.node_types import NAME_COLUMNS
@@ -50,7 +50,7 @@ def summarize(
         if graph.predicts_numbers:
             warnings += number_leaks(columns, features, graph.values[graph.train])
         else:
-            warnings += leak_warnings(columns, features, graph.labels[graph.train], tables.settings.seed)
+            warnings += class_leaks(columns, features, graph.labels[graph.train], tables.settings.seed)
     warnings += [text for one in of_edges for text in one.warnings]
     if dangling:
         warnings.append(f"{dangling:,} of {given:,} edges refer to unknown nodes and were left out")

@@ -95,8 +95,6 @@ class Parsed:
 def parse_column(table: Table, name: str, *, kind: str | None = None, pattern: str | None = None) -> Parsed:
     """Understand a column, or read it as the ``kind`` that was asked for; dates in a ``pattern`` already known."""
     column = table.column(name)
-    if kind is not None and kind not in TABLE_KINDS:
-        raise InputError(f"the kind of column {name!r} must be one of {', '.join(TABLE_KINDS)}, got {kind!r}")
     if kind in ("category", "text"):
         texts = as_texts(table, name)
         return Parsed(kind=kind, texts=texts, missing=texts.is_null().to_numpy(zero_copy_only=False))
@@ -183,7 +181,7 @@ class _Text:
             details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.decimal}
             present = [text for text, count in zip(self.distinct, self.counts) if count]
             return self._must(
-                number_reader(self.decimal),
+                self._number,
                 "number",
                 "a finite number",
                 note=writing_note(present, self.decimal),
@@ -201,7 +199,8 @@ class _Text:
         if any(lower == set(pair) for pair in (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("0", "1"))):
             return self.parse("boolean", None)
         codes = any(_CODE.fullmatch(text) for text in self.distinct)
-        if not codes and self._share(_number_or_infinite(self.decimal)) >= MOSTLY:
+        # infinity cannot be used, but a column with it is meant as numbers: an error names its row
+        if not codes and self._share(lambda text: 0.0 if _INFINITE.fullmatch(text) else self._number(text)) >= MOSTLY:
             return self.parse("number", None)
         if self._share(_date_reader(self._pattern()[0])) >= MOSTLY:
             return self.parse("date", None)
@@ -225,9 +224,9 @@ class _Text:
     def _like_numbers(self) -> str | None:
         """What people should know about categories that may be meant as numbers."""
         other = "," if self.decimal == "." else "."
-        if self._share(number_reader(other)) >= MOSTLY:
+        if self._share(lambda text: read_number(text, other)) >= MOSTLY:
             return f"looks like numbers with a decimal {other!r}: --set decimal={other} reads them so"
-        share = self._share(number_reader(self.decimal))
+        share = self._share(self._number)
         if share < HALF or any(_CODE.fullmatch(text) for text in self.distinct):
             return None
         return (
@@ -253,6 +252,9 @@ class _Text:
             raise self.table.error(self.name, row, text)
         numbers = values[self.codes]
         return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, whole=whole, note=note)
+
+    def _number(self, text: str) -> float | None:
+        return read_number(text, self.decimal)
 
     def _share(self, read: Callable[[str], float | None]) -> float:
         total = self.counts.sum()
@@ -318,11 +320,6 @@ def is_key(parsed: Parsed) -> bool:
     if num_present == len(distinct) == len(parsed.missing) > FEW and (np.diff(distinct) == 1).all():
         return True
     return parsed.whole and num_present >= FEWEST_KEYS and len(distinct) > MOSTLY_DISTINCT * num_present
-
-
-def _number_or_infinite(decimal: str) -> Callable[[str], float | None]:
-    """Infinity cannot be used, but a column with it is meant as numbers: an error names its row."""
-    return lambda text: 0.0 if _INFINITE.fullmatch(text) else read_number(text, decimal)
 
 
 def _date_reader(pattern: str | None) -> Callable[[str], float | None]:
@@ -407,11 +404,6 @@ def as_written(text: str, decimal: str) -> Written | None:
     signs = (found["sign"] or "") + (found["inner"] or "") + ("-" if found["open"] else "")
     negative = sum(sign in "-−" for sign in signs) % 2
     return Written(("-" if negative else "") + digits, found["before"] or found["after"] or "")
-
-
-def number_reader(decimal: str) -> Callable[[str], float | None]:
-    """:func:`read_number` with a decimal point."""
-    return lambda text: read_number(text, decimal)
 
 
 def writing_note(texts: Iterable[str], decimal: str) -> str | None:
