@@ -154,6 +154,25 @@ def test_dates_of_a_block_are_read_as_those_of_the_whole_table(tmp_path, form):
     assert streamed.summary.split == whole.summary.split == "by time, the latest test: first edge of each node"
 
 
+@pytest.mark.parametrize("why", ["later", "dangling"])
+def test_a_block_without_edges_is_not_a_table_without_edges(tmp_path, why):
+    nodes, edges = tables()
+    edges = edges.sort_values("day", ascending=False)  # the latest first
+    edges.iloc[: 1000 * (why == "dangling"), 0] = "nobody"
+    paths = written(tmp_path, nodes, edges, "parquet")
+    options = {**COLUMNS, **RICH, "until": "2021-01-03" if why == "later" else None, "drop_dangling": True}
+    streamed = read_tables(*paths, **options, out=tmp_path / "graph", max_memory=SMALL)
+    whole = read_tables(*paths, **options)
+    assert_alike(streamed.graph, whole.graph)
+    assert (streamed.summary.edges_later, streamed.summary.edges_dangling) == (
+        whole.summary.edges_later,
+        whole.summary.edges_dangling,
+    )
+    written(tmp_path, nodes, edges.assign(to="nobody"), "parquet")
+    with pytest.raises(InputError, match=r"no row becomes an edge: 6,050 refer to unknown nodes, 0 are after"):
+        read_tables(*paths, **options, out=tmp_path / "graph", max_memory=SMALL)
+
+
 def test_a_frame_is_streamed_beside_a_file(tmp_path):
     nodes, edges = tables(4000)
     edges = edges[:8000]
@@ -195,6 +214,8 @@ def test_parallel_edges_whose_shown_cells_differ_are_kept(tmp_path):
     names = nodes.account.to_numpy()
     edges = pd.DataFrame({"from": names[[0, 0, 1] * 100], "to": names[[1, 1, 0] * 100], "fee": [1.0, 1.0, 2.0] * 100})
     edges["payment"] = [f"P-{i // 2}" for i in range(300)]  # left out as a key, but tells rows apart
+    edges["at"] = pd.Timestamp("2021-01-01") + pd.to_timedelta(np.arange(300) % 2 * (np.arange(300) > 200), unit="h")
+    edges = pd.concat([edges, edges[:6], edges[201:207]])  # the first block has no time of day, the last one has
     paths = written(tmp_path, nodes, edges, "parquet")
     whole = read_tables(*paths, **COLUMNS)
     streamed = read_tables(*paths, **COLUMNS, out=tmp_path / "graph", max_memory=1 << 17)

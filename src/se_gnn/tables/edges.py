@@ -274,7 +274,7 @@ def _check_lost(
                     f"{joins[1]}; edges between other types are a type of their own",
                 )
     lost = np.flatnonzero((pairs < 0).any(axis=1))
-    if len(lost) == len(table) and not table.first:
+    if len(lost) == len(table) and table.first is None:
         first, seen = ids[joins[0]].names[0].as_py(), names[0][0].as_py()
         raise InputError(
             f"{table.name}: no edge joins two nodes of {nodes}; column {one.ends[0]!r} holds names such as {seen!r}, "
@@ -290,7 +290,7 @@ def _check_lost(
                 name = texts[int(row)].as_py()
                 shown = "no name at all" if name is None else repr(name)
                 of_type = f", which is no {own}" if len(ids) > 1 else ""
-                lines.append(f"  row {table.first + row + 1}, column {end!r}: {shown}{of_type}")
+                lines.append(f"  row {table.number(int(row))}, column {end!r}: {shown}{of_type}")
     if len(lost) > LISTED:
         lines.append(f"  and {len(lost) - LISTED:,} more rows")
     listed = ";\n".join(lines)  # which reads well on one line, too

@@ -88,7 +88,7 @@ class NodeTable:
             summaries = [ColumnSummary(name=one.name, kind=one.kind, num_features=one.size) for one in columns]
             return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
         table = table or self.table
-        named = with_names(table, columns, self.ids.slice(table.first, len(table)))
+        named = with_names(table, columns, self.ids.slice(table.first or 0, len(table)))
         return encode_columns(named, columns)
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
@@ -242,7 +242,7 @@ class GivenTables:
         if in_time is None:
             return found
         kept = in_time[found.rows]
-        if len(kept) and not kept.any() and not one.table.first:
+        if len(kept) and not kept.any() and one.table.first is None:
             raise InputError(f"until: {one.table.name} has no edge up to {self.settings.until}")
         return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
 

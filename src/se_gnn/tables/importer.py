@@ -252,6 +252,11 @@ class _Import(GivenTables):
         found: list[EdgeRows] = []
         written = (self._edge_block(one, layout, found) for some in blocks for one in some())
         merged = writer.edges(written, self.num_nodes, budget - FIXED_BYTES * self.num_nodes // 2, layout.template)
+        if not merged.given:
+            lost, later = (sum(getattr(one, why) for one in found) for why in ("dangling", "later"))
+            raise InputError(
+                f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
+            )
         about = {
             "name": self.name,
             "mapped": True,

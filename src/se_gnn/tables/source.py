@@ -62,7 +62,7 @@ class Table:
         decimal: decimal point of numbers in texts, ``.`` or ``,``.
         missing: words that mean "no value" in every column but names, besides the empty one.
         of_edges: the options that errors name are those of edge columns.
-        first: position of its first row in the whole table, where it is a block of rows.
+        first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
         notes: what people should know about how it was read.
     """
 
@@ -74,7 +74,7 @@ class Table:
     decimal: str = "."
     missing: frozenset[str] = frozenset()
     of_edges: bool = False
-    first: int = 0
+    first: int | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -145,11 +145,13 @@ class Table:
                 hint = f"; it was read with the separator {self.separator[0]!r}, {self.separator[1]!r} looks right"
             raise InputError(f"{self.name} has no column {name!r}{hint}; it has: {', '.join(map(repr, self.columns))}")
 
+    def number(self, row: int) -> int:
+        """A row as people count it, from 1, in the whole table; ``row`` is an index from 0."""
+        return (self.first or 0) + row + 1
+
     def error(self, column: str, row: int, text: str) -> InputError:
-        """An error that names file, column and row; ``row`` is an index from 0, people count from 1."""
-        return InputError(
-            f"{self.name}, column {column!r}, row {self.first + row + 1} (the header not counted): {text}"
-        )
+        """An error that names file, column and row."""
+        return InputError(f"{self.name}, column {column!r}, row {self.number(row)} (the header not counted): {text}")
 
 
 @contextlib.contextmanager

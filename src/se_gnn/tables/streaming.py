@@ -6,10 +6,12 @@ Shapes: N nodes, F features.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
@@ -81,7 +83,10 @@ def row_digests(table: Table, names: Sequence[str], rows: IntArray) -> IntArray:
     total = np.zeros(len(rows), np.uint64)
     for place, name in enumerate(names):
         cells = raw_table(table, [name])
-        known = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in cells.texts]
+        texts: Iterable[str] = cells.texts
+        if pt.is_timestamp(table.column(name).type):  # other blocks may show the time of day
+            texts = (re.sub(r" 00:00:00Z?$", "", text) for text in texts)
+        known = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in texts]
         numbers = np.frombuffer(b"".join([*known, bytes(8)]), np.uint64)  # the last one is that of no value, code -1
         total = total * np.uint64(0x9E3779B97F4A7C15) + numbers[cells.codes[rows, 0]] + np.uint64(place)
     return total.view(np.int64)
