@@ -215,18 +215,12 @@ class GivenTables:
         array[self.first : self.first + len(self.known)] = self.known.array
         return dataclasses.replace(whole.with_array(array), node_type=self.labeled.type or None)
 
-    def caption(self, one: NodeTable) -> pa.Array:
-        """What people see for each node of one table; empty where it has no such column."""
-        column = self.settings.caption
-        if column is None or column not in one.table.columns:
-            return pa.array([""] * len(one.ids), pa.string())
-        return read_captions(one.table, column)
-
-    def captions(self) -> tuple[str, ...] | None:
-        """What people see for each node; empty where the table of its type does not have the column."""
-        if self.settings.caption is None:
-            return None
-        return tuple(pa.concat_arrays([self.caption(one) for one in self.nodes]).to_pylist())
+    def captions(self) -> Iterator[pa.Array]:
+        """What people see for the nodes of each type; empty where its table does not have the column."""
+        column = str(self.settings.caption)
+        for one in self.nodes:
+            held = column in one.table.columns
+            yield read_captions(one.table, column) if held else pa.array([""] * len(one.ids), pa.string())
 
     def raw(self) -> RawTable:
         """The rows of all tables, columns called by their type; empty where a node is of another type."""

@@ -214,7 +214,7 @@ class _Import(GivenTables):
             names=tuple(pa.concat_arrays(self.names()).to_pylist()),
             feature_names=tuple(name for column in columns for name in column.feature_names),
             columns=columns,
-            captions=self.captions(),
+            captions=None if self.settings.caption is None else tuple(pa.concat_arrays(self.captions()).to_pylist()),
             raw=self.raw(),
             types=self.node_types(),
             type_names=self.type_names,
@@ -242,7 +242,7 @@ class _Import(GivenTables):
         self._write_features(writer, fitted, budget)
         write_texts(writer, "nodes.names", self.names())
         if self.settings.caption is not None:
-            write_texts(writer, "nodes.captions", map(self.caption, self.nodes))
+            write_texts(writer, "nodes.captions", self.captions())
         target = self.target()
         writer.put("labels" if isinstance(target, Classes) else "values", target.array)
         for part, ids in split.items():
