@@ -1,10 +1,17 @@
 // All nodes on a canvas. Points are written into the pixels of one picture, so that 100,000 of them move fluidly.
 import { show } from "./live.js";
-import { grouped } from "./numbers.js";
+import { grouped, percent } from "./numbers.js";
 
 const NEAR = 9; // pixels: how near to a point a pointer has to be
 const LEAST_DRAG = 5; // pixels: less is a click
 const CLOSEST = 400; // times the whole map
+
+// What is predicted of a node, in words: nothing where links are predicted.
+function answerOf(row) {
+  if (row.answered === false) return ": no answer";
+  if (row.predicted === null) return "";
+  return `: predicted ${row.predicted}${row.probability === null ? "" : ` (${percent(row.probability)})`}`;
+}
 
 export async function makeMap(holder) {
   const said = holder.querySelector(".map-state");
@@ -120,7 +127,7 @@ export async function makeMap(holder) {
       const answer = await fetch(`/v1/nodes/%23${node}`);
       if (!answer.ok) return;
       const row = await answer.json();
-      names.set(node, `${row.caption}: predicted ${row.predicted} (${Math.round(100 * row.probability)}%)${data.labeled[point] ? ", labeled" : ""}`);
+      names.set(node, `${row.caption}${answerOf(row)}${data.labeled[point] ? ", labeled" : ""}`);
     }
     if (point === pointed) said.textContent = names.get(node);
   }
