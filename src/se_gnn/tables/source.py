@@ -370,7 +370,7 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --encoding NAME"
+        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
         notes = (told,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 
@@ -439,7 +439,7 @@ class _CsvFile:
                     return InputError(
                         f"{self.path}, column {column!r}, row {row} (line {number}) is not UTF-8: byte "
                         f"{line[error.start]:#04x} in {seen!r} (read as Latin-1), while other characters are; correct "
-                        "it, or name the encoding: --encoding cp1252"
+                        "it, or name the encoding: --set encoding=cp1252"
                     )
         return InputError(f"{self.path} is not UTF-8")
 

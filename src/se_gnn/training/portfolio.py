@@ -189,5 +189,5 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
     settings_for = [names[part] for part in left if part in names]
     how = [f"settings that use it: {', '.join(settings_for)}"] if settings_for else []
     if "time" in left:
-        how.append("--until of se-gnn import cuts edges at a date")
+        how.append("--set until=DATE of se-gnn import cuts edges at a date")
     return Decision("edge data that is not used", "; ".join([", ".join(left.values()), *how]))

@@ -6,13 +6,6 @@ const NEAR = 9; // pixels: how near to a point a pointer has to be
 const LEAST_DRAG = 5; // pixels: less is a click
 const CLOSEST = 400; // times the whole map
 
-// What is predicted of a node, in words: nothing where links are predicted.
-function answerOf(row) {
-  if (row.answered === false) return ": no answer";
-  if (row.predicted === null) return "";
-  return `: predicted ${row.predicted}${row.probability === null ? "" : ` (${percent(row.probability)})`}`;
-}
-
 export async function makeMap(holder) {
   const said = holder.querySelector(".map-state");
   const canvas = holder.querySelector("canvas");
@@ -127,7 +120,7 @@ export async function makeMap(holder) {
       const answer = await fetch(`/v1/nodes/%23${node}`);
       if (!answer.ok) return;
       const row = await answer.json();
-      names.set(node, `${row.caption}${answerOf(row)}${data.labeled[point] ? ", labeled" : ""}`);
+      names.set(node, `${row.caption}: ${answerOf(row)}${data.labeled[point] ? ", labeled" : ""}`);
     }
     if (point === pointed) said.textContent = names.get(node);
   }
@@ -191,6 +184,14 @@ export async function makeMap(holder) {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   holder.dataset.ready = "";
   fit();
+}
+
+// What the model says of a node: a class, a number or, if links are predicted, how many it has.
+function answerOf(row) {
+  if (row.answered === false) return "no answer";
+  if (row.links !== null) return `${grouped(row.links)} ${row.links === 1 ? "link" : "links"}`;
+  if (row.probability === null) return `predicted ${Number(row.predicted.toPrecision(4))}`;
+  return `predicted ${row.predicted} (${percent(row.probability)})`;
 }
 
 // A color as the four bytes of a pixel, lowest first as canvases have them.
