@@ -171,8 +171,8 @@ def column_from_dict(values: Mapping[str, Any]) -> Column:
 
 
 def type_prefix(type_name: str) -> str:
-    """How the columns of one type of nodes or edges are called, where there are several types: `paper: year`."""
-    return f"{type_name}: "
+    """What the names of the columns of one type begin with: `paper: year`; nothing for the only type, ``""``."""
+    return f"{type_name}: " if type_name else ""
 
 
 def check_columns(columns: tuple[Column, ...], num_features: int) -> None:
