@@ -129,7 +129,8 @@ def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | Non
     warnings: list[str] = []
     summaries: list[ColumnSummary] = []
     for column in columns:
-        own = dataclasses.replace(table, decimal=getattr(column, "decimal_point", table.decimal))
+        known = getattr(column, "decimal_point", table.decimal_of(column.name))
+        own = dataclasses.replace(table, decimal=known, commas=frozenset())
         pattern = column.pattern if isinstance(column, DateColumn) else None
         parsed = parse_column(own, column.name, kind=column.kind, pattern=pattern)
         parsed = parsed if rows is None else parsed.take(rows)

@@ -164,7 +164,7 @@ class _Text:
     """A column of text, by its distinct values."""
 
     def __init__(self, table: Table, name: str) -> None:
-        self.table, self.name, self.decimal = table, name, table.decimal
+        self.table, self.name, self.decimal = table, name, table.decimal_of(name)
         self.texts = as_texts(table, name)
         encoded = self.texts.dictionary_encode()
         self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing
