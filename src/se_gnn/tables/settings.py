@@ -304,14 +304,14 @@ def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
     kind_width = max(8, *(len(column.kind) for column in columns))
     lines = []
     for column in columns:
-        said = [column.note] if column.note else []
+        notes = [column.note] if column.note else []
         if column.num_features:
-            said.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
+            notes.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
         if column.missing:
-            said.append(f"{column.missing:,} missing")
+            notes.append(f"{column.missing:,} missing")
         start = f"  {pad(shorten(column.name, name_width), name_width)}  {column.kind:<{kind_width}}  "
         lines += textwrap.wrap(
-            "; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * width(start)
+            "; ".join(notes) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * width(start)
         )
     return lines
 

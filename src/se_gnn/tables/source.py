@@ -381,8 +381,8 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
-        notes = (told,) if self.detected and self.encoding != "utf-8" else ()
+        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
+        notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 
     def _copy(self, path: Path) -> None:
