@@ -127,7 +127,8 @@ def as_parquet(prediction: Prediction, graph: Graph, extras: Sequence[list[Recor
 
 
 def _json_lines(written: Iterable[Record]) -> bytes:
-    return "".join(json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in written).encode("utf-8", "replace")
+    lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in written)
+    return "".join(lines).encode("utf-8", "replace")
 
 
 def _csv(written: Sequence[Record], classes: Sequence[str] = ()) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ PART_WORDS: dict[str, Part] = {  # what people write in a table
     "test": "test", "testing": "test",
     "calibration": "calibration",
 }  # fmt: skip
-VALIDATION = 5  # times the most training nodes of a class: more validation nodes in all are not drawn
+MOST_VALIDATION = 1000  # if the training nodes of a class are limited
 FEWEST = 20  # validation nodes of a class that are kept in any case
 
 
@@ -43,6 +43,11 @@ class Split:
     validation: IntArray = field(default_factory=_nobody)
     test: IntArray = field(default_factory=_nobody)
     calibration: IntArray = field(default_factory=_nobody)
+
+    @classmethod
+    def build(cls, num_nodes: int, **parts: Any) -> Split:
+        """From node ids, or masks with one entry per node; None: no node."""
+        return cls(**{part: as_nodes(nodes, part, num_nodes) for part, nodes in parts.items()})
 
     def __post_init__(self) -> None:
         for part in PARTS:
@@ -154,10 +159,10 @@ def _evenly(sizes: Sequence[int], most: int | None) -> list[int]:
     >>> _evenly([3000, 1000, 30], most=200), _evenly([300, 20], most=200)
     ([744, 248, 20], [300, 20])
     """
-    limit, total = VALIDATION * (most or 0), sum(sizes)
-    if most is None or total <= limit:
+    total = sum(sizes)
+    if most is None or total <= MOST_VALIDATION:
         return list(sizes)
-    return [max(size * limit // total, min(size, FEWEST)) for size in sizes]
+    return [max(size * MOST_VALIDATION // total, min(size, FEWEST)) for size in sizes]
 
 
 def split_by_time(

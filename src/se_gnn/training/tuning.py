@@ -108,7 +108,12 @@ class Tuning:
         self.graph, self.asked, self.folder, self.seed, self.device = graph, asked, folder, seed, device
         self.recipes = offered_recipes(graph, self.base)
         self.space = _space(self.recipes)
-        self.study = self._study()
+        self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
+        self.study = self.optuna.create_study(
+            direction="maximize",
+            sampler=self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=RANDOM_TRIALS),
+            pruner=self.optuna.pruners.SuccessiveHalvingPruner(min_resource=FIRST_LOOK, reduction_factor=FACTOR),
+        )
         self.trials = self._recalled()
 
     def run(
@@ -159,7 +164,7 @@ class Tuning:
         return self.recipes[tried["recipe"]].decided("validation", values)
 
     def _try(self, deadline: float) -> Trial | None:
-        """One training run; None where the time was used up before it said anything."""
+        """One training run; None if the time was used up before its first epoch."""
         of_recipe = len(self.trials) < len(self.recipes)
         if of_recipe:
             name, recipe = list(self.recipes.items())[len(self.trials)]
@@ -183,15 +188,6 @@ class Tuning:
         self.study.tell(asked, value, state=self.optuna.trial.TrialState.COMPLETE)
         seconds = round(time.monotonic() - start, 2)
         return Trial(len(self.trials), settings, value, -minus_loss, run.epoch, ended, seconds)
-
-    def _study(self) -> Any:
-        optuna = self.optuna
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        return optuna.create_study(
-            direction="maximize",
-            sampler=optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=RANDOM_TRIALS),
-            pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=FIRST_LOOK, reduction_factor=FACTOR),
-        )
 
     def _recalled(self) -> list[Trial]:
         """The trials of an earlier run here, which the proposals then know; those of other data are refused."""

@@ -1,4 +1,4 @@
-r"""Structural identity: a node's role must be told by the nodes that are similar to it.
+r"""Structural identity: a node's role must be predictable from the nodes that are similar to it.
 
 The paper names this as future work: a pretext task beside its contrastive ones. The role of a node is a vector of
 quantiles: its number of edges and triangles, its core number and PageRank, and the degrees of its neighbors
@@ -18,13 +18,11 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from se_gnn.deterministic import linear
 from se_gnn.graph import Graph
 from se_gnn.settings import Resolved
-from se_gnn.similarity import measure_named
+from se_gnn.training.objectives.loss import vote_of_others
 
 BATCH = 512  # most nodes of a step
-NOBODY = -1e9  # a logit without weight
 
 
 def roles_of(graph: Graph) -> Tensor:
@@ -45,8 +43,5 @@ def role_loss(h: Tensor, roles: Tensor, settings: Resolved, own: slice = slice(N
         settings: measure and tau.
         own: which nodes this rank predicts.
     """
-    logits = measure_named(settings.similarity.measure).learned_pairs(h[own], h) / settings.vote.temperature
-    itself = torch.eye(len(h), dtype=torch.bool, device=h.device)[own]
-    shares = torch.softmax(logits.masked_fill(itself, NOBODY), dim=1)  # [., B]
-    found = linear(shares, roles.T.contiguous())
-    return (found - roles[own]).square().mean(dim=1).sum() / len(h)
+    predicted = vote_of_others(h, roles, settings, own)
+    return (predicted - roles[own]).square().mean(dim=1).sum() / len(h)
