@@ -31,6 +31,7 @@ from reproduce import (
     more_seeds,
     presets,
     recipes,
+    rivals,
     suggest,
     table_1,
     table_2,
@@ -44,6 +45,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     module.__name__.removeprefix("reproduce.").replace("_", "-"): module
     for module in (
         default,
+        rivals,
         table_1,
         table_2,
         more_seeds,
