@@ -94,9 +94,9 @@ are triples of one of these edges, one of the {TOP} nearest cases, and the edge 
 last column leaves the graph as it is and keeps only the stated cases labeled."""
 AGAIN_NOTE = f"""\
 The cases are consistent: exactly, if the graph stays as it is, and mostly, if the encoder sees only {TOP} edges. The
-order of the edges is not. A random choice of {TOP // 2} among these {TOP} edges would reach {CHANCE:.0f}%, and the second
-explanation stays below that: in a smaller local graph, the same edges get other embeddings, and others come first. Read
-the most important edges as examples of what is similar, not as the cause of the prediction."""
+order of the edges is not. A random choice of {TOP // 2} among these {TOP} edges would reach {CHANCE:.0f}%. The
+second explanation stays below that: in a smaller local graph, the same edges get other embeddings, and others come
+first. Read the most important edges as examples of what is similar, not as the cause of the prediction."""
 
 
 def on_graph(dataset: str) -> Series:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reproduce import agreement, bits, faithfulness, truth
+from reproduce import agreement, bits, faithfulness, graphxai, truth
 from reproduce.markdown import paragraphs
 from reproduce.store import Store
 
@@ -19,6 +19,7 @@ We can only measure how much the evidence varies between training seeds and how 
     make reproduce-truth              # computes every explanation again; takes a while
     make reproduce-agreement          # evidence of five training seeds, beside other explainers
     make reproduce-faithfulness       # what happens to predictions when the evidence changes
+    make reproduce-graphxai           # explanations beside a ground truth; needs a clone of GraphXAI, see below
     python -m reproduce.bits          # same seed, same bits
     python -m reproduce.truth cora --preset authors --nodes 50    # a quick look
     python -m reproduce render        # this page, from the rows in reproduce/results/
@@ -28,9 +29,7 @@ The last command writes this page, so every number comes from a result file."""
 
 def write_truth(store: Store, page: Path = PAGE) -> None:
     """Write the page."""
-    sections = [
-        f"## {experiment.TITLE}\n\n{experiment.render(store, page.parent)}"
-        for experiment in (truth, agreement, faithfulness)
-    ]
+    experiments = (truth, agreement, faithfulness, graphxai)
+    sections = [f"## {experiment.TITLE}\n\n{experiment.render(store, page.parent)}" for experiment in experiments]
     same = f"## Same seed, same bits\n\n{bits.render()}"
     page.write_text(paragraphs(INTRODUCTION, *sections, same) + "\n", encoding="utf-8")
