@@ -17,11 +17,11 @@ NODES, SEEDS = 20, 3
 KINDS = {"base": "Base", "unfair": "Unfair"}
 ABOUT = f"""\
 [GraphXAI]({WHERE}) is a benchmark of explainers that others made. Its generator, ShapeGGen, draws graphs with houses.
-The class of a node depends on the houses near it, and these houses are the right explanation. *Base* is the generator's
-default, with {DRAWN["num_subgraphs"]} houses (about 335 nodes). In *Unfair*, a sensitive attribute depends on the
-class. We draw {SEEDS} graphs of each sort, and explain {NODES} test nodes of each that both models predict correctly.
-SE-GNN is trained with one recipe and a single model. All others explain a GIN with three layers, which is the network of
-GraphXAI's scripts; a GCN is hardly better here than always predicting the larger class.
+The class of a node says whether one or two houses are within one step of it, and these houses are the right
+explanation. *Base* is the generator's default, with {DRAWN["num_subgraphs"]} houses (about 335 nodes). In *Unfair*, a
+sensitive attribute depends on the class. We draw {SEEDS} graphs of each sort, and explain {NODES} test nodes of each
+that both models predict correctly. SE-GNN is trained with one recipe and a single model. All other explainers explain a
+GIN with three layers, the network of GraphXAI's scripts.
 
     git clone {WHERE} ../GraphXAI
     GRAPHXAI=../GraphXAI make reproduce-graphxai SEEDS={SEEDS}
@@ -31,9 +31,10 @@ GraphXAI's code computes the metrics (`formal/metrics.py`), for masks of nodes u
 Jaccard index of explanation and ground truth: high is good. For all other metrics, low is good. *Unfaithfulness* is how
 far the prediction moves if only the most important quarter of the nodes keeps its attributes. *Instability* is how far
 the explanation moves if the graph changes a little (the most of {PERTURBED} changed graphs per node), and
-*counterfactual unfairness* how far it moves if the sensitive attribute of the node is flipped. *Group unfairness*
-compares how differently the two groups of that attribute are predicted before and after. Explanations of SE-GNN and of
-PyG name a quarter of the edges within three steps, and the nodes on them; those of GraphXAI are used as they are."""
+*counterfactual unfairness* how far it moves if the sensitive attribute of the node is flipped. *Group unfairness* is
+how much the gap between the two groups of that attribute changes if only the explanation is left. Explanations of
+SE-GNN and of PyG name a quarter of the edges within three steps, and the nodes on them; those of GraphXAI are used as
+they are."""
 NOTE = f"""\
 - These are few nodes, so small differences mean nothing. The ground truth is a subgraph: it judges the edges of our
   explanations, not the cases. Masks of features are left out, because our explanations have none.
@@ -42,8 +43,8 @@ NOTE = f"""\
 - GraphXAI's own GNNExplainer and PGExplainer are never trained on predictions: their code computes these without
   gradients, so only the terms for size and entropy are learned. With the same random seed, that GNNExplainer gives the
   same masks for two different networks. This is why those of PyG are in the table.
-- SubgraphX ran with {ROLLOUTS} rollouts (GraphXAI's scripts use 5) and was not run again on changed graphs, because it
-  takes up to a minute per node. Without the class of the node as an argument, its code fails for nodes.
+- SubgraphX ran with {ROLLOUTS} rollouts (GraphXAI's scripts use 5) and was not run again on changed graphs, because its
+  search is slow. We pass it the class of the node, because its code fails for nodes without it.
 - GraphXAI's code is of March 2023 (commit `{COMMIT[:8]}`). It runs here with four replacements at import: `ipdb` is
   empty, PGM-Explainer is left out because it needs `pgmpy`, and `collections.Iterable` and
   `torch_geometric.utils.subgraph` are found where they are now. Its rewiring of edges takes a new random seed from the

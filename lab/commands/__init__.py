@@ -54,7 +54,7 @@ add_command(
     ),
 )
 add_command(app, compare, epilog="\b\nExample:\n  python -m lab compare cora --nodes 30 --out compared.png")
-add_command(app, graphxai, epilog="\b\nExample:\n  GRAPHXAI=../GraphXAI python -m lab graphxai --seeds 3 --nodes 8")
+add_command(app, graphxai, epilog="\b\nExample:\n  python -m lab graphxai --seeds 3 --nodes 8")
 add_command(app, roles, epilog="\b\nExample:\n  python -m lab roles --only airports-brazil --seeds 2")
 add_command(app, datasets, epilog="\b\nExample:\n  python -m lab datasets")
 add_command(app, train, epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")

@@ -30,7 +30,7 @@ from se_gnn.training import fit
 HOPS = 3  # of the ground truth, and layers of the network
 SHARE = 0.25  # of the edges of a local graph that an explanation names: top_k of GraphXAI's metrics
 PERTURBED = 3  # perturbed graphs per node for stability
-ROLLOUTS = 2  # of the search of SubgraphX, which takes up to a minute per node
+ROLLOUTS = 2  # of the search of SubgraphX, which is slow
 SLOW = ("graphxai-subgraphx",)  # not explained again on changed graphs
 DELTA_NODES = 50  # labeled nodes that say how much a prediction usually moves
 GRAPHS: dict[str, dict[str, Any]] = {"base": {}, "unfair": {"attribute_sensitive_feature": True}}
@@ -191,7 +191,7 @@ def _explainer(setting: Setting, name: str, nodes: IntArray) -> Explain:
 
     def by_graphxai(node: int, x: Tensor, edges: Tensor) -> Any:
         more = {}
-        if name == "graphxai-subgraphx":  # it would take the class of the whole graph
+        if name == "graphxai-subgraphx":  # without a class it fails for nodes
             more = {"label": fitted.network_(x, edges)[node].argmax(), "max_nodes": 10}
         return explainer.get_explanation_node(node_idx=node, x=x, edge_index=edges, **more)
 

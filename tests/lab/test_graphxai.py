@@ -1,5 +1,6 @@
 """GraphXAI's graphs and metrics; most of it needs a clone of GraphXAI, named by the environment variable GRAPHXAI."""
 
+import copy
 import importlib.util
 import os
 import random
@@ -66,6 +67,23 @@ def test_our_explanations_are_measured_and_the_same_seed_gives_the_same_numbers(
     assert list(found) == list(METRICS)
     assert 0 < found["accuracy"] <= 1
     assert found == _measured(setting, "se-gnn", nodes)
+
+
+@needs_graphxai
+def test_what_the_page_says_about_graphxai_is_so():
+    theirs, setting = load_graphxai(), prepare("base", 0)
+    shapes = setting.shapes
+    assert (shapes.fixed_train_mask & shapes.fixed_test_mask).any()  # its fixed split overlaps
+    other = copy.deepcopy(setting.network.network_)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(1.0)
+    masks = []
+    for network in (setting.network.network_, other):
+        with quiet(0):
+            explainer = theirs.explainers.GNNExplainer(network)
+            masks.append(explainer.get_explanation_node(5, shapes.graph.x, shapes.graph.edge_index).edge_imp.tolist())
+    assert masks[0] == masks[1]  # its GNNExplainer does not depend on the network
 
 
 @needs_graphxai
