@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 from reproduce import agreement, bits, faithfulness, graphxai, truth
 from reproduce.markdown import paragraphs
+from reproduce.page import machine_list, made_by
 from reproduce.store import Store
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "understanding" / "truth.md"
@@ -29,7 +31,17 @@ The last command writes this page, so every number comes from a result file."""
 
 def write_truth(store: Store, page: Path = PAGE) -> None:
     """Write the page."""
-    experiments = (truth, agreement, faithfulness, graphxai)
-    sections = [f"## {experiment.TITLE}\n\n{experiment.render(store, page.parent)}" for experiment in experiments]
+    machines: list[str] = []
+    sections = [
+        paragraphs(f"## {experiment.TITLE}", experiment.render(store, page.parent), _made(experiment, store, machines))
+        for experiment in (truth, agreement, faithfulness, graphxai)
+    ]
     same = f"## Same seed, same bits\n\n{bits.render()}"
-    page.write_text(paragraphs(INTRODUCTION, *sections, same) + "\n", encoding="utf-8")
+    where = paragraphs("## Machines", machine_list(machines)) if machines else ""
+    page.write_text(paragraphs(INTRODUCTION, *sections, same, where) + "\n", encoding="utf-8")
+
+
+def _made(experiment: ModuleType, store: Store, machines: list[str]) -> str:
+    """What made the results; what was not run is said above."""
+    name = experiment.__name__.removeprefix("reproduce.")
+    return made_by(name, experiment, store, machines) if any(store.of(one) for one in experiment.series()) else ""
