@@ -24,15 +24,15 @@ Azzolin et al. show how that can fail.
 faithfulness disagree with each other, and that an explanation can be perfectly faithful and say nothing.
 [*GNN Explanations that do not Explain*](https://arxiv.org/abs/2601.20815) (ICLR 2026) shows that the selected subgraph
 can be unrelated to how the network finds the class: it can serve as a mere code for it, and most metrics do not notice.
-Both study the classification of whole graphs. This section asks the same questions about nodes.
+Their experiments classify whole graphs. This section asks the same questions about nodes.
 
 An explanation here states cases and edges, and the two differ:
 
 - **Cases: this failure cannot occur.** The stated cases and weights are how the prediction is computed from the
   similarities. There is no second network that could read something else from them.
 - **Edges: this failure can occur.** The encoder is learned, and it reads more than the edges that an explanation ranks
-  first. An edge ranks first because similar edges exist around the cases, not because somebody tried to remove it. It
-  is evidence, and not always the cause.
+  first. An edge ranks first because similar edges exist around the cases, not because its removal was tested. It is
+  evidence, and not always the cause.
 
 We train {SEEDS} seeds with one recipe and a single model (`--quick`), and explain {NODES} test nodes of each graph,
 chosen as in the section above. All numbers are in percent, with the mean and standard deviation over the seeds. Unless
@@ -52,10 +52,11 @@ explanation does not state. *Stated weights*: random cases take over the weights
 as many random cases, stated or not, vote with their own similarities."""
 CASES_NOTE = """\
 The first two columns must be 0, and are. The next two show that the stated cases are informative: with others in their
-place, the class changes. The last column says something else. A random sample that happens to contain near cases often
-gives the same class; how often depends on K, which validation chooses for each seed. So a prediction rests on the near
-cases of its class and not on one particular list of them: exchanging a stated case for an equally near one of the same
-class never changes the class."""
+place, the class changes. The third is close to 100 by construction, because the stated cases often include all cases of
+the predicted class. The last column says something else. A random sample that happens to contain near cases often gives
+the same class; how often depends on K, which validation chooses for each seed. So a prediction rests on the near cases
+of its class and not on one particular list of them: exchanging a stated case for an equally near one of the same class
+never changes the class."""
 EDGES = {
     "changed_without_important": f"without the {TOP} most important edges",
     "changed_without_random": f"without {TOP} random edges",
@@ -94,9 +95,9 @@ are triples of one of these edges, one of the {TOP} nearest cases, and the edge 
 last column leaves the graph as it is and keeps only the stated cases labeled."""
 AGAIN_NOTE = f"""\
 The cases are consistent: exactly, if the graph stays as it is, and mostly, if the encoder sees only {TOP} edges. The
-order of the edges is not. A random choice of {TOP // 2} among these {TOP} edges would reach {CHANCE:.0f}%. The
-second explanation stays below that: in a smaller local graph, the same edges get other embeddings, and others come
-first. Read the most important edges as examples of what is similar, not as the cause of the prediction."""
+order of the edges is not. A random choice of {TOP // 2} among these {TOP} edges would reach {CHANCE:.0f}%. The second
+explanation stays below that: in a smaller local graph, the same edges get other embeddings, and others come first. Read
+the most important edges as examples of what is similar, not as the cause of the prediction."""
 
 
 def on_graph(dataset: str) -> Series:
