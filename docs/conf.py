@@ -23,7 +23,11 @@ autodoc_default_options = {
     "members": True,
     # scikit-learn adds the first to estimators, and they link to its own pages; docstrings list the attributes
     "exclude-members": ", ".join(
-        [*(f"set_{verb}_request" for verb in ("fit", "predict", "predict_proba", "score")), "classes_", "graph_"]
+        [
+            *(f"set_{verb}_request" for verb in ("fit", "predict", "predict_proba", "score")),
+            "get_metadata_routing",
+            *("classes_", "graph_", "settings_"),
+        ]
     ),
 }
 napoleon_custom_sections = ["Shapes"]

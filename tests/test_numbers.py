@@ -12,7 +12,7 @@ import torch
 
 from se_gnn import Explanation, Graph, SEGNNRegressor
 from se_gnn.errors import InputError
-from se_gnn.explain import explain
+from se_gnn.explain import Abstention, explain
 from se_gnn.explain.json_format import schema
 from se_gnn.graph import Numbers
 from se_gnn.graph.storage import load_graph, save_graph
@@ -21,6 +21,7 @@ from se_gnn.labels.sets import prediction_sets
 from se_gnn.model.numbers import calibrate_intervals, conformal_quantile, predict_numbers, prediction_intervals
 from se_gnn.ranking import without_each
 from se_gnn.report import report_html
+from se_gnn.report.charts import distribution
 from se_gnn.settings import Settings
 from se_gnn.tables import read_tables
 from se_gnn.training import fit
@@ -375,6 +376,16 @@ def test_pictures_of_numbers_are_drawn(regressor):
     for figure in drawn:
         texts = figure.findobj(lambda artist: hasattr(artist, "get_text"))
         assert any("height of" in text.get_text() for text in texts)
+
+
+def test_a_number_that_is_not_answered_is_not_stated(regressor):
+    explanation = regressor.explain(int(regressor.graph_.test[0]), 2)
+    abstained = explanation.abstaining(Abstention(novelty=0.9, threshold=0.7, false_alarms=0.05))
+    assert explanation.answer_text in explanation.to_text()
+    for text in (abstained.to_text(), abstained._repr_html_(), repr(abstained), distribution(abstained)):
+        assert explanation.answer_text not in text
+    assert "too unlike anything known" in abstained.sentence()
+    assert 'class="predicted"' not in distribution(abstained)
 
 
 def test_a_report_shows_the_distribution_of_the_voting_values(regressor):

@@ -66,7 +66,7 @@ def _predict(model: Path, out: Path, size: int, shard_nodes: int) -> tuple[float
     threads = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT / "src")}
     start = time.perf_counter()
-    subprocess.run([*command, "--shard", str(shard_nodes)], check=True, env=environment, capture_output=True)
+    subprocess.run([*command, "--set", f"shard={shard_nodes}"], check=True, env=environment, capture_output=True)
     elapsed = time.perf_counter() - start
     parts = json.loads((out / MANIFEST).read_text())["parts"]
     return (out / MANIFEST).stat().st_mtime - (out / parts / RUN).stat().st_mtime, elapsed

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from lab.rating.store import LONGEST_NAME, ConflictError, Rater, RatingStore
 from se_gnn.apps.web import Assets, Pages, ProblemError, WebSettings, new_application
-from se_gnn.apps.web.application import wants_page
+from se_gnn.apps.web.guard import wants_page
 from se_gnn.errors import InputError
 from se_gnn.plot.svg import class_mark
 

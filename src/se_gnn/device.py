@@ -32,7 +32,7 @@ def has_triton() -> bool:
 
 
 SHARE = 4  # a quarter of what is free
-_MOST = 1e15  # bytes or more: nobody has more
+_MOST = 1e15  # bytes: more than any machine has
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

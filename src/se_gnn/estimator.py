@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,17 +44,22 @@ NAMED = ("num_nearest", "node_weight", "hops", "epochs", "members", "best_by", "
 
 
 class Fitted:
-    """What all that was fitted to a graph has in common."""
+    """What everything that was fitted to a graph has in common."""
 
     trained_: Any
     progress: bool = False
 
     @property
     def graph_(self) -> Graph:
-        """The graph that it works on."""
+        """The graph whose nodes are predicted."""
         self._check_fitted()
         graph: Graph = self.trained_.graph
         return graph
+
+    def save(self, folder: str | Path) -> None:
+        """Write it into a folder, as `se-gnn train` does; `se-gnn` commands and :meth:`load` read it."""
+        self._check_fitted()
+        self.trained_.save(folder)
 
     def _check_fitted(self) -> None:
         if "trained_" not in vars(self):
@@ -88,17 +94,12 @@ class Voting(Fitted):
             return explain(self.trained_, self._nodes(nodes), k=k)
 
     def novelty(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Novelty:
-        """How unlike everything known each node is (of some nodes; None: all), and which have no answer.
+        """How unlike everything known some nodes are (None: all), and for which of them the model abstains.
 
-        The threshold is the one that a share of ``false_alarms`` of the validation nodes would pass.
+        A share of ``false_alarms`` of the validation nodes has a score above the threshold.
         """
         with self._working("scoring"):
             return novelty(self.trained_, self._nodes(nodes), false_alarms=false_alarms, seed=self.seed)
-
-    def save(self, folder: str | Path) -> None:
-        """Write it into a folder, as `se-gnn train` does; `se-gnn` commands and :meth:`load` read it."""
-        self._check_fitted()
-        self.trained_.save(folder)
 
 
 class ClassVoting(Voting):
@@ -118,10 +119,10 @@ class ClassVoting(Voting):
         by_class: bool = False,
         calibrate_on: CalibratedOn = "calibration",
     ) -> PredictionSets:
-        """Sets of classes that hold the class of a node (of some nodes; None: all) with probability ``coverage``.
+        """Sets of classes that contain the class of each node (None: all nodes) with probability ``coverage``.
 
         The guarantee needs calibration nodes: ``SEGNNClassifier(calibration=0.3)``. ``by_class`` keeps the promise for
-        each class; ``calibrate_on="validation"`` makes do without calibration nodes, approximately.
+        each class; ``calibrate_on="validation"`` needs no calibration nodes, and coverage is approximate.
         """
         with self._working("scoring"):
             return prediction_sets(
@@ -143,42 +144,33 @@ class ClassVoting(Voting):
             return audit(self.trained_, num_orders=num_orders, seed=self.seed)
 
     def certify(self, nodes: Any = None) -> Certificates:
-        """The fewest labeled nodes that change each prediction (of some nodes; None: all) if removed, or relabeled."""
+        """The fewest labeled nodes whose removal, or relabeling, changes each prediction (None: of all nodes)."""
         with self._working("certificates"):
             return certify(self.trained_, self._nodes(nodes))
 
 
-class NodeEstimator(Voting, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)  # for the constructor alone: it stores every parameter as it is given
+class Estimator(Fitted, BaseEstimator):
+    """The parameters that all estimators have in common."""
+
+    num_nearest: int | None = None
+    node_weight: float | None = None
+    seed: int = 0
+    max_memory: int | str | None = None
+    progress: bool = False
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NodeEstimator(Voting, Estimator):
     """What the estimators that are trained on the labeled nodes of a graph have in common."""
 
-    def __init__(
-        self,
-        *,
-        preset: str = "best",
-        num_nearest: int | None = None,
-        node_weight: float | None = None,
-        hops: int | None = None,
-        epochs: int | None = None,
-        members: int | None = None,
-        settings: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        max_memory: int | str | None = None,
-        calibration: float = 0.0,
-        progress: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.num_nearest = num_nearest
-        self.node_weight = node_weight
-        self.hops = hops
-        self.epochs = epochs
-        self.members = members
-        self.settings = settings
-        self.seed = seed
-        self.device = device
-        self.max_memory = max_memory
-        self.calibration = calibration
-        self.progress = progress
+    preset: str = "best"
+    hops: int | None = None
+    epochs: int | None = None
+    members: int | None = None
+    settings: Mapping[str, Any] | None = None
+    device: str = "auto"
+    calibration: float = 0.0
 
     @property
     def settings_(self) -> Resolved:
@@ -273,9 +265,9 @@ class NodeEstimator(Voting, BaseEstimator):
                 features [M, F].
             edges: a table of edges by name; with features, pairs of names or of positions, where new nodes come after
                 the known ones. None: no edges.
-            names: of nodes that are given as features.
-            edge_values: what each of the edges carries, where nodes are given as features and edges as pairs.
-            node_types: kind of each new node, where the graph has several kinds.
+            names: the names of nodes that are given as features.
+            edge_values: what each of the edges carries, if nodes are given as features and edges as pairs.
+            node_types: type of each new node, if the graph has several.
             reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
                 ``ignore``, ``decimal``, ``missing``, ``separator``, as
                 :func:`~se_gnn.tables.new_nodes.read_new_nodes` takes them.
@@ -301,7 +293,7 @@ class NodeEstimator(Voting, BaseEstimator):
     def suggest(self, count: int = COUNT, *, candidates: Any = None) -> list[Suggestion]:
         """The nodes to label next, most helpful first: uncertain, unlike what is labeled, like many others.
 
-        ``candidates`` are the nodes to choose from; None: those in no part of the split without a known label.
+        ``candidates`` are the nodes to choose from; None: nodes without a known label that are not in the split.
         """
         with self._working("scoring"):
             return suggest(self.trained_, count, candidates=self._nodes(candidates), seed=self.seed)
@@ -328,9 +320,10 @@ class NodeEstimator(Voting, BaseEstimator):
         if len(unknown):
             name, what = self.graph_.node_names[unknown[0]], "value" if self.graph_.predicts_numbers else "label"
             raise InputError(f"score needs nodes with a known {what}; node {name!r} has none")
-        return ids, _known(self.graph_)[ids] if y is None else _given(self.graph_, y, len(ids))
+        return ids, self.graph_.target.array[ids] if y is None else _given(self.graph_, y, len(ids))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SEGNNClassifier(ClassifierMixin, ClassVoting, NodeEstimator):
     """Classifies the nodes of a graph by a vote of the most similar labeled nodes, and explains every prediction.
 
@@ -370,38 +363,8 @@ class SEGNNClassifier(ClassifierMixin, ClassVoting, NodeEstimator):
     (2, 4)
     """
 
-    def __init__(
-        self,
-        *,
-        preset: str = "best",
-        num_nearest: int | None = None,
-        node_weight: float | None = None,
-        hops: int | None = None,
-        epochs: int | None = None,
-        members: int | None = None,
-        best_by: BestBy | None = None,
-        balance_classes: bool | None = None,
-        settings: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        max_memory: int | str | None = None,
-        calibration: float = 0.0,
-        progress: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.num_nearest = num_nearest
-        self.node_weight = node_weight
-        self.hops = hops
-        self.epochs = epochs
-        self.members = members
-        self.best_by = best_by
-        self.balance_classes = balance_classes
-        self.settings = settings
-        self.seed = seed
-        self.device = device
-        self.max_memory = max_memory
-        self.calibration = calibration
-        self.progress = progress
+    best_by: BestBy | None = None
+    balance_classes: bool | None = None
 
     def fit(self, X: Any, y: Any = None, *, graph: Graph | Any = None) -> SEGNNClassifier:
         """Train on the labeled nodes of a graph; its test nodes are not looked at.
@@ -410,7 +373,7 @@ class SEGNNClassifier(ClassifierMixin, ClassVoting, NodeEstimator):
             X: a graph, ours or a PyG ``Data``; or, with ``graph``, the nodes that are labeled.
             y: labels to use instead of the graph's, one per node (per node of ``X``, with ``graph``): class indices,
                 -1 where unknown, or names of classes, None or empty where unknown.
-            graph: the graph that ``X`` are nodes of. So scikit-learn can choose settings:
+            graph: the graph that ``X`` are nodes of, so that scikit-learn can choose settings:
                 ``GridSearchCV(SEGNNClassifier(), {"num_nearest": [5, 10]}).fit(graph.train, y, graph=graph)``.
         """
         given = X if graph is None else graph
@@ -455,20 +418,9 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
     values of graph neighbors are read, too: when a labeled node is predicted, its own value is hidden from everything
     that is compared. Nodes are named as for :class:`SEGNNClassifier`.
 
-    Args:
-        preset: ``best``: what fills in the settings that are not given.
-        num_nearest: K, how many cases vote. Like the parameters below, None means that it is not given: then the
-            preset, or the validation nodes, decide. A value that is given is always used as it is.
-        node_weight: lambda, the share of node similarity; the rest is structure similarity.
-        hops: radius of a local graph.
-        epochs: the most epochs of a training run.
-        members: number of models in the ensemble.
-        settings: any other settings by name, such as ``{"read_values": False, "value_scale": "log"}``.
-        seed: random seed for initialization and every sample.
-        device: ``cpu``, ``cuda`` or ``auto``: use CUDA if available.
-        max_memory: memory limit for comparisons, for example ``"4GB"``; None: a quarter of the free memory.
-        calibration: share of the validation nodes that training does not look at, for :meth:`predict_intervals`.
-        progress: print an estimate of the time, and show progress bars, on stderr.
+    The parameters are those of :class:`SEGNNClassifier`, without ``best_by`` and ``balance_classes``. The preset is
+    always ``best``, ``settings`` may be ``{"read_values": False, "value_scale": "log"}``, for example, and
+    ``calibration`` is the share of the validation nodes that is kept for :meth:`predict_intervals`.
 
     Attributes:
         trained_: the model, its graph and the facts of its training.
@@ -511,7 +463,7 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
     def predict_intervals(
         self, nodes: Any = None, *, coverage: float = COVERAGE, calibrate_on: CalibrateOn = "auto"
     ) -> Intervals:
-        """Intervals that hold the number of a node (of some nodes; None: all) with probability ``coverage``.
+        """Intervals that contain the number of each node (None: all nodes) with probability ``coverage``.
 
         The guarantee needs calibration nodes: ``SEGNNRegressor(calibration=0.5)``. Without them validation nodes take
         their place, and coverage holds approximately.
@@ -530,11 +482,6 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
         if np.isnan(truth).any():
             raise InputError(f"score needs a known value for each of the {len(ids)} nodes")
         return float(r2_score(truth, self.predict(ids), sample_weight=sample_weight))
-
-
-def _known(graph: Graph) -> Any:
-    """What is known of each node: a class, or a number."""
-    return graph.values if graph.predicts_numbers else graph.labels
 
 
 def _given(graph: Graph, y: Any, count: int) -> Any:
@@ -556,14 +503,14 @@ def _with_known(graph: Graph, nodes: Any, y: Any) -> Graph:
     if nodes is None and y is None:
         return graph
     ids = np.arange(graph.num_nodes) if nodes is None else graph.node_ids(nodes)
-    known = _known(graph).copy()
+    known: Any = graph.target.array.copy()
     if y is not None:
         given = _given(graph, y, len(ids))
         known[ids] = given
         torn = ids[(known[ids] != given) & ~np.isnan(given)]  # of a node that was given twice the last one is there
         if len(torn):
             raise InputError(f"y must hold one label per node, node {graph.node_names[torn[0]]!r} has two")
-    target = graph.numbers.with_values(known) if graph.predicts_numbers else graph.classes.with_labels(known)
+    target = graph.target.with_array(known)
     parts: dict[str, Any] = dict(graph.split.items())
     if nodes is None:
         parts = {part: own[target.known[own]] for part, own in parts.items()}

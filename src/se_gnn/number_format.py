@@ -48,7 +48,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def decimal(value: float) -> str:
-    """A number with two digits after the point and a proper minus sign; a dash where there is none.
+    """A number with two digits after the point and a proper minus sign; a dash if it is not finite.
 
     >>> [decimal(value) for value in (-1.257, 0.001, -0.001, float("nan"))]
     ['−1.26', '0.00', '0.00', '–']
@@ -66,7 +66,7 @@ def effect(value: float) -> str:
 
 
 def known(value: float) -> float | None:
-    """A figure for JSON, which has no NaN: None where there was nothing to measure on."""
+    """A figure for JSON, which has no NaN: None if there was nothing to measure."""
     return None if math.isnan(value) else value
 
 

@@ -123,22 +123,10 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
         return
     from numba.core import event
 
-    listener = _compilation_listener(event.Listener)
-    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        event.unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
-        listener.bar.close()
-
-
-def _compilation_listener(base: Any) -> Any:
-    class Compilation(base):
+    class Compilation(event.Listener):
         """Announces the first function that is compiled, and counts them."""
 
-        def __init__(self) -> None:
-            self.bar = bar(total=None, name="compiling", unit="function", shown=sys.stderr.isatty())
-            self.announced = False
+        announced = False
 
         def on_start(self, event: Any) -> None:
             if not self.announced:
@@ -146,9 +134,11 @@ def _compilation_listener(base: Any) -> Any:
                 print("Compiling kernels, once per machine; it takes a minute or two ...", file=sys.stderr, flush=True)
 
         def on_end(self, event: Any) -> None:
-            self.bar.update()
+            counted.update()
 
-    return Compilation()
+    counting = bar(total=None, name="compiling", unit="function", shown=sys.stderr.isatty())
+    with counting as counted, event.install_listener("numba:compile", Compilation()):
+        yield
 
 
 @contextmanager

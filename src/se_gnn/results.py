@@ -84,8 +84,14 @@ def number_records(
     return written
 
 
-def numbers_as(ending: str, written: Sequence[Record]) -> bytes:
-    """The records of :func:`number_records` as CSV, JSON lines or Parquet."""
+def records_as(ending: str, written: Sequence[Record]) -> bytes:
+    """Records that all have the same keys as CSV, JSON lines or Parquet; in CSV, None is an empty cell.
+
+    >>> records_as(".csv", [{"node": "a", "sets": ["b", "c"], "size": None}]).splitlines()
+    [b'node,sets,size', b'a,b; c,']
+    >>> records_as(".jsonl", [{"node": "a", "sizes": [1, 2]}]).splitlines()
+    [b'{"node": "a", "sizes": [1, 2]}']
+    """
     if ending == ".parquet":
         pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
         names = list(written[0]) if written else ["node"]
@@ -121,12 +127,14 @@ def as_parquet(prediction: Prediction, graph: Graph, extras: Sequence[list[Recor
 
 
 def _json_lines(written: Iterable[Record]) -> bytes:
-    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in written).encode("utf-8", "replace")
+    lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in written)
+    return "".join(lines).encode("utf-8", "replace")
 
 
 def _csv(written: Sequence[Record], classes: Sequence[str] = ()) -> bytes:
     """A row for each record; what a record holds several of has a column for each."""
-    longest: list[Record] = max((one["nearest"] for one in written), key=len, default=[])
+    votes = (one["nearest"] for one in written if isinstance(one.get("nearest"), list))
+    longest: list[Record] = max(votes, key=len, default=[])
     text = io.StringIO(newline="")
     writer = csv.writer(_UnixLines(text), lineterminator="\r\n")  # so that a carriage return in a name is quoted
     for i, one in enumerate(written):
@@ -142,7 +150,7 @@ def _cells(record: Record, longest: Sequence[Record], classes: Sequence[str]) ->
     for name, value in record.items():
         if name == "probabilities":
             cells |= {f"probability_{label}": share for label, share in value.items()}
-        elif name == "nearest":
+        elif name == "nearest" and isinstance(value, list):
             votes = [*value, *(dict.fromkeys(vote) for vote in longest[len(value) :])]
             cells |= {
                 f"{'nearest' if part == 'node' else part}_{rank}": cell
@@ -154,7 +162,7 @@ def _cells(record: Record, longest: Sequence[Record], classes: Sequence[str]) ->
             cells |= {"set_size": len(held), **{f"in_set_{label}": int(label in held) for label in classes}}
             cells |= {f"case_{label}": held.get(label) for label in classes}
         else:
-            cells[name] = value
+            cells[name] = "; ".join(map(str, value)) if isinstance(value, list) else value
     return cells
 
 

@@ -38,7 +38,8 @@ def new_nodes(folder, *more):
 
 
 def test_new_nodes_are_predicted_and_the_grown_graph_is_kept(run, folder, tmp_path):
-    more = ("--out", tmp_path / "p.jsonl", "--keep-graph", tmp_path / "grown", "--changes", tmp_path / "changes.csv")
+    kept = ("--set", f"keep_graph={tmp_path / 'grown'}", "--set", f"changes={tmp_path / 'changes.csv'}")
+    more = ("--out", tmp_path / "p.jsonl", *kept)
     result = run(*new_nodes(folder, *more))
     assert result.exit_code == 0, result.output
     assert "Wrote the predictions of 2 nodes" in result.stdout
@@ -63,7 +64,7 @@ def test_nodes_picks_known_nodes_of_the_grown_graph(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--changes", "c.txt"), "--changes must end in .csv or .jsonl"),
+        (("--set", "changes=c.txt"), "--set changes must end in .csv or .jsonl"),
         (("--column", "name=id"), "has no column 'name'"),
         (("--column", "from=source"), "has no column 'from'"),
         (("--column", "nothing=ignore"), "has no column 'nothing'"),
@@ -89,7 +90,7 @@ def test_new_nodes_of_a_model_without_tables_are_refused(run, folder, model, tmp
 
 
 def test_new_nodes_are_predicted_into_a_folder_too(run, folder, tmp_path):
-    result = run(*new_nodes(folder, "--out", tmp_path / "shards", "--keep-graph", tmp_path / "grown"))
+    result = run(*new_nodes(folder, "--out", tmp_path / "shards", "--set", f"keep_graph={tmp_path / 'grown'}"))
     assert result.exit_code == 0, result.output
     assert "Wrote the predictions of 2 nodes" in result.stdout
     assert [row["node"] for part in read_shards(tmp_path / "shards") for row in part.to_pylist()] == ["a", "=b"]

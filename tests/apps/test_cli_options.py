@@ -14,7 +14,7 @@ from se_gnn.apps.cli import app
 from se_gnn.apps.cli.commands import _marks
 
 COMMAND = typer.main.get_command(app)
-MOST_OPTIONS = 116
+MOST_OPTIONS = 110
 ROLES = ("--nodes", "n.csv", "--edges", "e.csv", "--id", "a", "--label", "b", "--out", "g")
 CALLS = [
     ("report", "missing", "--out", "page.html"),
@@ -30,7 +30,7 @@ CALLS = [
     ("labels", "audit", "model", "--out", "a.csv", "--quiet"),
     ("labels", "suggest", "model"),
     ("labels", "certify", "model"),
-    ("import", *ROLES, "--split", "part"),
+    ("import", *ROLES, "--column", "part=split"),
     ("import", "--nodes", "n.parquet", "--edges", "e.parquet", "--id", "a", "--out", "g", "--target-number", "c"),
     ("train", "{graph}", "--out", "model", "--task", "links"),
     ("tune", "{graph}", "--out", "search"),
@@ -125,6 +125,6 @@ def test_the_commands_that_everybody_needs_stand_first(run):
 
 def test_help_lists_options_of_one_situation_under_a_heading(run):
     text = run("predict", "--help").output
-    assert "--changes" in text.partition("Only with --new-nodes:")[2].partition("\nOnly ")[0]
+    assert "--new-edges" in text.partition("Only with --new-nodes:")[2].partition("\nLess ")[0]
     assert "--device" in text.partition("Less common options:")[2]
-    assert "--shard" in text.partition("Only if --out is a folder:")[2]
+    assert "--set" in run("explain", "--help").output.partition("Only with --out:")[2]

@@ -101,7 +101,7 @@ def test_a_share_of_validation_nodes_that_is_too_large_is_refused_before_trainin
 def test_a_folder_of_shards_holds_the_sets_and_the_answers_of_one_file(run, calibrated, tmp_path):
     asked = ("--coverage", "0.6", "--abstain", "--set", "false_alarms=0.4")
     assert run("predict", calibrated, *asked, "--out", tmp_path / "p.parquet").exit_code == 0
-    result = run("predict", calibrated, *asked, "--out", tmp_path / "folder", "--shard", "10")
+    result = run("predict", calibrated, *asked, "--out", tmp_path / "folder", "--set", "shard=10")
     assert result.exit_code == 0, result.output
     assert "in 3 shards" in result.stdout
     shards = [row for part in read_shards(tmp_path / "folder") for row in part.to_pylist()]

@@ -16,10 +16,8 @@ import torch
 import typer
 
 from commands import QUICK, Run
-from se_gnn.apps.cli import app
-from se_gnn.apps.cli.import_tables import SETTINGS
-from se_gnn.apps.cli.predict import NOVELTY_SETTINGS, SET_SETTINGS
-from se_gnn.apps.web.settings import LIMITS
+from se_gnn.apps.cli import app, import_tables, inspecting
+from se_gnn.apps.cli import predict as prediction
 
 QUICKLY = " ".join(QUICK)
 IMPORT = "import --nodes nodes.csv --edges edges.csv --id id --label class --out new"
@@ -46,8 +44,8 @@ CHANGES = [
     (IMPORT, "--label note"), (IMPORT.replace(" --label class", ""), "--target-number amount"),
     (IMPORT, "--source from"), (IMPORT, "--target to"), (f"{IMPORT} --out graph", "--overwrite"),
     (IMPORT, "--column size=category"), (IMPORT, "--edge-column count=weight"), (IMPORT, "--directed"),
-    (f"{IMPORT} --edge-column day=time", "--until 2026-03-15"), (IMPORT, "--split part"), (IMPORT, "--like graph"),
-    (IMPORT, "--encoding cp1252"), (IMPORT, "--set name=other"), (IMPORT, "--json"),
+    (f"{IMPORT} --edge-column day=time", "--set until=2026-03-15"), (IMPORT, "--column part=split"),
+    (IMPORT, "--like graph"), (IMPORT, "--set encoding=cp1252"), (IMPORT, "--set name=other"), (IMPORT, "--json"),
     (TRAIN, "--out other"), (TRAIN.replace(" --quick", ""), "--quick"), (TRAIN, "--set epochs=3"), (TRAIN, "--seed 1"),
     (LINKS, "--set num_nearest=2"), (LINKS, "--seed 1"), (LINKS, "--quiet"), (f"{LINKS} --out links", "--overwrite"),
     (f"{TRAIN} --out model", "--overwrite"), (f"{TRAIN} --out halted", "--resume"),
@@ -58,12 +56,12 @@ CHANGES = [
     (PREDICT, "--out other.csv"), (PREDICT, "--nodes n3"), (PREDICT, "--coverage 0.8"),
     (PREDICT, "--abstain --set false_alarms=0.3"),
     (f"{PREDICT} --out taken.csv", "--overwrite"), (PREDICT, "--new-nodes more.csv"), (NEW, "--new-edges ends.csv"),
-    (f"{PREDICT} --new-nodes keyed.csv", "--column key=id"), (NEW, "--changes changes.csv"),
-    (NEW, "--keep-graph grown"), (PREDICT, "--set sample=3"), (PREDICT, "--graph later"),
+    (f"{PREDICT} --new-nodes keyed.csv", "--column key=id"), (NEW, "--set changes=changes.csv"),
+    (NEW, "--set keep_graph=grown"), (PREDICT, "--set sample=3"), (PREDICT, "--graph later"),
     (PREDICT.replace("model", "links"), "--pairs pairs.csv"), (PREDICT, "--device cuda"),
-    ("predict model --out new", "--shard 5"), (PAIRS, "--quiet"), (f"{PAIRS} --out taken.csv", "--overwrite"),
+    ("predict model --out new", "--set shard=5"), (PAIRS, "--quiet"), (f"{PAIRS} --out taken.csv", "--overwrite"),
     (EXPLAIN, "--node n4"), (EXPLAIN, "--k 1"), (ALL, "--k 1"), (EXPLAIN, "--json"), (PAIR, "--json"),
-    ("explain model", "--out new"), ("explain model --k 2 --out done", "--overwrite"), (ALL, "--shard 5"),
+    ("explain model", "--out new"), ("explain model --k 2 --out done", "--overwrite"), (ALL, "--set shard=5"),
     (EXPLAIN, "--graph later"), (PAIR, "--pair n1,n4,b"), (EXPLAIN, "--device cuda"), (ALL, "--quiet"),
     (REPORT, "--out other.html"), (REPORT, "--nodes n3"), ("report links --out new.html", "--pair n1,n3,a"),
     (REPORT, "--graph later"), (REPORT, "--k 1"), (f"{REPORT} --out taken.html", "--overwrite"), (REPORT, "--quiet"),
@@ -107,14 +105,14 @@ RECORDED = [(EDIT, "--reason checked"), (EDIT, "--by somebody")]
 REFUSED = [
     *((PAIRS, text) for text in (
         "--nodes n1", "--coverage 0", "--abstain", "--new-nodes more.csv", "--set sample=1", "--graph later",
-        "--device cpu", "--shard 4096",
+        "--device cpu", "--set shard=4096",
     )),
     *((PREDICT, text) for text in (
-        "--new-edges ends.csv", "--column key=id", "--changes new.csv", "--keep-graph grown", "--shard 4096",
-        "--set by_class=false", "--set false_alarms=0.05",
+        "--new-edges ends.csv", "--column key=id", "--set changes=new.csv", "--set keep_graph=grown",
+        "--set shard=4096", "--set by_class=false", "--set false_alarms=0.05",
     )),
     *((PAIR, text) for text in ("--node n1", "--k 5", "--out new", "--graph later", "--device cpu")),
-    *((EXPLAIN, text) for text in ("--out new", "--overwrite", "--shard 4096", "--quiet")),
+    *((EXPLAIN, text) for text in ("--out new", "--overwrite", "--set shard=4096", "--quiet")),
     (ALL, "--json"),
     *(("report links --out new.html --pair n1,n3,a", text) for text in ("--nodes n1", "--graph later", "--k 4")),
     *((LINKS, text) for text in (
@@ -128,11 +126,11 @@ REFUSED = [
     *((f"labels {one} model", text) for one in ("audit", "suggest", "certify") for text in ("--overwrite", "--quiet")),
     ("labels audit model --out new.csv --quiet", "--top 15"),
     (f"{IMPORT.replace(' --label class', '')} --target-number amount", "--label amount"),
-    (IMPORT.replace(".csv", ".parquet"), "--encoding utf-8"),
+    (IMPORT.replace(".csv", ".parquet"), "--set encoding=utf-8"),
     *((IMPORT, text) for text in (
-        "--until 2026-03-15", "--set unit=EUR", "--set name_types=true", "--set feature_type=float16",
+        "--set until=2026-03-15", "--set unit=EUR", "--set name_types=true", "--set feature_type=float16",
     )),
-    (f"{IMPORT} --split part", "--set seed=0"),
+    (f"{IMPORT} --column part=split", "--set seed=0"),
     *((f"{IMPORT} --like graph", text) for text in (
         "--directed", "--column size=category", "--column amount=ignore", "--edge-column count=weight",
         "--edge-column count=ignore", "--set seed=0", "--set text_words=500", "--set split_by_time=edges",
@@ -184,7 +182,7 @@ def test_every_setting_that_is_no_setting_of_a_training_has_a_claim():
         for call, text in (*CHANGES, *REFUSED)
         if "--set" in text
     }
-    names = {"import": SETTINGS, "predict": (*SET_SETTINGS, *NOVELTY_SETTINGS, "sample"), "serve": LIMITS}
+    names = {"import": import_tables.SETTINGS, "predict": prediction.SETTINGS, "serve": inspecting.LIMITS}
     assert not {(command, name) for command, some in names.items() for name in some} - claims
 
 
@@ -226,8 +224,8 @@ def template(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for call in (
-            f"{IMPORT} --split part --out graph",
-            f"{IMPORT.replace('nodes.csv', 'later.csv')} --like graph --split part --out later",
+            f"{IMPORT} --column part=split --out graph",
+            f"{IMPORT.replace('nodes.csv', 'later.csv')} --like graph --column part=split --out later",
             f"{IMPORT} --edge-column sort=type --out typed", f"{TRAIN} --calibration 0.5 --out model",
             f"{LINKS} --out links", f"{ALL} --out done",
         ):  # fmt: skip

@@ -104,8 +104,8 @@ def kill_at(process, out, moments, chosen):
 
 def check_kills(ring_model, tmp_path, run, moments, seed):
     one, two = tmp_path / "one", tmp_path / "two"
-    assert run("predict", ring_model, "--out", one, "--shard", "1", "--quiet").exit_code == 0
-    process = torchrun("predict", ring_model, "--out", two, "--shard", "1", restarts=len(moments))
+    assert run("predict", ring_model, "--out", one, "--set", "shard=1", "--quiet").exit_code == 0
+    process = torchrun("predict", ring_model, "--out", two, "--set", "shard=1", restarts=len(moments))
     kept = kill_at(process, two, moments, random.Random(seed))
     code, _, err = finished(process)
     assert code == 0, err
@@ -130,8 +130,8 @@ def test_workers_killed_at_random_moments_cost_no_shard_and_repeat_none(ring_mod
 @pytest.mark.slow
 def test_a_job_that_was_killed_whole_goes_on_when_it_is_started_again(ring_model, run, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    assert run("explain", ring_model, "--out", one, "--shard", "2", "--quiet").exit_code == 0
-    arguments = ("explain", ring_model, "--out", two, "--shard", "2")
+    assert run("explain", ring_model, "--out", one, "--set", "shard=2", "--quiet").exit_code == 0
+    arguments = ("explain", ring_model, "--out", two, "--set", "shard=2")
     process = torchrun(*arguments)
     kept = kill_at(process, two, [("shards", 50)], random.Random(0))
     assert finished(process)[0] != 0
@@ -150,7 +150,7 @@ def test_two_ranks_on_different_graphs_end_with_an_error_on_both(ring_model, gra
         "import os, sys\n"
         "from se_gnn.apps.cli import main\n"
         "if os.environ['RANK'] == '1':\n"
-        "    sys.argv += ['--shard', '7']\n"
+        "    sys.argv += ['--set', 'shard=7']\n"
         "main()\n"
     )
     root = Path(__file__).resolve().parents[2]
@@ -167,7 +167,7 @@ def test_two_ranks_on_different_graphs_end_with_an_error_on_both(ring_model, gra
 
 def test_one_process_writes_shards_and_verify_finds_a_changed_one(ring_model, run, tmp_path):
     out = tmp_path / "out"
-    result = run("predict", ring_model, "--out", out, "--shard", "100")
+    result = run("predict", ring_model, "--out", out, "--set", "shard=100")
     assert result.stdout == f"Wrote the predictions of 300 nodes to {out}, in 3 shards.\n"
     manifest = verify_shards(out)
     assert "complete: predictions of 300 nodes in 3 shards" in run("verify", out).stdout
@@ -185,7 +185,7 @@ def test_shards_hold_what_a_single_file_holds(ring_model, run, tmp_path):
     from se_gnn.shards import read_shards
 
     assert run("predict", ring_model, "--out", tmp_path / "all.parquet").exit_code == 0
-    assert run("predict", ring_model, "--out", tmp_path / "out", "--shard", "77").exit_code == 0
+    assert run("predict", ring_model, "--out", tmp_path / "out", "--set", "shard=77").exit_code == 0
     assert pa.concat_tables(read_shards(tmp_path / "out")).equals(pq.read_table(tmp_path / "all.parquet"))
 
 
@@ -195,7 +195,7 @@ def test_explanations_of_all_nodes_agree_with_those_of_one(ring_model, run, tmp_
     from se_gnn.shards import read_shards
 
     out = tmp_path / "out"
-    assert run("explain", ring_model, "--out", out, "--shard", "128", "--k", "2").exit_code == 0
+    assert run("explain", ring_model, "--out", out, "--set", "shard=128", "--k", "2").exit_code == 0
     rows = [row for table in read_shards(out) for row in table.to_pylist()]
     assert [row["node"] for row in rows] == [str(i) for i in range(NODES)]
     for node in (0, 17, 250):

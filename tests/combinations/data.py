@@ -195,8 +195,8 @@ class Tables:
         files = [text for kind, name in nodes.items() for text in ("--nodes", f"{kind}{folder / name}.csv")]
         files += [text for kind, name in edges.items() for text in ("--edges", f"{kind}{folder / name}.csv")]
         result = self.run(
-            "import", *files, "--id", "id", *wanted, "--split", "part", "--column", f"{other}=ignore", *self.options,
-            "--out", folder / "graph", *(() if like is None else ("--like", like)),
+            "import", *files, "--id", "id", *wanted, "--column", "part=split", "--column", f"{other}=ignore",
+            *self.options, "--out", folder / "graph", *(() if like is None else ("--like", like)),
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         return folder / "graph"
@@ -281,9 +281,9 @@ def another_graph(run: Run, place: Path, base: World) -> World:
 
 
 def with_new_nodes(run: Run, place: Path, base: World) -> World:
-    """The graph of the model with two nodes more, as `predict --keep-graph` stores it."""
+    """The graph of the model with two nodes more, as `predict --set keep_graph` stores it."""
     options = [text for name, files in base.new.items() for file in files for text in (name, file)]
-    base.call("predict", base.folder, *options, "--out", place / "p.csv", "--keep-graph", place / "graph")
+    base.call("predict", base.folder, *options, "--out", place / "p.csv", "--set", f"keep_graph={place / 'graph'}")
     for name in ("new", "new_edges"):
         later = pd.read_csv(base.place / f"{name}.csv").replace({"x1": "z1", "x2": "z2"})
         later.to_csv(place / f"{name}.csv", index=False)

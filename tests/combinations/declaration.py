@@ -60,7 +60,7 @@ DATA = (
     Data("node types", "several node types, each with columns of its own; one has classes"),
     Data("mapped", "a graph that stays in its files (larger than memory)"),
     Data("another graph", "a model on another graph than the one it was trained on"),
-    Data("new nodes", "a graph that new nodes have joined (`predict --keep-graph`)"),
+    Data("new nodes", "a graph that new nodes have joined (`predict --set keep_graph`)"),
     Data("edited", "a model whose labels were edited"),
     Data("calibrated", "a model with calibration nodes (`train --calibration`)"),
     Data("gpu", "on a GPU (`--device cuda`)"),

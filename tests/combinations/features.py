@@ -96,7 +96,7 @@ def predict_to_a_file(world: World) -> None:
 def predict_to_shards(world: World) -> None:
     """`predict --out folder`."""
     out = fresh(world) / "p"
-    world.on("predict", "--out", out, "--shard", 17, "--quiet", device=True)
+    world.on("predict", "--out", out, "--set", "shard=17", "--quiet", device=True)
     assert_predicted(records_of(out), recomputed(world), world.queries)
 
 
@@ -104,7 +104,7 @@ def under_torchrun(world: World) -> None:
     """`torchrun -m se_gnn predict --out folder`: two processes write the answers together."""
     out = fresh(world) / "p"
     more = [] if world.graph is None else ["--graph", str(world.graph)]
-    given = ["predict", str(world.folder), "--out", str(out), "--shard", "17", "--device", world.device, *more]
+    given = ["predict", str(world.folder), "--out", str(out), "--set", "shard=17", "--device", world.device, *more]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -382,7 +382,7 @@ def explain_one(world: World) -> None:
 def explain_all(world: World) -> None:
     """`explain --out folder`: every node of the type that has an answer."""
     out = fresh(world) / "e"
-    world.on("explain", "--out", out, "--shard", 17, "-k", 2, "--quiet", device=True)
+    world.on("explain", "--out", out, "--set", "shard=17", "-k", 2, "--quiet", device=True)
     rows, expected = records_of(out), recomputed(world)
     assert_predicted(rows, expected, world.queries)
     for row, node in zip(rows, world.queries.tolist(), strict=True):

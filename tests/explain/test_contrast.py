@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from se_gnn.explain import Abstention, Explanation, explain
 from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words
 from se_gnn.model import SEGNN, Model
+from se_gnn.plot.figure import title_of
 from se_gnn.ranking import nearest_per_class, tally, vote
 from se_gnn.settings import Settings
 from se_gnn.tables import ImportSettings, read_tables
@@ -117,6 +118,9 @@ def test_an_explanation_and_all_that_is_made_of_it_survive_json(name, bank):
 def test_a_node_that_is_too_unlike_anything_known_has_no_answer_anywhere(bank):
     explanation = explain(bank, 0)[0].abstaining(Abstention(novelty=0.9, threshold=0.7, false_alarms=0.05))
     assert "too unlike anything known" in explanation.sentence()
-    assert "is predicted" not in explanation.sentence() + explanation._repr_html_()
+    everything = explanation.to_text() + explanation._repr_html_() + repr(explanation) + title_of(explanation)
+    for answer in ("predicted '", "predicted ‘", "Probability of each class", "adds its share", "Why '"):
+        assert answer not in everything
+    assert "no answer" in repr(explanation)
     assert Explanation.from_json(explanation.to_json()) == explanation
     assert dataclasses.asdict(explanation.answer)["abstained"]["novelty"] == 0.9

@@ -175,7 +175,7 @@ def test_edges_without_attributes_have_none_to_share(graph):
 def test_the_report_says_how_edges_were_compared(graph, explained):
     rule = "Edges match only edges of the same direction, seen from the center, and the same type"
     assert rule in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
-    assert "counts with its weight" in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
+    assert "in proportion to its weight" in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
     assert edge_rule(compare_settings(Settings.of("paper").resolve()), graph.edge_values.edge_data) is None
     assert "least similar" in report_html(Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS), [0], k=1)
 
@@ -222,7 +222,10 @@ def test_the_report_shows_arrows_types_and_what_is_alike(explained):
     assert "pays" in svg
     assert "stroke-dasharray" in svg
     assert any(
-        match.alike for row in part.edges for match in row.matches if match is not None and match.edge is not None
+        agreeing_facts(row.edge, match.match)
+        for row in part.edges
+        for match in row.matches
+        if match is not None and match.match is not None
     )
 
 

@@ -174,7 +174,7 @@ def prepare(root: Path) -> None:
     for name in ("old.predictions.csv", "old.report.html", "old.audit.csv", "old.certify.csv"):
         (root / name).write_text("old")
     for command, more in (("predict", ()), ("explain", ())):
-        old = run(command, root / "old-model", *more, "--shard", "24", "--out", root / f"old-{command}", "-q")
+        old = run(command, root / "old-model", *more, "--set", "shard=24", "--out", root / f"old-{command}", "-q")
         assert old.exit_code == 0, old.output
 
 
@@ -223,7 +223,7 @@ def _scenarios() -> dict[str, Scenario]:
             found.append(
                 Scenario(
                     f"{command} into a folder, {kind}",
-                    [command, "{root}/old-model", *more, "--shard", "9", "--out", f"{base}{command}", *over, "-q"],
+                    [command, "{root}/old-model", *more, "--set", "shard=9", "--out", f"{base}{command}", *over, "-q"],
                     f"{start}{command}",
                     shards_content,
                     before,

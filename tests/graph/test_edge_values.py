@@ -138,7 +138,7 @@ def test_what_the_edges_carry_is_told_by_name() -> None:
         ({"type_names": ("a", "a")}, "type_names must be unique"),
         ({"type_verbs": ("pays",)}, r"one entry per type \(2\), got 1"),
         ({"attributes": np.full((4, 1), np.inf, np.float32)}, "attributes must be finite, got inf for edge 0 .4 such"),
-        ({"attribute_names": ("a", "b")}, "attribute_names must have 1 entries, got 2"),
+        ({"attribute_names": ("a", "b")}, r"attribute_names must have one entry per attribute \(1\), got 2"),
         ({"attributes": None}, "must come with attributes"),
         ({"raw": RawTable.from_columns({"a": ["b"]})}, r"one row per edge \(4\), got 1"),
     ],

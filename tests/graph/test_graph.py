@@ -219,7 +219,7 @@ def test_what_is_no_node_is_refused(nodes, text):
         ({"labels": [0, 1, -1, 0]}, "train must hold nodes with a known label; node 'cat' has none"),
         ({"node_names": ["ann", "bob", "cat", "ann"]}, "node_names must be unique, got 'ann' twice"),
         ({"node_names": ["ann"]}, "node_names must have one entry per node (4), got 1"),
-        ({"feature_names": ("a",)}, "feature_names must have 4 entries, got 1"),
+        ({"feature_names": ("a",)}, "feature_names must have one entry per feature (4), got 1"),
         ({"image_shape": (2, 3)}, "image_shape must have 4 pixels, got (2, 3)"),
     ],
 )

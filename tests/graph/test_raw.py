@@ -35,7 +35,10 @@ def test_a_text_in_many_cells_is_stored_once():
         ({"codes": np.array([[5]], np.int32)}, "codes from -1 to 0, got 5"),
         ({"codes": np.array([[0.5]])}, "raw codes must be int32, got float64"),
         ({"codes": np.array([[0, 0]], np.int32)}, "1 cells per node"),
-        ({"columns": ("a", "a"), "codes": np.array([[0, 0]], np.int32)}, "each column once"),
+        (
+            {"columns": ("a", "a"), "codes": np.array([[0, 0]], np.int32)},
+            "columns of raw must be unique, got 'a' twice",
+        ),
     ],
 )
 def test_a_table_that_does_not_fit_together_is_refused(change, message):

@@ -123,7 +123,7 @@ def test_one_changed_byte_of_an_array_is_noticed(graph, tmp_path, name, mapped):
         ({"version": "x"}, "has no version that can be read"),
         ({"format": "other"}, "was not written by se-gnn: format must be 'se-gnn-graph', got 'other'"),
         ({"class_names": ["a", "a"]}, "is not valid: class_names must be unique"),
-        ({"feature_names": ["a"]}, "is not valid: feature_names must have 4 entries, got 1"),
+        ({"feature_names": ["a"]}, r"is not valid: feature_names must have one entry per feature \(4\), got 1"),
         ({"class_names": 7}, "cannot be read"),
         ({"merged": {"unknown": 1}}, "cannot be read"),
         ({"arrays": {}}, "cannot be read"),

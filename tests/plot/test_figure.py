@@ -18,7 +18,7 @@ from se_gnn.explain import explain
 from se_gnn.model import Model
 from se_gnn.number_format import percent
 from se_gnn.plot import explanation_figure
-from se_gnn.plot.figure import vote_bars
+from se_gnn.plot.figure import ATTRIBUTES_HEADING, NOTHING_MATTERS, vote_bars
 from se_gnn.plot.local_view import local_views, target_view
 from se_gnn.plot.style import EDGE_COLOR, MATCH_COLORS, UNKNOWN_COLOR, class_style, figure_bytes, show
 from strategies import HUB, ISOLATED, LABELED, UNLABELED, changed
@@ -247,7 +247,7 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
     expected = [show(one.name, 14) for neighbor in explanation.votes[:3] for one in neighbor.attributes.attributes]
     assert expected
-    assert [text.get_text() for text in listed if text.get_text() != "nothing in common"] == expected
+    assert [text.get_text() for text in listed if text.get_text() != NOTHING_MATTERS] == expected
     for kind in ("svg", "pdf", "png"):
         figure_bytes(figure, kind)
 
@@ -255,4 +255,4 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
 def test_pictures_need_no_list_of_pixels(digits):
     explanation = explain(digits, 3, attributes=True)[0]
     assert explanation.votes[0].attributes is not None
-    assert "shared attributes" not in texts(explanation_figure(explanation))
+    assert ATTRIBUTES_HEADING not in texts(explanation_figure(explanation))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from xml.etree import ElementTree
 
@@ -66,6 +67,20 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
     section = re.search(r'<details class="fold" id="strangers".*?</details>', page, flags=re.S).group()
     assert f"{found.count} of 400 are too different from everything known" in section
     assert section.count("<tr>") == 1 + len(found.first)
+
+
+def test_a_node_without_an_answer_has_none_anywhere_on_the_page():
+    trained = block_model(block_graph())
+    scored = novelty_of_all(trained)
+    far, near = int(np.argmax(scored.score)), int(np.argmin(scored.score))
+    pages = {node: report_html(trained, nodes=[node], k=1) for node in (far, near)}
+    columns = json.loads(re.search(r'id="predictions-data">(.*?)</script>', pages[far], flags=re.S).group(1))
+    assert (np.array(columns["predicted"]) < 0).tolist() == scored.abstains.tolist()
+    explained = {node: page.split('<section id="nodes"')[1] for node, page in pages.items()}
+    for part in ('class="strip"', "What would change the answer", "is predicted"):
+        assert part in explained[near]
+        assert part not in explained[far]
+    assert "No answer" in explained[far]
 
 
 def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):

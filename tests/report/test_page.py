@@ -109,7 +109,7 @@ def test_accuracy_and_split_are_those_of_the_model(page, hub):
     right = int((prediction.classes[graph.test] == graph.labels[graph.test]).sum())
     assert f"{right} right, n = {len(graph.test)}" in page.words
     facts = re.sub(r"\s+", "", page.text)
-    assert "labeled30nodesthatteachandvote" in facts
+    assert "labeled30nodesusedfortraining,whichvote" in facts
     assert f"classunknown{int((graph.labels < 0).sum())}nodes" in facts
 
 

@@ -18,7 +18,7 @@ def test_the_report_has_the_sets_of_a_model_with_calibration_nodes(graph):
     sets = prediction_sets(trained, graph.test, coverage=0.9)
     assert found.rows[1].covered == sets.covered(graph.labels)
     page = report_html(trained, [int(graph.test[0])], k=1)
-    assert "Sets with a guarantee" in page
+    assert "Prediction sets</h3>" in page
     assert f"{sets.mean_size:.2f}" in page
 
 
@@ -28,4 +28,4 @@ def test_without_enough_calibration_nodes_the_report_is_silent_about_sets(graph)
     )
     assert set_table(block_model(few)) is None
     page = report_html(block_model(few), [int(graph.test[0])], k=1)
-    assert "Sets with a guarantee" not in page
+    assert "Prediction sets</h3>" not in page

@@ -176,7 +176,7 @@ def test_other_encodings_are_found_beyond_the_first_rows(load):
 
 def test_damaged_utf8_names_the_row(refused, tables):
     nodes = tables[0].replace("never", "jamais été très").encode().replace(b"paid in time", b"pay\xe9")
-    refused("nodes.csv, column 'note', row 1 (line 2) is not UTF-8: byte 0xe9", "--encoding cp1252", nodes=nodes)
+    refused("nodes.csv, column 'note', row 1 (line 2) is not UTF-8: byte 0xe9", "--set encoding=cp1252", nodes=nodes)
     refused("encoding must be one that Python knows", nodes=nodes, encoding="klingon")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import unicodedata
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -20,6 +21,11 @@ MINIMUM = datetime.datetime(1900, 1, 1)
 MAXIMUM = datetime.datetime(2100, 1, 1)
 
 
+def as_id(text):
+    """A text as ids are compared: without spaces around it, in Unicode's composed form."""
+    return unicodedata.normalize("NFC", text.strip())
+
+
 def some(values, num_rows):
     """A column of these values, some of them missing."""
     return st.lists(st.none() | values, min_size=num_rows, max_size=num_rows)
@@ -30,7 +36,7 @@ def tables(draw):
     """A node table with a column of every kind, typed, and an edge table, with anything a graph would merge."""
     num_rows = draw(st.integers(4, 10))
     ids = draw(
-        st.lists(words, min_size=num_rows, max_size=num_rows, unique=True)
+        st.lists(words.filter(str.strip), min_size=num_rows, max_size=num_rows, unique_by=as_id)
         | st.lists(st.integers(-(10**12), 10**12), min_size=num_rows, max_size=num_rows, unique=True)
     )
     labels = ["a", "b", *draw(some(st.sampled_from(["a", "b"]), num_rows - 2))]

@@ -140,6 +140,48 @@ def test_messy_files_are_streamed_as_they_are_read_in_memory(tmp_path):
         assert words in told
 
 
+@pytest.mark.parametrize("form", ["month first", "steps"])
+def test_dates_of_a_block_are_read_as_those_of_the_whole_table(tmp_path, form):
+    nodes, edges = tables()
+    step = np.arange(len(edges)) // 300  # so that some blocks have no day after the 12th, or only 0 and 1
+    edges["day"] = step if form == "steps" else pd.Series(pd.to_datetime(step, unit="D")).dt.strftime("%m/%d/%Y")
+    paths = written(tmp_path, nodes, edges, "csv")
+    options = {**COLUMNS, **RICH, "split_by_time": "edges"}
+    whole = read_tables(*paths, **options)
+    streamed = read_tables(*paths, **options, out=tmp_path / "graph", max_memory=SMALL)
+    assert_alike(streamed.graph, whole.graph)
+    assert np.array_equal(streamed.graph.edge_values.time[:], whole.graph.edge_values.time)
+    assert streamed.summary.split == whole.summary.split == "by time, the latest test: first edge of each node"
+
+
+@pytest.mark.parametrize("why", ["later", "dangling"])
+def test_a_block_without_edges_is_not_a_table_without_edges(tmp_path, why):
+    nodes, edges = tables()
+    edges = edges.sort_values("day", ascending=False)  # the latest first
+    edges.iloc[: 1000 * (why == "dangling"), 0] = "nobody"
+    paths = written(tmp_path, nodes, edges, "parquet")
+    options = {**COLUMNS, **RICH, "until": "2021-01-03" if why == "later" else None, "drop_dangling": True}
+    streamed = read_tables(*paths, **options, out=tmp_path / "graph", max_memory=SMALL)
+    whole = read_tables(*paths, **options)
+    assert_alike(streamed.graph, whole.graph)
+    assert (streamed.summary.edges_later, streamed.summary.edges_dangling) == (
+        whole.summary.edges_later,
+        whole.summary.edges_dangling,
+    )
+    written(tmp_path, nodes, edges.assign(to="nobody"), "parquet")
+    with pytest.raises(InputError, match=r"no row becomes an edge: 6,050 refer to unknown nodes, 0 are after"):
+        read_tables(*paths, **options, out=tmp_path / "graph", max_memory=SMALL)
+
+
+def test_a_frame_is_streamed_beside_a_file(tmp_path):
+    nodes, edges = tables(4000)
+    edges = edges[:8000]
+    path, _ = written(tmp_path, nodes, edges, "parquet")
+    streamed = read_tables(path, edges, **COLUMNS, **RICH, out=tmp_path / "graph", max_memory=SMALL)
+    assert not streamed.graph.fits_memory
+    assert_alike(streamed.graph, read_tables(path, edges, **COLUMNS, **RICH).graph)
+
+
 def test_several_types_are_streamed(tmp_path):
     draw = np.random.default_rng(0)
     papers = pd.DataFrame({"id": [f"p{i}" for i in range(2000)], "year": draw.integers(1990, 2020, 2000)})
@@ -172,6 +214,8 @@ def test_parallel_edges_whose_shown_cells_differ_are_kept(tmp_path):
     names = nodes.account.to_numpy()
     edges = pd.DataFrame({"from": names[[0, 0, 1] * 100], "to": names[[1, 1, 0] * 100], "fee": [1.0, 1.0, 2.0] * 100})
     edges["payment"] = [f"P-{i // 2}" for i in range(300)]  # left out as a key, but tells rows apart
+    edges["at"] = pd.Timestamp("2021-01-01") + pd.to_timedelta(np.arange(300) % 2 * (np.arange(300) > 200), unit="h")
+    edges = pd.concat([edges, edges[:6], edges[201:207]])  # the first block has no time of day, the last one has
     paths = written(tmp_path, nodes, edges, "parquet")
     whole = read_tables(*paths, **COLUMNS)
     streamed = read_tables(*paths, **COLUMNS, out=tmp_path / "graph", max_memory=1 << 17)
@@ -187,11 +231,10 @@ def test_what_needs_all_rows_at_once_is_refused_with_the_reason(tmp_path):
     with pytest.raises(InputError, match=r"column 'note' is text, whose words are counted in memory.*--column note=ig"):
         read_tables(*paths, **options)
     assert read_tables(*paths, **options, ignore=["note"]).graph.num_nodes == 2000
-    with pytest.raises(InputError, match="split_by_time 'edges' needs the edges in memory"):
-        read_tables(*paths, **{**options, "out": tmp_path / "b"}, split_by_time="edges", edge_time="day")
     bare = written(tmp_path, nodes[["account", "fraud", "holder"]], edges, "parquet")
-    with pytest.raises(InputError, match="features from the edges around it need the tables in memory"):
-        read_tables(*bare, **{**options, "out": tmp_path / "c", "max_memory": 1 << 18})
+    for like in (None, read_tables(*bare, **COLUMNS).graph):
+        with pytest.raises(InputError, match="features from the edges around it need the tables in memory"):
+            read_tables(*bare, **{**options, "out": tmp_path / "c", "max_memory": 1 << 18}, like=like)
     with pytest.raises(InputError, match="name a folder for the graph"):
         read_tables(*paths, **COLUMNS, max_memory=SMALL)
     with pytest.raises(InputError, match=r"max_memory must be at least \d+M for 2,000 rows"):

@@ -15,8 +15,8 @@ from se_gnn.similarity import Similarities
 from se_gnn.training.choice import (
     RESERVES,
     Votes,
-    _answered,
     _tried,
+    answered,
     folds_of,
     warn_of_lost_classes,
     warn_of_optimism,
@@ -35,7 +35,7 @@ def votes(seed: int = 0, count: int = 200, noise: float = 0.2, **given) -> Votes
     similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
     settings = Settings.of("best", **given).resolve()
     answers, names = ClassAnswers(torch.from_numpy(classes), CLASSES), _tried(settings, LABELED)
-    found = _answered(similarities, answers, names)
+    found = answered(similarities, answers, names)
     return Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
 
 
@@ -44,7 +44,7 @@ def test_tau_has_the_lowest_log_loss_of_its_vote():
     chosen, rows = tried.chosen(), np.ones(len(tried.labels), bool)
 
     def loss(tau: float) -> float:
-        found = _answered(tried.similarities, tried.answers, [(chosen.num_nearest, chosen.node_weight, tau)])
+        found = answered(tried.similarities, tried.answers, [(chosen.num_nearest, chosen.node_weight, tau)])
         return tried._losses(found, rows)[0][0]
 
     best = loss(chosen.temperature)
@@ -102,7 +102,7 @@ def test_a_ranking_chooses_its_vote_by_its_own_figure():
     similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
     settings = Settings.of("best", best_by="roc_auc").resolve()
     answers, names = ClassAnswers(torch.from_numpy(classes), 2), _tried(settings, LABELED)
-    found = _answered(similarities, answers, names)
+    found = answered(similarities, answers, names)
     tried = Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
     from sklearn.metrics import roc_auc_score
 

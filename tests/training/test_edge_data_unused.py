@@ -29,7 +29,7 @@ def test_what_is_not_used_is_named():
         assert words in told
     assert unused_edge_data(random_graph(), Settings.of("paper").resolve()) is None
     used = Settings.of("paper", match_direction=True, weighted_mean=True).resolve()
-    expected = "edge data that is not used: time (column 'day'); --until of se-gnn import cuts edges at a date"
+    expected = "edge data that is not used: time (column 'day'); --set until=DATE of se-gnn import cuts edges at a date"
     assert str(unused_edge_data(graph(), used)) == expected
 
 

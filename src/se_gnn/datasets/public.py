@@ -168,18 +168,10 @@ SPLIT_SHA256 = {
 }
 FILE_NAMES = {"citeseer": "citeseer", "cora-nettack": "cora"}  # data set: X of X.npz
 
-# in the order of the labels, as the files themselves say (in a pickle, which is not read)
+# the files number the same topics in the order of the alphabet (they say so in a pickle, which is not read)
 NETTACK_CLASSES = {
-    "citeseer": ("AI", "Agents", "DB", "HCI", "IR", "ML"),
-    "cora-nettack": (
-        "Case Based",
-        "Genetic Algorithms",
-        "Neural Networks",
-        "Probabilistic Methods",
-        "Reinforcement Learning",
-        "Rule Learning",
-        "Theory",
-    ),
+    "citeseer": tuple(sorted(_PLANETOID["citeseer-planetoid"].class_names)),
+    "cora-nettack": tuple(sorted(CORA_TOPICS)),
 }
 
 

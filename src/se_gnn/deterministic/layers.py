@@ -24,7 +24,7 @@ from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.vectors import multiply_add
 
 Result = TypeVar("Result")
-PARTS_PER_THREAD = 4  # one that has the short ones goes on with another
+PARTS_PER_THREAD = 4  # a thread whose parts are short takes another
 
 
 @contextmanager

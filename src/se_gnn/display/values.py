@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import functools
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.arrays import dense
 from se_gnn.graph.columns import (
     MISSING,
     OTHER,
@@ -96,30 +95,15 @@ def node_values(graph: Graph, node: int) -> dict[str, str]:
     >>> node_values(graph, 0)
     {'size': '0.5'}
     """
+    own = "" if graph.node_types is None else f"{graph.node_type_names[graph.node_types[node]]}: "  # "paper: year"
     raw = {} if graph.raw is None else graph.raw.row(node)
-    if graph.node_types is not None:
-        return _of_kind(graph, node, raw)
-    shown = {name: MISSING if text is None else text for name, text in raw.items()}
-    if shown and all(column.name in shown for column in graph.columns or ()):
-        return shown
-    stored: Any = graph.features[[node]]
-    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
-    if graph.columns is not None:
-        return {c.name: show_value(c, row[list(c.features)]) for c in graph.columns if c.name not in shown} | shown
-    names = graph.feature_names or [f"feature {i}" for i in range(graph.num_features)]
-    return {name: f"{value:g}" for name, value in zip(names, row.tolist())}
-
-
-def _of_kind(graph: Graph, node: int, raw: dict[str, str | None]) -> dict[str, str]:
-    """The values of a node in the columns of its kind, which are called by it: "paper: year"."""
-    assert graph.node_types is not None
-    own = f"{graph.node_type_names[graph.node_types[node]]}: "
     shown = {name: MISSING if text is None else text for name, text in raw.items() if name.startswith(own)}
-    stored: Any = graph.features[[node]]
-    row: FloatArray = (stored if isinstance(stored, np.ndarray) else stored.toarray())[0]
+    columns = [c for c in graph.columns or () if c.name.startswith(own) and c.name not in shown]
+    if shown and not columns and not own:
+        return shown
+    row = dense(graph.features[[node]])[0]
     if graph.columns is not None:
-        columns = [column for column in graph.columns if column.name.startswith(own) and column.name not in shown]
         return {column.name: show_value(column, row[list(column.features)]) for column in columns} | shown
     names = graph.feature_names or [f"{own}feature {i}" for i in range(graph.num_features)]
-    present = [i for i in np.flatnonzero(row) if names[i].startswith(own)]
+    present = [i for i, name in enumerate(names) if not own or (row[i] and name.startswith(own))]
     return {names[i]: f"{row[i]:g}" for i in present} | shown

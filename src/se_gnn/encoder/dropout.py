@@ -90,5 +90,4 @@ def _factors(shape: tuple[int, ...], rate: float, generator: np.random.Generator
     """A byte is drawn for each, so that the rate is one of 256: much faster than a number of 32 bits."""
     dropped = min(255, max(1, round(256 * rate)))
     drawn = np.frombuffer(generator.bytes(math.prod(shape)), np.uint8)
-    factors = np.array([0, 256 / (256 - dropped)], np.float32)
-    return torch.from_numpy(factors[(drawn >= dropped).view(np.uint8)].reshape(shape))
+    return torch.from_numpy(((drawn >= dropped) * np.float32(256 / (256 - dropped))).reshape(shape))

@@ -20,7 +20,7 @@ from se_gnn.encoder import EdgeColumn, ReadColumn, encoder_features, neighbor_co
 from se_gnn.explain.explanation import EdgeInfo, Explanation, NodeInfo, Value
 from se_gnn.explain.text import CLOSE
 from se_gnn.graph import UNKNOWN, Graph
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
 from se_gnn.graph.columns import MISSING, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.rows import as_rows, take
 from se_gnn.settings import EncoderSettings
@@ -40,6 +40,7 @@ class Attribute:
     features: tuple[int, ...]
     show: Show
     marker: int | None = None  # the feature that is 1 where the value is missing
+    measured: bool = False  # a number or a date, whose values can be close
 
     def agrees(self, ours: FloatArray, theirs: FloatArray, features_agree: BoolArray) -> bool:
         """Whether two rows [F] have it in common; two missing values are, a missing and a known one are not."""
@@ -60,6 +61,7 @@ class Attributes:
     all: tuple[Attribute, ...]
     owner: IntArray  # [F], the attribute that each feature belongs to
     counts: BoolArray  # [F]
+    always: BoolArray  # [F], shown also if it is 0, unlike words and counts
     spread: FloatArray  # [F]
     without: FloatArray  # [F]
     type_marks: IntArray | None = None  # [F], the feature that marks the node type whose column it is; -1: of all types
@@ -112,32 +114,36 @@ def attributes_of_edges(graph: Graph) -> Attributes:
     """The attributes of the edges of a graph, which have some, as those of nodes are; kept for the next call."""
     values = graph.edge_values
     assert values is not None
-    return _attributes(as_rows(values.attributes).sample(), values.columns, values.attribute_names, ())
+    return _attributes(as_rows(values.attributes).sample(), values.columns, values.names_of_attributes, ())
 
 
 def _attributes(
     features: Any, columns: Sequence[Column] | None, names: Sequence[str] | None, own: Sequence[tuple[str, Show]]
 ) -> Attributes:
     """Of some columns, and of what nodes read of their own edges, a feature each, which come after them."""
-    dense = isinstance(features, np.ndarray)
+    sparse = not isinstance(features, np.ndarray)
     mean = np.asarray(features.mean(axis=0, dtype=np.float64)).ravel()
-    squares = np.square(features, dtype=np.float64) if dense else features.multiply(features)
+    squares = features.multiply(features) if sparse else np.square(features, dtype=np.float64)
     spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0, dtype=np.float64)).ravel() - mean**2, 0))
     size = features.shape[1] - len(own)
     counts = np.zeros(features.shape[1], dtype=bool)
     if columns is not None:
+        always = np.ones(features.shape[1], dtype=bool)
         for column in columns:
             counts[list(column.features)] = isinstance(column, CategoryColumn | TextColumn)
             counts[column.features[-1]] |= column.marked
+            always[list(column.features)] = not isinstance(column, TextColumn)
         every = [attribute for column in columns for attribute in _of_column(column)]
     else:
-        counts[:size] = _counted(features[:, :size]) if dense else True
+        given = features[:, :size]
+        counts[:size] = sparse or (given.min(axis=0) >= 0) & ((given == 0).mean(axis=0) >= 0.5)
+        always = ~counts
         names = names or [f"attribute {j}" for j in range(size)]
-        every = [Attribute(name, (j,), _number) for j, name in enumerate(names)]
+        every = [Attribute(name, (j,), _number, measured=not counts[j]) for j, name in enumerate(names)]
     every += [Attribute(name, (size + j,), show) for j, (name, show) in enumerate(own)]
     without = np.where(counts, 0, mean)
     owner = np.repeat(np.arange(len(every)), [len(attribute.features) for attribute in every])
-    return Attributes(tuple(every), owner, counts, spread.astype(np.float32), without.astype(np.float32))
+    return Attributes(tuple(every), owner, counts, always, spread.astype(np.float32), without.astype(np.float32))
 
 
 def _of_column(column: Column) -> list[Attribute]:
@@ -145,7 +151,8 @@ def _of_column(column: Column) -> list[Attribute]:
     if isinstance(column, TextColumn):
         words = zip(column.feature_names, features, (*column.vocabulary, MISSING))
         return [Attribute(name, (j,), partial(_word, word)) for name, j, word in words]
-    return [Attribute(column.name, features, partial(show_value, column), features[-1] if column.marked else None)]
+    marker, measured = features[-1] if column.marked else None, isinstance(column, NumberColumn | DateColumn)
+    return [Attribute(column.name, features, partial(show_value, column), marker, measured)]
 
 
 def _of_neighbors(column: ReadColumn, graph: Graph) -> tuple[str, Show]:
@@ -153,27 +160,23 @@ def _of_neighbors(column: ReadColumn, graph: Graph) -> tuple[str, Show]:
     if column.values is not None:
         scale, target = column.values, graph.numbers
         return column.name, lambda values: target.text(float(scale.decode(np.asarray(values[:1], np.float64))[0]))
-    for given in graph.columns or ():
-        if isinstance(given, NumberColumn | DateColumn) and given.first == column.feature:
-            return column.name, partial(_mean, given)
-    return column.name, _number
+    return column.name, _show_mean(graph.columns, column.feature)
 
 
 def _of_edges(column: EdgeColumn, graph: Graph) -> tuple[str, Show]:
     """Name of something that nodes read of their edges, and how it is shown: in the units of the edge table."""
     if column.unit is not None:
         return column.name, partial(_amount, column.unit)
-    values = graph.edge_values
-    assert values is not None
-    for given in values.columns or ():
-        if isinstance(given, NumberColumn | DateColumn) and given.first == column.attribute:
-            return column.name, partial(_mean, given)
-    return column.name, _number  # a share of the edges, or a number as it was given
+    assert graph.edge_values is not None
+    return column.name, _show_mean(graph.edge_values.columns, column.attribute)
 
 
-def _counted(features: FloatArray) -> BoolArray:
-    counted: BoolArray = (features.min(axis=0) >= 0) & ((features == 0).mean(axis=0) >= 0.5)
-    return counted
+def _show_mean(columns: Sequence[Column] | None, feature: int | None) -> Show:
+    """How the mean of a feature is shown: as a value of its column; or a number as it was given, such as a share."""
+    for given in columns or ():
+        if isinstance(given, NumberColumn | DateColumn) and given.first == feature:
+            return partial(_mean, given)
+    return _number
 
 
 def _word(word: str, values: Sequence[float] | FloatArray) -> str:
@@ -278,7 +281,7 @@ def _described_edges(graph: Graph, ids: IntArray) -> dict[int, EdgeInfo]:
             spread = _edge_spread(graph, WEIGHT)
             shown[weight_name] = value_among(f"{weight[i]:.4g}", float(weight[i]), spread)
         if attributes is not None:
-            row = _row_values(attributes[i], values.columns, values.names_of_attributes, graph, _edge_spread)
+            row = _row_values(attributes[i], attributes_of_edges(graph), graph, _edge_spread)
             others = [f"{one}: " for one in values.type_names if one != own_type] if own_type is not None else []
             shown |= {name: value for name, value in row.items() if not name.startswith(tuple(others))}
         found[edge] = EdgeInfo(
@@ -300,13 +303,12 @@ def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value
         yield from (({}, None) for _ in nodes)
         return
     measured = {one.name: one.first for one in graph.columns or () if isinstance(one, NumberColumn | DateColumn)}
-    stored: Any = graph.nodes.features.take(np.array(nodes, dtype=np.int64))
-    rows: FloatArray = stored if isinstance(stored, np.ndarray) else stored.toarray()
+    rows = dense(graph.nodes.features.take(np.array(nodes, dtype=np.int64)))
     for node, row in zip(nodes, rows):
         if graph.image_shape is not None:
             yield {}, tuple(map(tuple, row.reshape(graph.image_shape).tolist()))
         elif graph.raw is None and graph.columns is None:
-            yield _row_values(row, None, graph.feature_names or (), graph, _node_spread), None
+            yield _row_values(row, attributes_of(graph), graph, _node_spread), None
         else:
             values = {}
             for name, text in node_values(graph, node).items():
@@ -318,29 +320,14 @@ def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value
 
 
 def _row_values(
-    row: FloatArray,
-    columns: Sequence[Column] | None,
-    names: Sequence[str],
-    graph: Graph,
-    spread: Callable[[Graph, int], Spread],
+    row: FloatArray, known: Attributes, graph: Graph, spread: Callable[[Graph, int], Spread]
 ) -> dict[str, Value]:
-    """The values that some features stand for; words and counts that are 0 are left out."""
+    """The values that a row of features [F] stands for; words and counts that are 0 are left out."""
     found = {}
-    if columns is None:
-        measured = ~(attributes_of(graph) if spread is _node_spread else attributes_of_edges(graph)).counts
-        for j in np.flatnonzero(measured | (row != 0)).tolist():
-            number = float(row[j])
-            found[names[j]] = value_among(f"{number:.4g}", number, spread(graph, j) if measured[j] else None)
-        return found
-    for column in columns:
-        if isinstance(column, TextColumn):
-            words = zip(column.feature_names, column.features, (*column.vocabulary, MISSING))
-            found |= {name: Value(word) for name, j, word in words if row[j]}
-        else:
-            among = spread(graph, column.first) if isinstance(column, NumberColumn | DateColumn) else None
-            found[column.name] = value_among(
-                show_value(column, row[list(column.features)]), float(row[column.first]), among
-            )
+    for i in np.unique(known.owner[known.always | (row != 0)]).tolist():
+        one = known.all[i]
+        among = spread(graph, one.features[0]) if one.measured else None
+        found[one.name] = value_among(one.show(row[list(one.features)]), float(row[one.features[0]]), among)
     return found
 
 
@@ -369,8 +356,7 @@ def value_among(text: str, number: float, among: Spread | None) -> Value:
 @lru_cache(maxsize=256)
 def _node_spread(graph: Graph, feature: int) -> Spread:
     """The spread of a feature; kept for the next call, because one node follows another."""
-    stored: Any = graph.nodes.features.sample()[:, [feature]]
-    return Spread.of((stored if isinstance(stored, np.ndarray) else stored.toarray())[:, 0])
+    return Spread.of(dense(graph.nodes.features.sample()[:, [feature]])[:, 0])
 
 
 @lru_cache(maxsize=64)

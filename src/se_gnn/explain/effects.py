@@ -3,15 +3,14 @@
 An attribute is taken from the nodes' own rows of X, all else stays, and the encoder is run again on what changes: the
 first layer is linear, so its output moves by a column of its weights; the later layers and the residual of the nodes in
 question are computed again, for all attributes at once. An edge is (h_i + h_j) / 2 + W a_ij: what it carries itself is
-taken from a_ij. Shapes: S shared attributes, U nodes (2, or up to 4 for two
-edges), F features, D dimensions.
+taken from a_ij. Shapes: S shared attributes, U nodes (2, or up to 4 for two edges), F features, D dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -19,10 +18,9 @@ from torch import Tensor
 
 from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
-from se_gnn.explain.attributes import attributes_of, attributes_of_edges
+from se_gnn.explain.attributes import Attribute, attributes_of, attributes_of_edges
 from se_gnn.explain.explanation import SharedAttribute, SharedAttributes
-from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.model import Model
 from se_gnn.similarity import measure_named
 from se_gnn.similarity.edges import edge_features, edge_vectors
@@ -76,14 +74,11 @@ def shared_attributes(
         top: how many attributes are listed.
         taken_from: ``one`` node at a time, or ``both`` together.
     """
-    for name, node in (("target", target), ("neighbor", neighbor)):
-        _check_node(name, node, trained.graph)
+    _check(trained.graph.num_nodes, target=[target], neighbor=[neighbor])
     if target == neighbor:
         raise InputError(f"target and neighbor must be two nodes, got {target} twice")
-    similarity = _similarity(trained, [target], [neighbor])
-    attributes, num_shared = _compared(trained, [target], [neighbor], top, taken_from)
-    note = _note(trained, "nodes", taken_from)
-    return SharedAttributes(int(target), int(neighbor), similarity, attributes, num_shared, note)
+    found = _compared(trained, [target], [neighbor], top, taken_from)
+    return SharedAttributes(int(target), int(neighbor), *found, _note(trained, "nodes", taken_from))
 
 
 def shared_edge_attributes(
@@ -102,14 +97,11 @@ def shared_edge_attributes(
     for name, ends in (("edge", edge), ("matched", matched)):
         if len(ends) != 2:
             raise InputError(f"{name} must name two nodes, got {len(ends)}")
-        for node in ends:
-            _check_node(name, node, trained.graph)
+    _check(trained.graph.num_nodes, edge=edge, matched=matched)
     terms = (_edge_term(trained, edge), _edge_term(trained, matched))
-    similarity = _similarity(trained, edge, matched, terms)
-    attributes, num_shared = _compared(trained, edge, matched, top, taken_from, terms)
+    found = _compared(trained, edge, matched, top, taken_from, terms)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    note = _note(trained, "edges", taken_from)
-    return SharedEdgeAttributes(ours, theirs, similarity, attributes, num_shared, note)
+    return SharedEdgeAttributes(ours, theirs, *found, _note(trained, "edges", taken_from))
 
 
 @torch.no_grad()
@@ -130,18 +122,16 @@ def shared_edge_data(trained: Model, edge: int, matched: int, top: int = 10) -> 
     values = graph.edge_values
     if values is None or values.attributes is None:
         raise InputError(f"edges must carry attributes to share some, those of {graph.name} carry none")
-    for name, given in (("edge", edge), ("matched", matched)):
-        if not 0 <= given < graph.num_edges:
-            raise InputError(f"{name} must be between 0 and {graph.num_edges - 1}, got {given}")
+    _check(graph.num_edges, edge=[edge], matched=[matched])
     known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]  # [2, A]
     shared = known.shared(rows[0], rows[1])
     effects = np.zeros(len(shared), np.float32)
     carried = edge_features(values, settings)
     if carried is not None and settings.match_attributes:
-        measure, points = measure_named(settings.measure), measure_named(settings.measure).points(trained.embeddings)
-        middle = edge_vectors(
-            points, torch.from_numpy(graph.edges.ends[[edge, matched]]).to(points.device)
-        )  # [2, D of H]
+        measure = measure_named(settings.measure)
+        points = measure.points(trained.embeddings)
+        ends = torch.from_numpy(graph.edges.ends[[edge, matched]]).to(points.device)
+        middle = edge_vectors(points, ends)  # [2, D of H]
 
         def vectors(rows: FloatArray) -> Tensor:
             """The two edges with other values."""
@@ -156,11 +146,7 @@ def shared_edge_data(trained: Model, edge: int, matched: int, top: int = 10) -> 
             taken = vectors(less)
             ways = (measure.aligned(taken[0], whole[1]), measure.aligned(whole[0], taken[1]))
             effects[i] = similarity - float(sum(ways)) / 2
-    found = []
-    for i in np.argsort(-effects, kind="stable")[:top].tolist():
-        ours, theirs = (shared[i].show(row[list(shared[i].features)]) for row in rows)
-        found.append(SharedAttribute(shared[i].name, ours, theirs, float(effects[i])))
-    return tuple(found)
+    return _largest(shared, effects, rows, top)
 
 
 @torch.no_grad()
@@ -171,7 +157,8 @@ def _compared(
     top: int,
     taken_from: TakenFrom,
     terms: EdgeTerms = (None, None),
-) -> tuple[tuple[SharedAttribute, ...], int]:
+) -> tuple[float, tuple[SharedAttribute, ...], int]:
+    """The similarity of two nodes or edges, the attributes of largest effect on it, and how many are shared."""
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
     if taken_from not in get_args(TakenFrom):
@@ -182,13 +169,19 @@ def _compared(
     groups = [one.features for one in shared]
     ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
     each = [_effects(trained, list(ours), list(theirs), groups, known.without, way, terms) for way in ways]
-    effects = np.mean(each, axis=0)
+    largest = _largest(shared, np.mean(each, axis=0), (our_values, their_values), top)
+    return _similarity(trained, ours, theirs, terms), largest, len(shared)
+
+
+def _largest(
+    shared: Sequence[Attribute], effects: FloatArray, rows: Sequence[FloatArray] | FloatArray, top: int
+) -> tuple[SharedAttribute, ...]:
+    """The attributes of largest effect, with the values that two rows [F] have of each."""
     found = []
-    for i in np.argsort(-effects, kind="stable")[:top]:
-        one = shared[i]
-        values = [one.show(row[list(one.features)]) for row in (our_values, their_values)]
-        found.append(SharedAttribute(one.name, values[0], values[1], float(effects[i])))
-    return tuple(found), len(shared)
+    for i in np.argsort(-effects, kind="stable")[:top].tolist():
+        ours, theirs = (shared[i].show(row[list(shared[i].features)]) for row in rows)
+        found.append(SharedAttribute(shared[i].name, ours, theirs, float(effects[i])))
+    return tuple(found)
 
 
 def _effects(
@@ -233,7 +226,7 @@ def _change(
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms = (None, None)) -> float:
+def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms) -> float:
     """Eq. (2), of nodes or of edges."""
     groups = zip((ours, theirs), terms)
     mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)
@@ -264,9 +257,7 @@ def _edge_term(trained: Model, ends: Sequence[int]) -> Tensor | None:
 
 def _rows(trained: Model, nodes: Sequence[int] | IntArray) -> FloatArray:
     """What the encoder reads of some nodes."""
-    rows: Any = trained.embedded.read_features[list(nodes)]
-    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return dense
+    return dense(trained.embedded.read_features[list(nodes)])
 
 
 def _note(trained: Model, things: str, taken_from: TakenFrom) -> str:
@@ -275,6 +266,8 @@ def _note(trained: Model, things: str, taken_from: TakenFrom) -> str:
     return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
 
 
-def _check_node(name: str, node: int, graph: Graph) -> None:
-    if not 0 <= node < graph.num_nodes:
-        raise InputError(f"{name} must be between 0 and {graph.num_nodes - 1}, got {node}")
+def _check(size: int, **given: Sequence[int]) -> None:
+    for name, ids in given.items():
+        for one in ids:
+            if not 0 <= one < size:
+                raise InputError(f"{name} must be between 0 and {size - 1}, got {one}")

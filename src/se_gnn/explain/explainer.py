@@ -33,7 +33,6 @@ from se_gnn.explain.explanation import (
     Explanation,
     NumberAnswer,
     RankRows,
-    SharedAttributes,
 )
 from se_gnn.graph import Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, IntArray
@@ -164,13 +163,8 @@ class Explanations(Sequence[Explanation]):
     ) -> None:
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise InputError(f"k must be a whole number, at least 1, got {shortened(k)}")
-        self.trained, self.settings, self.queries, self.ranking, self.matched = (
-            trained,
-            settings,
-            queries,
-            ranking,
-            matches,
-        )
+        self.trained, self.settings = trained, settings
+        self.queries, self.ranking, self.matched = queries, ranking, matches
         self.in_full = ranking.num_nearest if k is None else min(k, ranking.num_nearest)
         self.attributes = attributes and trained.embedded.takes_attributes and has_attribute_names(trained.graph)
         self.mentioned = Mentioned(trained.graph)
@@ -261,17 +255,17 @@ class Explanations(Sequence[Explanation]):
         matches, usual = self._matches(i, edge_ids)
         votes = []
         for rank, figures in enumerate(block.votes[at]):
-            if rank >= self.in_full:
-                votes.append(self._vote(block, figures))
-                continue
-            found, back = matches[rank], None if matches[rank] is None else block.back(at, rank)
-            votes.append(self._vote(block, figures, True, found, back, self._effects(node, figures[0])))
-        if self.graph.predicts_numbers:
-            added = self.numbers.contributions[i].tolist()
-            votes = [
-                dataclasses.replace(one, number=block.nodes[one.node].number, contribution=adds)
-                for one, adds in zip(votes, added)
-            ]
+            full: dict[str, Any] = {}
+            if rank < self.in_full:
+                back = None if matches[rank] is None else block.back(at, rank)
+                effects = shared_attributes(self.trained, node, figures[0]) if self.attributes else None
+                full = {"explained": True, "matches": matches[rank], "matches_back": back, "attributes": effects}
+            if self.graph.predicts_numbers:
+                full |= {
+                    "number": block.nodes[figures[0]].number,
+                    "contribution": float(self.numbers.contributions[i, rank]),
+                }
+            votes.append(self._vote(block, figures, **full))
         span = slice(self.local.ptr[i], self.local.ptr[i + 1])
         values = self.graph.edge_values
         return Explanation(
@@ -299,35 +293,23 @@ class Explanations(Sequence[Explanation]):
 
     def _number(self, i: int) -> NumberAnswer:
         target, found, calibration = self.graph.numbers, self.numbers, self.calibration
-        value, spread = float(found.values[i]), float(found.spread[i])
-        answer = NumberAnswer(
+        value = float(found.values[i])
+        interval: dict[str, Any] = {}
+        if calibration is not None and np.isfinite(calibration.factor):
+            reach = float(calibration.reach(found.spread[i : i + 1])[0])
+            promised = {"coverage": calibration.coverage, "guaranteed": calibration.guaranteed}
+            interval = {"low": value - reach, "high": value + reach, **promised}
+        return NumberAnswer(
             target.name,
             value,
-            spread,
+            float(found.spread[i]),
             unit=target.unit,
             decimals=target.decimals,
             values_read=self.trained.encoder.reads_target,
-        )
-        if calibration is None or not np.isfinite(calibration.factor):
-            return answer
-        reach = float(calibration.reach(found.spread[i : i + 1])[0])
-        return dataclasses.replace(
-            answer,
-            low=value - reach,
-            high=value + reach,
-            coverage=calibration.coverage,
-            guaranteed=calibration.guaranteed,
+            **interval,
         )
 
-    def _vote(
-        self,
-        block: _Block,
-        figures: Figures,
-        explained: bool = False,
-        matches: EdgeMatches | None = None,
-        back: EdgeMatches | None = None,
-        attributes: SharedAttributes | None = None,
-    ) -> CaseVote:
+    def _vote(self, block: _Block, figures: Figures, *, explained: bool = False, **full: Any) -> CaseVote:
         case, weight, overall, similarity, structure, without = figures
         compared = structure > -np.inf  # else one of the two has no edges
         share = self.settings.similarity.node_weight if compared else 1.0
@@ -343,9 +325,7 @@ class Explanations(Sequence[Explanation]):
             without=tuple(one for one in without if one == one),
             explained=explained,
             edge_ids=block.edges_of_case[case] if explained else None,
-            matches=matches,
-            matches_back=back,
-            attributes=attributes,
+            **full,
         )
 
     def _contrast(self, block: _Block, at: int, usual: FloatArray) -> Contrast | None:
@@ -358,11 +338,8 @@ class Explanations(Sequence[Explanation]):
             values, ids = similarity[:, side], matched[:, side]
             good = (values >= usual) & (ids >= 0)
             found = EdgeMatches(block.edge_ids[at], ids, values, good) if figures[4] > -np.inf else None
-            votes.append(self._vote(block, figures, True, found))
+            votes.append(self._vote(block, figures, explained=True, matches=found))
         return Contrast(votes[0], votes[1], sides.needed)
-
-    def _effects(self, node: int, case: int) -> SharedAttributes | None:
-        return shared_attributes(self.trained, node, case) if self.attributes else None
 
     def _matches(self, i: int, edge_ids: IntArray) -> tuple[list[EdgeMatches | None], FloatArray]:
         """Of each case that votes (None: one of the two has no edges), and how close each edge is matched on average.
@@ -474,8 +451,7 @@ class _Block:
     def _figures(self, ranking: Ranking, row: int, rank: int) -> Figures:
         weight = float(ranking.weights[row, rank]) if rank < ranking.num_nearest else 0.0
         found = ranking.nearest
-        numbers = (float(array[row, rank]) for array in (found.overall, found.node, found.structure))
-        overall, node, structure = numbers
+        overall, node, structure = (float(one[row, rank]) for one in (found.overall, found.node, found.structure))
         return int(ranking.nodes[row, rank]), weight, overall, node, structure, ()
 
     @cached_property
@@ -510,16 +486,11 @@ class _Block:
         removed = 1 if self.removals is None else max(1, self.removals.sizes[at])
         count = int(ranking.num_nearest + removed + 1)
         able = ranking.voting[row, :count].numpy()
+        nodes, overall = ranking.nodes[row, :count][able], ranking.overall[row, :count].numpy()[able]
         if self.removals is None:
             values = ranking.number_answers.values[ranking.positions[row, :count]].numpy()[able]
-            nodes, overall = ranking.nodes[row, :count][able], ranking.overall[row, :count].numpy()[able]
             return RankRows(nodes, np.empty(0, np.int64), overall, tuple(values.tolist()))
-        columns = (
-            ranking.nodes[row, :count],
-            ranking.classes[row, :count].numpy(),
-            ranking.overall[row, :count].numpy(),
-        )
-        return RankRows(*(column[able] for column in columns))
+        return RankRows(nodes, ranking.classes[row, :count].numpy()[able], overall)
 
     def back(self, at: int, rank: int) -> EdgeMatches | None:
         """Edges of a case matched in the local graph of the query; None: only one direction counts."""

@@ -11,14 +11,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
-from se_gnn.number_format import number_text
+from se_gnn.number_format import number_text, tenths
 from se_gnn.settings.sections import MeasureName
 
 LEAST_EFFECT = 0.001  # of an attribute that is shown
@@ -107,6 +107,21 @@ class EdgeMatches:
         """Which edges have a match, [M]."""
         found: BoolArray = self.matched_ids >= 0
         return found
+
+
+class MatchedEdge(NamedTuple):
+    """An edge of the node in question beside its match in the local graph of a case."""
+
+    edge: EdgeInfo
+    match: EdgeInfo | None  # None: the case has none that may match
+    similarity: float
+    good: bool  # at least as close as average
+    own: bool  # the match ends at the node in question: it is no evidence about it
+
+    @property
+    def same(self) -> bool:
+        """Whether both local graphs have this edge."""
+        return self.match is not None and self.match.id == self.edge.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +394,12 @@ class Explanation:
         return self.class_names[self.predicted]
 
     @property
+    def shares(self) -> list[tuple[int, float]]:
+        """The classes that have any probability, the most probable first; of equals the first."""
+        order = sorted(range(len(self.class_names)), key=lambda label: -self.probabilities[label])
+        return [(label, self.probabilities[label]) for label in order if self.probabilities[label] > 0]
+
+    @property
     def has_structure(self) -> bool:
         """Whether the node has edges; without, it was compared by node similarity alone."""
         return len(self.edge_ids) > 0
@@ -409,11 +430,11 @@ class Explanation:
         """What people see for a node that is mentioned."""
         return self.nodes[node].caption
 
-    def answer_of(self, vote: CaseVote) -> str:
-        """What a case votes for: the name of a class, or a number with its unit."""
+    def answer_of(self, one: CaseVote | NodeInfo) -> str:
+        """What a case votes for, or what is known of a node: a class, or a number with its unit; empty: not known."""
         if isinstance(self.answer, NumberAnswer):
-            return "" if vote.number is None else self.answer.text(vote.number)
-        return self.answer.classes[vote.label]
+            return "" if one.number is None else self.answer.text(one.number)
+        return "" if one.label == UNKNOWN else self.answer.classes[one.label]
 
     @property
     def answer_text(self) -> str:
@@ -423,6 +444,23 @@ class Explanation:
     def touches_query(self, edge: int) -> bool:
         """Whether an edge ends at the node in question: in the local graph of a case it is no evidence about it."""
         return self.node in self.edges[edge].ends
+
+    def matched_edges(self, vote: CaseVote) -> list[MatchedEdge]:
+        """The edges of the node, each with its match in a case; none if the two were not compared by their edges."""
+        found = vote.matches
+        if found is None:
+            return []
+        rows = zip(found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average)
+        return [
+            MatchedEdge(
+                self.edges[edge],
+                self.edges.get(matched),
+                similarity,
+                bool(good),
+                own=matched >= 0 and self.touches_query(matched),
+            )
+            for edge, matched, similarity, good in rows
+        ]
 
     def ends(self, edge_ids: IntArray) -> IntArray:
         """Node ids of the ends of some edges, [S, 2]."""
@@ -542,7 +580,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         by = f"by {len(self.votes)} cases, {len(self.edge_ids)} edges in its local graph"
+        if self.answer.abstained is not None:
+            return f"Explanation({self.name!r}: no answer, compared {by})"
         if isinstance(self.answer, NumberAnswer):
             return f"Explanation({self.name!r}: {self.answer.name} {self.answer_text} {by})"
-        share = self.probabilities[self.predicted]
-        return f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share:.1%}) {by})"
+        share = tenths(self.probabilities[self.predicted])
+        return f"Explanation({self.name!r}: predicted {self.predicted_name!r} ({share}) {by})"

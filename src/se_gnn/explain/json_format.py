@@ -65,12 +65,12 @@ def from_plain(kind: type[Kind], loaded: Any, form: str, version: int, what: str
 def to_plain(value: Any) -> Any:
     """A dataclass, or a part of one, as values that JSON knows."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        named = {"kind": value.kind} if hasattr(value, "kind") else {}
-        return named | {
-            name: to_plain(list(content.values()) if name in _tables(type(value)) else content)
-            for name, default in _defaults(type(value)).items()
-            if not _is_default(content := getattr(value, name), default)
-        }
+        plain = {"kind": value.kind} if hasattr(value, "kind") else {}
+        for name, (hint, default) in _fields(type(value)).items():
+            content = getattr(value, name)
+            if default is dataclasses.MISSING or type(content) is not type(default) or content != default:
+                plain[name] = to_plain(list(content.values()) if _is_table(hint) else content)
+        return plain
     if isinstance(value, np.ndarray):
         return [None if one != one else one for one in value.tolist()]
     if isinstance(value, Mapping):
@@ -81,29 +81,21 @@ def to_plain(value: Any) -> Any:
 
 
 @functools.cache
-def _defaults(kind: Any) -> dict[str, Any]:
-    """The fields of a dataclass with their defaults; MISSING for those without one."""
+def _fields(kind: Any) -> dict[str, tuple[Any, Any]]:
+    """The fields of a dataclass, each with its type and its default; MISSING for those without one."""
+    hints = get_type_hints(kind)
     return {
-        one.name: one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+        one.name: (
+            hints[one.name],
+            one.default if one.default_factory is dataclasses.MISSING else one.default_factory(),
+        )
         for one in dataclasses.fields(kind)
     }
 
 
-def _is_default(value: Any, default: Any) -> bool:
-    return default is not dataclasses.MISSING and type(value) is type(default) and value == default
-
-
-@functools.cache
-def _tables(kind: Any) -> frozenset[str]:
-    """The fields of a dataclass that are tables by id."""
-    return frozenset(
-        name for name, hint in _hints(kind).items() if get_origin(hint) is Mapping and get_args(hint)[0] is int
-    )
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _is_table(hint: Any) -> bool:
+    """Whether a field is a table by id."""
+    return get_origin(hint) is Mapping and get_args(hint)[0] is int
 
 
 def _read(kind: Any, value: Any) -> Any:
@@ -111,8 +103,8 @@ def _read(kind: Any, value: Any) -> Any:
         return np.array([np.nan if one is None else one for one in value], dtype=_ARRAYS[kind])
     if dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
-        hints = _hints(kind)
-        return kind(**{name: _read(hints[name], content) for name, content in value.items() if name != "kind"})
+        fields = _fields(kind)
+        return kind(**{name: _read(fields[name][0], content) for name, content in value.items() if name != "kind"})
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         if value is None:
@@ -122,9 +114,8 @@ def _read(kind: Any, value: Any) -> Any:
         return _read((named or some)[0], value)
     if origin is tuple:
         return tuple(_read(inner[0], one) for one in value)
+    if _is_table(kind):
+        return {row.id: row for row in (_read(inner[1], one) for one in value)}
     if origin is Mapping:
-        if inner[0] is int:
-            rows = [_read(inner[1], one) for one in value]
-            return {row.id: row for row in rows}
         return {name: _read(inner[1], one) for name, one in value.items()}
     return float(value) if kind is float else value

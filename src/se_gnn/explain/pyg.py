@@ -19,7 +19,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain.explainer import explain
 from se_gnn.explain.pyg_format import edge_ids, mask_of_importance, node_mask
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.graph.rows import as_rows
 from se_gnn.model import SEGNN, Model
 from se_gnn.optional import require
@@ -184,8 +184,7 @@ def _on_graph(trained: Model, x: Tensor, edge_index: Tensor) -> Model:
     """The model on other attributes and edges; the same object where they are the trained ones."""
     given: FloatArray = x.detach().cpu().numpy().astype(np.float32)
     graph = trained.graph.with_edges(edge_index.detach().cpu().numpy().T)
-    own: Any = trained.graph.features
-    same = np.array_equal(given, own if isinstance(own, np.ndarray) else own.toarray())
+    same = np.array_equal(given, dense(trained.graph.features))
     if same and np.array_equal(graph.edges.ends, trained.graph.edges.ends):
         return trained
     return Model(

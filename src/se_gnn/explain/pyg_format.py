@@ -10,7 +10,7 @@ from torch import Tensor
 
 from se_gnn.explain.explanation import Explanation, NumberAnswer
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.optional import require
 
 
@@ -95,5 +95,4 @@ def directed(edges: IntArray) -> Tensor:
 
 def dense_features(graph: Graph) -> Tensor:
     """X as a dense tensor, [N, F]."""
-    features: Any = graph.features
-    return torch.tensor(features if isinstance(features, np.ndarray) else features.toarray())
+    return torch.tensor(dense(graph.features))

@@ -42,15 +42,10 @@ def matches_to_pandas(explanation: Explanation) -> Any:
     """
     pandas: Any = require("pandas", extra="interop", feature="tables")
     rows = [
-        (explanation.name, rank, explanation.nodes[one.node].name, *match)
-        for rank, one in enumerate(explanation.votes, start=1)
-        if one.matches is not None
-        for match in zip(
-            one.matches.edge_ids,
-            one.matches.matched_ids,
-            one.matches.similarity.astype(np.float64),
-            one.matches.above_average,
-        )
+        (explanation.name, rank, explanation.nodes[vote.node].name, *ids, one.similarity, one.good)
+        for rank, vote in enumerate(explanation.votes, start=1)
+        for one in explanation.matched_edges(vote)
+        for ids in [(one.edge.id, -1 if one.match is None else one.match.id)]
     ]
     return pandas.DataFrame(rows, columns=list(MATCH_COLUMNS))
 
@@ -119,16 +114,11 @@ def to_networkx(explanation: Explanation) -> Any:
             weight=weights.get(node, 0.0),
         )
     for edge, (u, v), value in zip(explanation.edge_ids.tolist(), ends.tolist(), explanation.importance.tolist()):
-        carried = _carried(explanation, edge) if explanation.has_edge_values else {}
+        carried: dict[str, Any] = {}
+        if explanation.has_edge_values:
+            own = explanation.edges[edge]
+            start, end = (own.start, own.end) if own.directed else (None, None)
+            text = edge_in_words(own, explanation.caption(own.start), explanation.caption(own.end))
+            carried = {"start": start, "end": end, "type": own.type, "text": text}
         graph.add_edge(u, v, id=edge, importance=value if np.isfinite(value) else None, **carried)
     return graph
-
-
-def _carried(explanation: Explanation, edge: int) -> dict[str, Any]:
-    info = explanation.edges[edge]
-    return {
-        "start": info.start if info.directed else None,
-        "end": info.end if info.directed else None,
-        "type": info.type,
-        "text": edge_in_words(info, explanation.caption(info.start), explanation.caption(info.end)),
-    }

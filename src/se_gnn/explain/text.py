@@ -19,7 +19,6 @@ from se_gnn.explain.explanation import (
     CaseVote,
     CompareSettings,
     EdgeInfo,
-    EdgeMatches,
     ExplainedModel,
     Explanation,
     NodeInfo,
@@ -108,10 +107,8 @@ def side_by_side(node: NodeInfo, others: Sequence[NodeInfo]) -> SideBySide:
         )
         for name, value in node.values.items()
     ]
-    if len(rows) > MOST_VALUES:
-        order = np.argsort([-sum(map(bool, row.alike)) for row in rows], kind="stable")[:MOST_VALUES]
-        return SideBySide(tuple(rows[i] for i in sorted(order.tolist())), len(rows) - MOST_VALUES)
-    return SideBySide(tuple(rows), 0)
+    first = sorted(range(len(rows)), key=lambda i: -sum(map(bool, rows[i].alike)))[:MOST_VALUES]
+    return SideBySide(tuple(rows[i] for i in sorted(first)), len(rows) - len(first))
 
 
 def joint(edge: EdgeInfo) -> str:
@@ -121,8 +118,13 @@ def joint(edge: EdgeInfo) -> str:
 
 def edge_in_words(edge: EdgeInfo, start: str, end: str) -> str:
     """An edge with names for its ends and what it carries: "a pays b (amount 118)"."""
-    listed = ", ".join(f"{name} {value}" for name, value in edge.facts.items())
-    return f"{start} {joint(edge)} {end}" + (f" ({listed})" if listed else "")
+    return f"{start} {joint(edge)} {end}{edge_facts(edge)}"
+
+
+def edge_facts(edge: EdgeInfo, most: int | None = None) -> str:
+    """What an edge carries, in brackets: " (amount 118)"; empty if it carries nothing."""
+    listed = ", ".join(f"{name} {value}" for name, value in list(edge.facts.items())[:most])
+    return f" ({listed})" if listed else ""
 
 
 def agreeing_facts(one: EdgeInfo, other: EdgeInfo) -> tuple[str, ...]:
@@ -152,9 +154,9 @@ def edge_rule(settings: CompareSettings, carried: Sequence[str]) -> str | None:
     if same:
         told.append(f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar.")
     if settings.match_attributes and "attributes" in carried:
-        told.append("What an edge carries is part of what is compared.")
+        told.append("The attributes of edges are compared, too.")
     if settings.weighted_mean and "weight" in carried:
-        told.append("An edge counts with its weight.")
+        told.append("Each edge counts in proportion to its weight.")
     return " ".join(told) or None
 
 
@@ -177,14 +179,24 @@ def words_of(explanation: Explanation) -> list[Word]:
     return _joined(pieces)
 
 
+def _say(sentence: str, *given: Piece) -> list[Piece]:
+    """A sentence in pieces; what is given stands where the sentence has {}."""
+    texts = sentence.split("{}")
+    pieces: list[Piece] = [texts[0]]
+    for one, text in zip(given, texts[1:], strict=True):
+        pieces += [one, text]
+    return pieces
+
+
 def _joined(pieces: list[Piece]) -> list[Word]:
+    """The pieces with texts that follow one another as one."""
     words: list[Word] = []
     for piece in pieces:
         if isinstance(piece, Word):
             words.append(piece)
         elif words and words[-1].kind == "text":
             words[-1] = Word("text", words[-1].text + piece)
-        else:
+        elif piece:
             words.append(Word("text", piece))
     return words
 
@@ -196,33 +208,22 @@ def contrast_words(explanation: Explanation) -> list[Word]:
         return []
     own, other = (_class(explanation, one.label) for one in (found.chosen, found.other))
     near, far = (_node(explanation, one.node) for one in (found.chosen, found.other))
+    first, second = number(found.chosen.similarity), number(found.other.similarity)
+    pieces = _say("The most similar case of '{}' is {} ({}), that of any other class", own, near, first)
+    pieces += _say(" is {} ('{}', {}).", far, other, second)
     ahead = found.chosen.similarity - found.other.similarity
-    pieces: list[Piece] = [
-        "The most similar case of '",
-        own,
-        "' is ",
-        near,
-        f" ({number(found.chosen.similarity)}), that",
-    ]
-    pieces += [" of any other class is ", far, " ('", other, f"', {number(found.other.similarity)})."]
     if ahead < 0:
-        pieces += [" The second is more similar, but cases of '", own, "' hold more of the vote."]
+        pieces += _say(" The second is more similar, but cases of '{}' hold more of the vote.", own)
     elif found.chosen.structure_similarity is not None and found.other.structure_similarity is not None:
-        parts = [getattr(found.chosen, name) - getattr(found.other, name) for name in ("node_term", "structure_term")]
-        pieces.append(
-            f" Of the difference of {number(ahead)}, {number(parts[0])} comes from the nodes themselves and "
-            f"{number(parts[1])} from their local graphs."
-        )
+        nodes = found.chosen.node_term - found.other.node_term
+        structure = found.chosen.structure_term - found.other.structure_term
+        pieces += [f" Of the difference of {number(ahead)}, {number(nodes)} comes from the nodes themselves and "]
+        pieces += [f"{number(structure)} from their local graphs."]
     if found.needed > measure_named(explanation.settings.measure).of_equals:
-        pieces += [" Even if ", far, " were equal to the node, it alone would not change the prediction."]
+        pieces += _say(" Even if {} were equal to the node, it alone would not change the prediction.", far)
     else:
-        pieces += [
-            " '",
-            other,
-            "' would be predicted if ",
-            far,
-            f" alone were more similar than {number(found.needed)}.",
-        ]
+        needed = number(found.needed)
+        pieces += _say(" '{}' would be predicted if {} alone were more similar than {}.", other, far, needed)
     return _joined(pieces)
 
 
@@ -265,84 +266,87 @@ def contrast_edges(explanation: Explanation, most: int = 3) -> list[ContrastEdge
     A match that ends at the node itself is no evidence about it, and is left out.
     """
     found = explanation.contrast
-    if found is None or found.chosen.matches is None or found.other.matches is None:
+    if found is None:
         return []
-    chosen, other = found.chosen.matches, found.other.matches
-    gains = chosen.similarity.astype(np.float64) - other.similarity
-    rows = []
-    for i in np.argsort(-gains, kind="stable").tolist():
-        pair = [explanation.edges.get(int(one.matched_ids[i])) for one in (chosen, other)]
-        if gains[i] and not any(one is not None and explanation.node in one.ends for one in pair):
-            values = float(chosen.similarity[i]), float(other.similarity[i])
-            rows.append(ContrastEdge(explanation.edges[int(chosen.edge_ids[i])], pair[0], pair[1], values))
+    rows = [
+        ContrastEdge(one.edge, one.match, other.match, (one.similarity, other.similarity))
+        for one, other in zip(explanation.matched_edges(found.chosen), explanation.matched_edges(found.other))
+        if not one.own and not other.own
+    ]
+    rows.sort(key=lambda row: row.similarity[1] - row.similarity[0])
     favor = [row for row in rows if row.similarity[0] > row.similarity[1]][:most]
     return favor + [row for row in rows if row.similarity[0] < row.similarity[1]][-most:][::-1]
 
 
 def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
-    if isinstance(explanation.answer, NumberAnswer):
-        yield from _number_sentences(explanation, explanation.answer)
-        return
-    model = explanation.answer.model
-    if model is not None:
-        yield _agreement(explanation, model)
-    yield _prediction(explanation)
-    yield _closest(explanation)
-    if explanation.has_edge_values and explanation.votes[0].matches is not None:
-        yield from _carried(explanation, explanation.votes[0].matches)
+    answer, closest = explanation.answer, explanation.votes[0]
+    numbers, abstained = isinstance(answer, NumberAnswer), answer.abstained is not None
+    if abstained:
+        yield _say("Node {} is too unlike anything known to be predicted.", _node(explanation, explanation.node))
+    elif isinstance(answer, NumberAnswer):
+        yield from _number(explanation, answer)
+    else:
+        if answer.model is not None:
+            yield _agreement(explanation, answer.model)
+        yield _prediction(explanation)
+    if abstained or not numbers or closest.node != explanation.weightiest.node:
+        yield _closest(explanation)
+    if not numbers and explanation.has_edge_values and closest.matches is not None:
+        yield from _carried(explanation, closest)
     if not explanation.has_structure:
         yield ["The node has no edges, so it was compared by its own attributes alone."]
-    if explanation.left_out and model is not None:
-        yield ["The node is a case itself; its own vote was left out."]
-    elif explanation.left_out:
-        yield ["The node is labeled '", _class(explanation, explanation.label), "' itself; its own label was left out."]
-    if explanation.answer.abstained is None:
-        yield _what_if(explanation)
-    else:
+    if explanation.left_out:
+        yield _left_out(explanation)
+    if abstained:
         yield ["Its most similar cases are shown as context, not as an answer."]
+    elif not isinstance(answer, NumberAnswer):
+        yield _what_if(explanation)
+    elif answer.values_read:
+        yield ["The encoder reads known values of graph neighbors; a stated removal takes away the vote only."]
 
 
-def _number_sentences(explanation: Explanation, answer: NumberAnswer) -> Iterator[list[Piece]]:
+def _number(explanation: Explanation, answer: NumberAnswer) -> Iterator[list[Piece]]:
     """The number and its interval, the case that counts most, and what would be without it."""
     interval = ""
     if answer.low is not None and answer.high is not None:
         low, high = (number_text(end, answer.decimals) for end in (answer.low, answer.high))
         interval = f" ({answer.coverage:.0%} interval {low} to {high})"
-    said = f": {answer.name.replace('_', ' ')} {answer.text(answer.value)}{interval}."
-    yield [_node(explanation, explanation.node), said]
+    name = answer.name.replace("_", " ")
+    yield [_node(explanation, explanation.node), f": {name} {answer.text(answer.value)}{interval}."]
     first = explanation.weightiest
     assert first.number is not None
     which = f"Of its {len(explanation.votes)} nearest cases, " if len(explanation.votes) > 1 else "Its only case, "
     counts = f" ({number_text(first.number, answer.decimals)}) counts most, {whole(first.weight)}"
-    pieces: list[Piece] = [which, _node(explanation, first.node), counts]
     if first.without:
         change = answer.text(first.without[0] - answer.value, signed=True)
-        pieces += [f"; without it: {answer.text(first.without[0])} ({change})"]
-    yield [*pieces, "."]
-    closest = explanation.votes[0]
-    if closest.node != first.node:
-        yield ["The most similar case is ", _node(explanation, closest.node), _how(explanation, closest)]
-    if not explanation.has_structure:
-        yield ["The node has no edges, so it was compared by its own attributes alone."]
-    if explanation.left_out and explanation.query.number is not None:
-        yield [f"Its known value, {answer.text(explanation.query.number)}, was hidden."]
-    if answer.values_read:
-        yield ["Known values of graph neighbors are read; a stated removal takes the vote alone away."]
+        counts += f"; without it: {answer.text(first.without[0])} ({change})"
+    yield [which, _node(explanation, first.node), f"{counts}."]
+
+
+def _left_out(explanation: Explanation) -> list[Piece]:
+    if isinstance(explanation.answer, NumberAnswer):
+        known = explanation.query.number
+        assert known is not None
+        return [f"Its known value, {explanation.answer.text(known)}, was hidden."]
+    if explanation.answer.model is not None:
+        return ["The node is a case itself; its own vote was left out."]
+    label = _class(explanation, explanation.label)
+    return _say("The node is labeled '{}' itself; its own label was left out.", label)
 
 
 def _agreement(explanation: Explanation, model: ExplainedModel) -> list[Piece]:
     """What the explained model answers, and whether the vote agrees."""
-    answer: list[Piece] = [" '", _class(explanation, model.predicted), f"' ({whole(model.probability)})"]
-    node, often = _node(explanation, explanation.node), f"{whole(model.agreement)} of held-out nodes"
+    node, answer = _node(explanation, explanation.node), _class(explanation, model.predicted)
+    share, often = whole(model.probability), f"{whole(model.agreement)} of held-out nodes"
     if model.predicted == explanation.predicted:
-        return ["The model answers", *answer, " for node ", node, f"; the vote of its cases agrees, as on {often}."]
-    start: list[Piece] = ["The vote of the cases and the model disagree on node ", node, ": the model answers", *answer]
-    return [*start, ", the vote '", _class(explanation, explanation.predicted), f"'. They agree on {often}."]
+        agreeing = "The model answers '{}' ({}) for node {}; the vote of its cases agrees, as on {}."
+        return _say(agreeing, answer, share, node, often)
+    pieces = _say("The vote of the cases and the model disagree on node {}: the model answers '{}'", node, answer)
+    vote = _class(explanation, explanation.predicted)
+    return pieces + _say(" ({}), the vote '{}'. They agree on {}.", share, vote, often)
 
 
 def _prediction(explanation: Explanation) -> list[Piece]:
-    if explanation.answer.abstained is not None:
-        return ["Node ", _node(explanation, explanation.node), " is too unlike anything known to be predicted."]
     total, share = len(explanation.votes), explanation.probabilities[explanation.predicted]
     held = [one.weight for one in explanation.votes if one.label == explanation.predicted]  # without the reserve
     agreeing = len(held)
@@ -354,21 +358,15 @@ def _prediction(explanation: Explanation) -> list[Piece]:
         has, holds = ("has", "it holds") if agreeing == 1 else ("have", "they hold")
         part = whole(sum(held))
         voters = f"{agreeing} of the {total} most similar cases {has} that class, and {holds} {part} of the vote."
-    predicted = _class(explanation, explanation.predicted)
-    return [
-        "Node ",
-        _node(explanation, explanation.node),
-        " is predicted '",
-        predicted,
-        f"' ({whole(share)}): {voters}",
-    ]
+    node, predicted = _node(explanation, explanation.node), _class(explanation, explanation.predicted)
+    return _say("Node {} is predicted '{}' ({}): {}", node, predicted, whole(share), voters)
 
 
 def _closest(explanation: Explanation) -> list[Piece]:
     closest = explanation.votes[0]
-    pieces: list[Piece] = ["The most similar case is ", _node(explanation, closest.node)]
-    if closest.label != explanation.predicted:
-        pieces += [", which has class '", _class(explanation, closest.label), "'"]
+    pieces = _say("The most similar case is {}", _node(explanation, closest.node))
+    if not isinstance(explanation.answer, NumberAnswer) and closest.label != explanation.predicted:
+        pieces += _say(", which has class '{}'", _class(explanation, closest.label))
     return [*pieces, _how(explanation, closest)]
 
 
@@ -384,19 +382,23 @@ def _how(explanation: Explanation, closest: CaseVote) -> str:
     return f"; {edges} of the local graph {'has' if good == 1 else 'have'} a good match there."
 
 
-def _carried(explanation: Explanation, matches: EdgeMatches) -> Iterator[list[Piece]]:
+def _carried(explanation: Explanation, closest: CaseVote) -> Iterator[list[Piece]]:
     """The best match of an edge of the node itself in the closest, with what both carry; how many edges have none."""
-    own = (explanation.ends(matches.edge_ids) == explanation.node).any(axis=1)
-    good = [
-        i for i in np.flatnonzero(own & matches.matched) if not explanation.touches_query(int(matches.matched_ids[i]))
-    ]
-    if good:
-        best = good[int(np.argmax(matches.similarity[good]))]
-        edge, matched = (explanation.edges[int(ids[best])] for ids in (matches.edge_ids, matches.matched_ids))
-        alike = agreeing_facts(edge, matched)
+    matched = explanation.matched_edges(closest)
+    evidence = [one for one in matched if one.match is not None and explanation.node in one.edge.ends and not one.own]
+    if evidence:
+        best = max(evidence, key=lambda one: one.similarity)
+        assert best.match is not None
+        alike = agreeing_facts(best.edge, best.match)
         listed = f", alike in {_listed(alike)}" if alike else ""
-        yield ["Best matched: ", *_edge(explanation, edge), " with ", *_edge(explanation, matched), f"{listed}."]
-    alone = int((~matches.matched).sum())
+        yield [
+            "Best matched: ",
+            *_edge(explanation, best.edge),
+            " with ",
+            *_edge(explanation, best.match),
+            f"{listed}.",
+        ]
+    alone = sum(one.match is None for one in matched)
     if alone:
         have = "1 edge of the local graph has" if alone == 1 else f"{alone} edges of the local graph have"
         yield [f"{have} no counterpart of the same direction and type there, which counts as least similar."]
@@ -408,29 +410,26 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _edge(explanation: Explanation, edge: EdgeInfo) -> list[Piece]:
-    facts = ", ".join(f"{name} {value}" for name, value in list(edge.facts.items())[:MOST_FACTS])
-    ends: list[Piece] = [_node(explanation, edge.start), f" {joint(edge)} ", _node(explanation, edge.end)]
-    return [*ends, f" ({facts})"] if facts else ends
+    start, end = (_node(explanation, node) for node in (edge.start, edge.end))
+    return [start, f" {joint(edge)} ", end, edge_facts(edge, MOST_FACTS)]
 
 
 def _what_if(explanation: Explanation) -> list[Piece]:
     """The case whose removal would change the class, or how many it takes."""
     if not any(explanation.votes[0].without):
         only = _node(explanation, explanation.votes[0].node)
-        return ["Without ", only, ", no case would be left to compare with."]
+        return _say("Without {}, no case would be left to compare with.", only)
     if explanation.deciding:
         first, *others = explanation.deciding
         other = int(np.argmax(first.without))
-        pieces: list[Piece] = ["Removing ", _node(explanation, first.node), " would change the prediction to '"]
-        pieces += [_class(explanation, other), f"' ({whole(first.without[other])})"]
-        if others:
-            which = "1 other case" if len(others) == 1 else f"any one of {len(others)} other cases"
-            pieces.append(f"; so would removing {which}")
-        return [*pieces, "."]
-    removal = explanation.removal
-    if removal is None:
+        node, changed = _node(explanation, first.node), _class(explanation, other)
+        more = "1 other case" if len(others) == 1 else f"any one of {len(others)} other cases"
+        end = f"; so would removing {more}." if others else "."
+        removing = "Removing {} would change the prediction to '{}' ({}){}"
+        return _say(removing, node, changed, whole(first.without[other]), end)
+    if explanation.removal is None:
         return ["No removal would change the prediction: all cases that can vote have that class."]
-    return [f"No single case decides this: at least {len(removal)} would have to be removed."]
+    return [f"No single case decides this: at least {len(explanation.removal)} would have to be removed."]
 
 
 def _node(explanation: Explanation, node: int) -> Word:

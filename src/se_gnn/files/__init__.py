@@ -3,7 +3,7 @@
 Nothing else in the package opens a file to write it, or reads one that somebody else may have made.
 """
 
-from se_gnn.files.commit import commit_files, current_path, locked, own_names, pending_note, read_current, visible_names
+from se_gnn.files.commit import commit_files, current_path, locked, pending_note, read_current, visible_names
 from se_gnn.files.json_text import (
     append_line,
     check_format,
@@ -14,7 +14,7 @@ from se_gnn.files.json_text import (
     read_json_lines,
 )
 from se_gnn.files.reading import SMALL, read_file, sha256
-from se_gnn.files.writing import new_file, remove_tree, replace_file, replacing, writing_to
+from se_gnn.files.writing import remove_tree, replace_file, replacing, writing_to
 
 __all__ = [
     "SMALL",
@@ -25,8 +25,6 @@ __all__ = [
     "json_bytes",
     "json_line",
     "locked",
-    "new_file",
-    "own_names",
     "parse_json",
     "parse_json_lines",
     "pending_note",

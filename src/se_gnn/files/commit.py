@@ -29,7 +29,7 @@ from typing import TypeAlias
 from se_gnn.errors import InputError
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
 from se_gnn.files.reading import LARGE, SMALL, file_digest, read_file
-from se_gnn.files.writing import NewFile, is_partial, new_file, remove_tree, same_file, sync_folder, try_lock
+from se_gnn.files.writing import NewFile, is_partial, remove_tree, same_file, sync_folder, try_lock
 
 LOCK = ".lock"
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -141,7 +141,7 @@ def commit_files(folder: Path, files: Mapping[str, Content], *, remove: Iterable
             new.mkdir()
             digests = {name: _write(new / name, content) for name, content in files.items()}
             about = {"format": FORMAT, "version": VERSION, "files": digests, "remove": list(ended)}
-            new_file(new / RECORD, json_bytes(about))
+            _write(new / RECORD, json_bytes(about))
             sync_folder(new)
             _check(new, digests)
             new.rename(folder / COMMIT)  # the step
@@ -162,14 +162,12 @@ def _write(path: Path, content: Content) -> str:
     if isinstance(content, Path):
         content.rename(path)
         return file_digest(path)
-    digest, file = hashlib.sha256(), NewFile(path)
-    try:
+    digest = hashlib.sha256()
+    with contextlib.closing(NewFile(path)) as file:
         for piece in (content,) if isinstance(content, bytes) else content:
             file.write(piece)
             digest.update(piece)
         file.sync()
-    finally:
-        file.close()
     return digest.hexdigest()
 
 
@@ -221,21 +219,15 @@ def read_current(folder: Path, name: str, *, limit: int = LARGE) -> bytes:
 def visible_names(folder: Path) -> list[str]:
     """The names in a folder, without those that are there only while something is written."""
     record = _pending(folder)
-    found = {
-        name for name in (path.name for path in folder.iterdir()) if name not in own_names() and not is_partial(name)
-    }
+    names = {path.name for path in folder.iterdir()} - {NEW, COMMIT, LOCK}
+    found = {name for name in names if not is_partial(name)}
     return sorted(found if record is None else (found | record.files.keys()) - set(record.remove))
-
-
-def own_names() -> tuple[str, ...]:
-    """Names that are in a folder only while it is written, or after a kill."""
-    return (NEW, COMMIT, LOCK)
 
 
 def _pending(folder: Path) -> _Record | None:
     """The record of a commit that was interrupted."""
     path = folder / COMMIT / RECORD
-    if not _is_folder(folder / COMMIT) or not os.path.lexists(path):
+    if (folder / COMMIT).is_symlink() or not os.path.lexists(path):
         return None
     try:
         about = parse_json(read_file(path, limit=SMALL), path)
@@ -248,7 +240,7 @@ def _pending(folder: Path) -> _Record | None:
     if not isinstance(files, dict) or not isinstance(remove, list):
         raise InputError(f"{path} is damaged: it must name files and what is removed")
     for name in (*files, *remove):
-        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):  # never a path that somebody made up
+        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):  # never a forged path
             raise InputError(f"{path} is damaged: {name!r} is not the name of a file")
     return _Record({name: str(digest) for name, digest in files.items()}, tuple(remove))
 
@@ -271,10 +263,3 @@ def _move(folder: Path, record: _Record) -> None:
     (commit / RECORD).unlink()
     remove_tree(commit)
     sync_folder(folder)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, shortened
 from se_gnn.files.reading import LARGE, read_file
 from se_gnn.files.writing import lock, write_all
 
@@ -50,18 +50,13 @@ def check_format(about: dict[str, Any], path: Path, *, expected: str, newest: in
     """Refuse what is not ours, and what a later version of us wrote."""
     if about.get("format") != expected:
         raise InputError(
-            f"{path} was not written by se-gnn: format must be {expected!r}, got {_short(about.get('format'))}"
+            f"{path} was not written by se-gnn: format must be {expected!r}, got {shortened(about.get('format'))}"
         )
     version = about.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InputError(f"{path} has no version that can be read, got {_short(version)}")
+        raise InputError(f"{path} has no version that can be read, got {shortened(version)}")
     if version > newest:
-        raise InputError(f"{path} was written by a newer version ({_short(version)}), this one reads up to {newest}")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise InputError(f"{path} was written by a newer version ({shortened(version)}), this one reads up to {newest}")
 
 
 def _depth(content: bytes) -> int:
@@ -88,7 +83,7 @@ BLOCK = 1 << 16
 
 def json_line(record: dict[str, Any]) -> bytes:
     """A record as a line."""
-    return (json.dumps(record, allow_nan=False) + "\n").encode()
+    return json_bytes(record, indent=None)
 
 
 def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tokenize import TokenError
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,12 +44,12 @@ def npy_header(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> bytes:
 
 
 class NpyWriter:
-    """A new `.npy` file; rows are appended, and :meth:`close` tells what it holds."""
+    """A new `.npy` file; rows are appended, and :meth:`close` returns what it holds."""
 
     def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
         self.digest = hashlib.sha256()
-        self.file = NewFile(path)
+        self.file = NewFile(path)  # to be closed by the caller if an error prevents :meth:`close`
         self.file.write(npy_header(self.dtype, (0, *row_shape)))
 
     def append(self, values: Array) -> None:
@@ -71,12 +70,6 @@ class NpyWriter:
         self.file.close()
         return ArrayInfo(self.dtype.str, shape, self.digest.hexdigest())
 
-    def __enter__(self) -> NpyWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.file.close()
-
 
 def map_array(path: Path, info: ArrayInfo) -> Array:
     """A stored array without reading it; type, shape and size of the file must be those that are expected."""
@@ -96,19 +89,19 @@ def map_array(path: Path, info: ArrayInfo) -> Array:
 
 
 class Rule(NamedTuple):
-    """What the numbers of an array must be, beyond their digest: a digest that was made up with them tells nothing."""
+    """What each number of an array must be; a digest does not prove it, because it can be forged as well."""
 
     words: str
-    holds: Callable[[Array], Any]
+    wrong: Callable[[Array], npt.NDArray[np.bool_]]  # whether each number breaks the rule
 
     @classmethod
-    def between(cls, low: int, high: int) -> Rule:
+    def between(cls, low: int, high: int, words: str = "") -> Rule:
         """At least ``low`` and at most ``high``."""
-        return cls(f"lie between {low:,} and {high:,}", lambda block: block.min() >= low and block.max() <= high)
+        return cls(words or f"between {low:,} and {high:,}", lambda given: (given < low) | (given > high))
 
 
-FINITE = Rule("be finite", lambda block: np.isfinite(block).all())
-POSITIVE = Rule("be finite and above 0", lambda block: np.isfinite(block).all() and block.min() > 0)
+FINITE = Rule("finite", lambda given: ~np.isfinite(given))
+POSITIVE = Rule("a finite number above 0", lambda given: ~(np.isfinite(given) & (given > 0)))
 
 
 def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
@@ -116,12 +109,12 @@ def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
     digest, broken = hashlib.sha256(), False
     for block in _numbers(path, info):
         digest.update(block.data)
-        broken = broken or (rule is not None and not rule.holds(block))
+        broken = broken or (rule is not None and bool(rule.wrong(block).any()))
     if digest.hexdigest() != info.sha256:
         raise InputError(f"{path} was changed: it does not have the digest that was written with it")
     if broken:
         assert rule is not None
-        raise InputError(f"{path} is damaged: its numbers must {rule.words}")
+        raise InputError(f"{path} is damaged: its numbers must be {rule.words}")
 
 
 def load_array(path: Path, info: ArrayInfo) -> Array:

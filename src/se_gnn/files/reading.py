@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 
 from se_gnn.errors import InputError
@@ -12,7 +15,6 @@ from se_gnn.errors import InputError
 SMALL = 16 << 20  # bytes: settings, manifests and the like
 LARGE = 64 << 30  # bytes: arrays and tables, which take as much memory as the file is long
 
-_CHUNK = 16 << 20  # bytes that are read at a time to make a digest
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe must not keep us waiting
 
 
@@ -23,11 +25,10 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
     is read.
     """
     try:
-        descriptor = os.open(path, _OPEN)
-        try:
-            return _content(descriptor, path, limit)
-        finally:
-            os.close(descriptor)
+        with _opened(path) as (file, size):
+            if size > limit:
+                raise InputError(f"{path} must have at most {limit:,} bytes, got {size:,}")
+            return file.read(size)  # what is written behind the end meanwhile is not read
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing") from error
     except OSError as error:
@@ -40,32 +41,22 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of the content of a file of any size."""
-    digest = hashlib.sha256()
+    with _opened(path) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[BufferedReader, int]]:
+    """A regular file to read, and its size; anything else is refused."""
     descriptor = os.open(path, _OPEN)
     try:
-        _check_regular(os.fstat(descriptor), path)
-        while chunk := os.read(descriptor, _CHUNK):
-            digest.update(chunk)
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            yield file, about.st_size
     finally:
         os.close(descriptor)
-    return digest.hexdigest()
-
-
-def _check_regular(about: os.stat_result, path: Path) -> None:
-    if not stat.S_ISREG(about.st_mode):
-        raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
-
-
-def _content(descriptor: int, path: Path, limit: int) -> bytes:
-    about = os.fstat(descriptor)
-    _check_regular(about, path)
-    if about.st_size > limit:
-        raise InputError(f"{path} must have at most {limit:,} bytes, got {about.st_size:,}")
-    chunks, left = [], about.st_size  # what is written behind the end meanwhile is not read
-    while left and (chunk := os.read(descriptor, min(left, 1 << 30))):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks) if len(chunks) != 1 else chunks[0]
 
 
 def _kind(mode: int) -> str:

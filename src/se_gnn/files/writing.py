@@ -52,11 +52,9 @@ def lock(descriptor: int) -> None:
 def same_file(descriptor: int, path: os.PathLike[str]) -> bool:
     """Whether the open file is still the one of that name."""
     try:
-        named = os.lstat(path)
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-    opened = os.fstat(descriptor)
-    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
 
 
 PREFIX, SUFFIX = ".se-gnn-", ".partial"
@@ -91,16 +89,6 @@ def write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while len(view):
         view = view[os.write(descriptor, view) :]
-
-
-def new_file(path: Path, content: bytes) -> None:
-    """Write a file that must not be there yet."""
-    file = NewFile(path)
-    try:
-        file.write(content)
-        file.sync()
-    finally:
-        file.close()
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -166,11 +154,7 @@ def sync_folder(folder: Path) -> None:
 
 def remove_tree(path: Path) -> None:
     """Remove a folder of our own with all that is in it, or the link in its place; nothing where there is nothing."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(mode):
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
@@ -197,15 +181,9 @@ def _open_beside(path: Path) -> NewFile:
 
 def _remove_leftovers(path: Path) -> None:
     """What a kill left of earlier writes of this file: nobody holds its lock."""
-    prefix = _prefix(path)
-    try:
-        names = [other.name for other in path.parent.iterdir()]
-    except OSError:
-        return  # the write itself will tell
-    for name in names:
-        if name.startswith(prefix) and is_partial(name):
-            with contextlib.suppress(OSError):
-                _remove_if_left(path.with_name(name))
+    for partial in list(path.parent.glob(f"{_prefix(path)}*{SUFFIX}")):
+        with contextlib.suppress(OSError):
+            _remove_if_left(partial)
 
 
 def _remove_if_left(partial: Path) -> None:
@@ -238,5 +216,5 @@ def room_for_scratch() -> Iterator[None]:
 
 def nameless_file() -> BufferedRandom:
     """A new file to write to and read from, in the system's folder for such; a kill leaves nothing of it."""
-    file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed by who asked for it
+    file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
     return cast(BufferedRandom, file)

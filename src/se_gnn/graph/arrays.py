@@ -5,6 +5,8 @@ Shapes: N nodes, F features.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,8 +99,35 @@ def as_nodes(nodes: Any, name: str, num_nodes: int | None = None) -> IntArray:
     return np.unique(as_integers(array, name))
 
 
-def check_length(name: str, values: Any, noun: str, count: int) -> None:
-    """Refuse an array that has not one entry per edge or node; None passes."""
-    if values is not None and values.shape != (count,):
-        shown = len(values) if values.ndim == 1 else f"shape {values.shape}"
-        raise InputError(f"{name} must have one entry per {noun} ({count}), got {shown}")
+def check_length(name: str, values: Any, what: str, count: int) -> None:
+    """Refuse values of another length than ``count``; None passes. ``what`` is, for example, "entry per node"."""
+    if values is not None and len(values) != count:
+        raise InputError(f"{name} must have one {what} ({count}), got {len(values)}")
+
+
+def check_unique(name: str, texts: Sequence[str]) -> None:
+    """Refuse texts of which one comes twice."""
+    if len(set(texts)) != len(texts):
+        twice = next(text for text, times in Counter(texts).items() if times > 1)
+        raise InputError(f"{name} must be unique, got {twice!r} twice")
+
+
+def row_starts(sizes: Any) -> IntArray:
+    """Where each row of a CSR matrix begins, and where the last one ends, from the sizes of the rows.
+
+    >>> row_starts([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def row_entries(indptr: IntArray, rows: IntArray | Int32Array) -> tuple[IntArray, IntArray]:
+    """Some rows of a CSR matrix, one after the other: where each begins, and the places of their stored values.
+
+    >>> [places.tolist() for places in row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))]
+    [[0, 3, 5], [2, 3, 4, 0, 1]]
+    """
+    first = np.asarray(indptr[rows])
+    sizes = indptr[rows + 1] - first
+    ptr = row_starts(sizes)
+    return ptr, np.repeat(first - ptr[:-1], sizes) + np.arange(ptr[-1])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Int32Array
+from se_gnn.graph.arrays import Int32Array, check_unique
 from se_gnn.graph.rows import Texts, stack, take
 
 MISSING = "(missing)"
@@ -171,8 +171,8 @@ def column_from_dict(values: Mapping[str, Any]) -> Column:
 
 
 def type_prefix(type_name: str) -> str:
-    """How the columns of one type of nodes or edges are called, where there are several types: `paper: year`."""
-    return f"{type_name}: "
+    """What the names of the columns of one type begin with: `paper: year`; nothing for the only type, ``""``."""
+    return f"{type_name}: " if type_name else ""
 
 
 def check_columns(columns: tuple[Column, ...], num_features: int) -> None:
@@ -219,8 +219,7 @@ class RawTable:
             raise InputError(f"raw codes must be int32, got {self.codes.dtype}")
         if len(self.codes.shape) != 2 or self.codes.shape[1] != len(self.columns):
             raise InputError(f"raw must have {len(self.columns)} cells per node, got codes of shape {self.codes.shape}")
-        if len(set(self.columns)) != len(self.columns):
-            raise InputError(f"raw must have each column once, got {', '.join(map(repr, self.columns))}")
+        check_unique("columns of raw", self.columns)
         if verified:
             return
         if self.codes.size and not NO_TEXT <= self.codes.min() <= self.codes.max() < len(self.texts):
@@ -272,7 +271,7 @@ class RawTable:
         return dataclasses.replace(self, codes=take(self.codes, rows), verified=True)
 
     def empty(self, count: int) -> RawTable:
-        """So many rows of the same columns without a value."""
+        """``count`` rows with the same columns, all cells empty."""
         return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32), verified=True)
 
     def row(self, row: int) -> dict[str, str | None]:

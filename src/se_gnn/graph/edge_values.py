@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray
+from se_gnn.files.npy import FINITE, POSITIVE, Rule
+from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray, check_length, check_unique
 from se_gnn.graph.columns import Column, RawTable, check_columns
 from se_gnn.graph.rows import as_rows, filtered, stack, take
 
@@ -83,40 +84,26 @@ class EdgeValues:
                 raise InputError(f"edge {name} must be {np.dtype(ARRAYS[name])}, got {array.dtype}")
             if shape[:1] != (count,) or len(shape) != (2 if name == "attributes" else 1):
                 raise InputError(f"edge {name} must have one entry per edge ({count}), got shape {shape}")
-        if self.raw is not None and len(self.raw) != count:
-            raise InputError(f"edge raw must have one row per edge ({count}), got {len(self.raw)}")
+        check_length("edge raw", self.raw, "row per edge", count)
         self._check_names()
         if verified:
             return
-        self._check_numbers()
+        for name, rule in number_rules(self.num_types).items():
+            wrong = np.argwhere(name in present and rule.wrong(present[name]))
+            if len(wrong):
+                value, edge = present[name][tuple(wrong[0])], wrong[0][0]
+                raise InputError(
+                    f"edge {name} must be {rule.words}, got {value} for edge {edge} ({len(wrong):,} such values)"
+                )
         for array in present.values():
             array.setflags(write=False)
-
-    def _check_numbers(self) -> None:
-        last = self.num_types - 1
-        rules: dict[str, tuple[str, Callable[[Any], BoolArray]]] = {
-            "direction": ("1, -1 or 0", lambda given: (given < -1) | (given > 1)),
-            "weight": ("a finite number above 0", lambda given: ~(np.isfinite(given) & (given > 0))),
-            "type": (f"from 0 to {last}, a position in type_names", lambda given: (given < 0) | (given > last)),
-            "attributes": ("finite", lambda given: ~np.isfinite(given)),
-        }
-        for name, (words, is_wrong) in rules.items():
-            array: Any = getattr(self, name)
-            wrong = np.argwhere(False if array is None else is_wrong(array))
-            if len(wrong):
-                value, edge = array[tuple(wrong[0])], wrong[0][0]
-                raise InputError(
-                    f"edge {name} must be {words}, got {value} for edge {edge} ({len(wrong):,} such values)"
-                )
 
     def _check_names(self) -> None:
         names = self.type_names
         if (self.type is None) != (not names):
             raise InputError("edge type and type_names must be given together")
-        if len(set(names)) != len(names):
-            raise InputError(f"type_names must be unique, got {', '.join(map(repr, names))}")
-        if self.type_verbs is not None and len(self.type_verbs) != len(names):
-            raise InputError(f"type_verbs must have one entry per type ({len(names)}), got {len(self.type_verbs)}")
+        check_unique("type_names", names)
+        check_length("type_verbs", self.type_verbs, "entry per type", len(names))
         if self.attributes is None:
             if self.attribute_names is not None or self.columns is not None:
                 raise InputError("attribute_names and columns of edges must come with attributes")
@@ -124,8 +111,7 @@ class EdgeValues:
         size = self.num_attributes
         if size == 0:
             raise InputError("edge attributes must have at least one column; None where there are none")
-        if self.attribute_names is not None and len(self.attribute_names) != size:
-            raise InputError(f"attribute_names must have {size} entries, got {len(self.attribute_names)}")
+        check_length("attribute_names", self.attribute_names, "entry per attribute", size)
         if self.columns is not None:
             check_columns(self.columns, size)
 
@@ -181,17 +167,16 @@ class EdgeValues:
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges in memory, in their order: ids, or a mask."""
-        rows = np.asarray(edges)
-        arrays: dict[str, Any] = {name: take(getattr(self, name), rows) for name in self.edge_data}
-        raw = None if self.raw is None else self.raw.take(rows)
-        return dataclasses.replace(self, **arrays, raw=raw, verified=True)
+        return self._with_rows(lambda rows: take(rows, np.asarray(edges)))
 
     def keep(self, kept: BoolArray) -> EdgeValues:
         """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
-        arrays: dict[str, Any] = {name: filtered(getattr(self, name), kept) for name in self.edge_data}
-        raw = self.raw
-        if raw is not None:
-            raw = dataclasses.replace(raw, codes=filtered(raw.codes, kept), verified=True)
+        return self._with_rows(lambda rows: filtered(rows, kept))
+
+    def _with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
+        """The same with the rows of each part changed in the same way."""
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in self.edge_data}
+        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes), verified=True)
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
@@ -231,9 +216,19 @@ class EdgeValues:
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """What two sets of edge values share that speak of the same things: parts, types, columns."""
+        """What two sets of edge values must share to be joined: parts, types, columns."""
         raw = None if self.raw is None else self.raw.columns
         return (self.edge_data, self.type_names, self.num_attributes, self.columns, raw)
+
+
+def number_rules(num_types: int) -> dict[str, Rule]:
+    """What the numbers of each part must be; a time may be any number."""
+    return {
+        "direction": Rule.between(-1, 1, "1, -1 or 0"),
+        "weight": POSITIVE,
+        "type": Rule.between(0, num_types - 1, f"from 0 to {num_types - 1}, a position in type_names"),
+        "attributes": FINITE,
+    }
 
 
 def _same(one: Any, other: Any) -> bool:

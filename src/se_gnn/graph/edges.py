@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import forget, read_rows, take_rows
-from se_gnn.files.writing import nameless_file, room_for_scratch
-from se_gnn.graph.arrays import BoolArray, Int32Array, IntArray, as_integers
+from se_gnn.graph.arrays import BoolArray, Int32Array, IntArray, as_integers, check_length, row_entries, row_starts
 from se_gnn.graph.edge_values import EdgeValues
 from se_gnn.graph.rows import BLOCK, Rows, as_rows, filtered, mapped_scratch, row_ranges
 
@@ -45,10 +45,6 @@ class Region(NamedTuple):
     def places(self, nodes: IntArray) -> IntArray:
         """Where some nodes of the graph stand in the region."""
         return nodes if self.nodes is None else np.searchsorted(self.nodes, nodes)
-
-    def ids(self, places: Int32Array) -> Int32Array:
-        """The nodes of the graph that stand at some places."""
-        return places if self.nodes is None else self.nodes[places].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,7 @@ class Csr:
         """
         u, v = ends[:, 0], ends[:, 1]
         count = np.arange(len(ends), dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(u, minlength=num_nodes))])
+        starts = row_starts(np.bincount(u, minlength=num_nodes))
         upper = sp.csr_array((count.astype(np.int32), v, starts), shape=(num_nodes, num_nodes))
         lower = upper.tocsc()  # by the higher end; a counting sort, parallel edges stay
         indptr = starts + lower.indptr.astype(np.int64)
@@ -106,11 +102,8 @@ class Csr:
     def rows(self, nodes: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """The rows of some nodes, ascending: where each begins, neighbors, edges; all in memory."""
         known = nodes[nodes < len(self.indptr) - 1]
-        sizes = np.zeros(len(nodes), np.int64)
-        first = np.asarray(self.indptr[known])
-        sizes[: len(known)] = self.indptr[known + 1] - first
-        ptr = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.repeat(first - ptr[: len(known)], sizes[: len(known)]) + np.arange(ptr[-1])
+        ptr, entries = row_entries(self.indptr, known)
+        ptr = np.concatenate([ptr, np.full(len(nodes) - len(known), ptr[-1])])
         indices, edge_ids = take_rows(self.indices, entries), take_rows(self.edge_ids, entries)
         if self.later is None:
             return ptr, indices, edge_ids
@@ -122,7 +115,7 @@ class Csr:
 
     def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, IntArray, Int32Array]]:
         """All rows in their order: the first node of each block, where its rows begin, and the neighbors."""
-        indptr = self.indptr if self.later is None else np.concatenate([[0], np.cumsum(self.degrees)])
+        indptr = self.indptr if self.later is None else row_starts(self.degrees)
         for low, high in row_ranges(indptr, budget // self.indices.itemsize):
             if self.later is None:
                 ptr = np.asarray(indptr[low : high + 1])
@@ -132,8 +125,7 @@ class Csr:
 
     def row_blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, IntArray, Int32Array, Int32Array]]:
         """As :meth:`blocks`, with the edges to the neighbors."""
-        indptr = np.concatenate([[0], np.cumsum(self.degrees)])
-        for low, high in row_ranges(indptr, budget // (2 * self.indices.itemsize)):
+        for low, high in row_ranges(row_starts(self.degrees), budget // (2 * self.indices.itemsize)):
             yield low, *self.rows(np.arange(low, high))
 
     def around(self, nodes: IntArray, hops: int) -> Region:
@@ -151,7 +143,7 @@ class Csr:
         ptr, indices, edge_ids = self.rows(reached)
         places = np.minimum(np.searchsorted(reached, indices), len(reached) - 1)
         inside = reached[places] == indices
-        indptr = np.concatenate([[0], np.cumsum(inside)])[ptr]
+        indptr = row_starts(inside)[ptr]
         return Region(indptr, places[inside].astype(np.int32), edge_ids[inside], reached.astype(np.int64))
 
     def followed_by(self, later: Csr) -> Csr:
@@ -159,20 +151,12 @@ class Csr:
         return dataclasses.replace(self, later=later if self.later is None else self.later.followed_by(later))
 
     def keep(self, kept: BoolArray) -> Csr:
-        """The rows with some edges only, [E], which are numbered anew; in files without a name, as the rows are."""
+        """The same rows with some of the edges, by a mask, [E], renumbered; written to files without a name."""
         numbers = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-        degrees = np.zeros(len(self), np.int64)
-        with room_for_scratch(), nameless_file() as indices, nameless_file() as edge_ids:
-            for low, ptr, others, ids in self.row_blocks():
-                inside = kept[ids]
-                degrees[low : low + len(ptr) - 1] = np.diff(np.concatenate([[0], np.cumsum(inside)])[ptr])
-                indices.write(np.ascontiguousarray(others[inside]).data)
-                edge_ids.write(np.ascontiguousarray(numbers[ids[inside]]).data)
-            shape = (int(degrees.sum()),)
-            for file in (indices, edge_ids):
-                file.flush()
-            neighbors, numbered = (mapped_scratch(file, np.int32, shape) for file in (indices, edge_ids))
-        return Csr(np.concatenate([[0], np.cumsum(degrees)]), neighbors, numbered)
+        degrees = [np.diff(row_starts(kept[ids])[ptr]) for _, ptr, _, ids in self.row_blocks()]
+        indices = mapped_scratch((others[kept[ids]] for *_, others, ids in self.row_blocks()), np.int32)
+        edge_ids = mapped_scratch((numbers[ids[kept[ids]]] for *_, ids in self.row_blocks()), np.int32)
+        return Csr(row_starts(np.concatenate(degrees)), indices, edge_ids)
 
     def release(self) -> None:
         """Give the pages of mapped rows back."""
@@ -222,14 +206,14 @@ class Edges:
 
     def __post_init__(self, verified: bool) -> None:
         object.__setattr__(self, "pairs", as_rows(self.pairs))
-        if self.values is not None and len(self.values) != len(self):
-            raise InputError(f"edge_values must have one row per edge ({len(self)}), got {len(self.values)}")
+        check_length("edge_values", self.values, "row per edge", len(self))
         if verified:
             return
-        ends = self.ends
+        ends, once = self.ends, self.values is None
         check_edge_ends(ends, self.num_nodes)
-        if not is_sorted(ends, self.num_nodes, once=self.values is None):
-            each = ", each once" if self.values is None else ""
+        steps = np.diff(self.keys())
+        if (ends[:, 0] >= ends[:, 1]).any() or (steps < once).any():
+            each = ", each once" if once else ""
             raise InputError(f"edges must be sorted pairs u < v{each}; Graph.build makes them so")
         ends.setflags(write=False)
 
@@ -242,12 +226,8 @@ class Edges:
         """
         pairs = as_pairs(edges)
         check_edge_ends(pairs, num_nodes)
-        if values is None:
-            canonical, _, report = canonical_edges(pairs, num_nodes)
-        else:
-            if len(values) != len(pairs):
-                raise InputError(f"edge_values must have one row per edge ({len(pairs)}), got {len(values)}")
-            canonical, _, values, report = canonical_valued_edges(pairs, values, num_nodes)
+        check_length("edge_values", values, "row per edge", len(pairs))
+        canonical, _, values, report = canonical_edges(pairs, num_nodes, values)
         return cls(pairs=as_rows(canonical), num_nodes=num_nodes, values=values, merged=report)
 
     def __len__(self) -> int:
@@ -258,6 +238,10 @@ class Edges:
         """The two ends of each edge, [E, 2]; mapped from files they can be indexed by edges alone."""
         found: IntArray = self.pairs.indexed()
         return found
+
+    def keys(self) -> IntArray:
+        """The two ends of each edge as one number, ascending, [E]."""
+        return self.ends[:, 0] * self.num_nodes + self.ends[:, 1]
 
     @cached_property
     def neighbors(self) -> Csr:
@@ -288,7 +272,7 @@ class Edges:
         return most * sections
 
     def keep(self, kept: BoolArray) -> Edges:
-        """Some of the edges, by a mask; they are numbered anew."""
+        """Some of the edges, by a mask, renumbered."""
         return dataclasses.replace(
             self,
             pairs=as_rows(filtered(self.pairs, kept)),
@@ -322,71 +306,55 @@ def check_edge_ends(edges: IntArray, num_nodes: int) -> None:
         )
 
 
-def canonical_edges(pairs: IntArray, num_nodes: int) -> tuple[IntArray, IntArray, EdgeReport]:
-    """Sorted unique pairs u < v, the first given edge of each, and what was merged."""
-    low, high = pairs.min(axis=1), pairs.max(axis=1)
-    proper = np.flatnonzero(low != high)
-    keys = low[proper] * num_nodes + high[proper]
-    unique, first = np.unique(keys, return_index=True)
-    # sorted, not np.unique: its hash table takes ten times as long on millions of edges
-    ordered = np.sort(pairs[proper, 0] * num_nodes + pairs[proper, 1])
-    num_ordered = int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
-    report = EdgeReport(
-        given=len(pairs),
-        self_loops=len(pairs) - len(proper),
-        reciprocal=num_ordered - len(unique),
-        duplicates=len(proper) - num_ordered,
-    )
-    edges = np.stack([unique // num_nodes, unique % num_nodes], axis=1).astype(np.int64)
-    return edges, proper[first], report
+def canonical_edges(
+    pairs: IntArray, num_nodes: int, values: EdgeValues | None = None
+) -> tuple[IntArray, IntArray, EdgeValues | None, EdgeReport]:
+    """Sorted pairs u < v, the given edge of each, its values, and what was merged.
 
-
-def canonical_valued_edges(
-    pairs: IntArray, values: EdgeValues, num_nodes: int
-) -> tuple[IntArray, IntArray, EdgeValues, EdgeReport]:
-    """Sorted pairs u < v, the given edge of each, its values, and what was merged; parallel edges stay as given.
-
-    The direction of an edge whose ends are swapped is reversed with it.
+    Without values each pair comes once. With values parallel edges stay, in the order given, unless they agree in
+    everything; the direction of an edge whose ends are swapped is reversed with it.
 
     >>> values = EdgeValues(direction=np.array([1, 1, 1, 1], np.int8))
     >>> pairs = np.array([[2, 0], [0, 2], [0, 2], [1, 1]])
-    >>> edges, given, kept, report = canonical_valued_edges(pairs, values, 3)
+    >>> edges, given, kept, report = canonical_edges(pairs, 3, values)
     >>> edges.tolist(), given.tolist(), kept.direction.tolist(), report.duplicates, report.self_loops
     ([[0, 2], [0, 2]], [0, 1], [-1, 1], 1, 1)
     """
     proper = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
     swapped = pairs[proper, 0] > pairs[proper, 1]
     ends = np.sort(pairs[proper], axis=1)
-    held = values.take(proper).reversed(swapped)
-    order = np.lexsort((ends[:, 1], ends[:, 0]))  # stable: parallel edges stay in the order given
-    first = _first_of_equals(ends, held)  # [E]
-    repeated = first != np.arange(len(first))
-    kept = order[~repeated[order]]
-    reciprocal = int((swapped[repeated] != swapped[first[repeated]]).sum())
+    keys = ends[:, 0] * num_nodes + ends[:, 1]
+    held = None if values is None else values.take(proper).reversed(swapped)
+    kept, reciprocal = first_of_equals(keys if held is None else _packed(keys, held), swapped)
+    if held is not None:
+        kept = kept[np.lexsort((kept, keys[kept]))]
+        held = held.take(kept)
     report = EdgeReport(
         given=len(pairs),
         self_loops=len(pairs) - len(proper),
         reciprocal=reciprocal,
-        duplicates=int(repeated.sum()) - reciprocal,
+        duplicates=len(proper) - len(kept) - reciprocal,
     )
-    return ends[kept].astype(np.int64), proper[kept], held.take(kept), report
+    return ends[kept], proper[kept], held, report
 
 
-def is_sorted(edges: IntArray, num_nodes: int, *, once: bool) -> bool:
-    """Whether edges are sorted pairs u < v, each once or parallel ones side by side."""
-    steps = np.diff(edges[:, 0] * num_nodes + edges[:, 1])
-    return bool((edges[:, 0] < edges[:, 1]).all() and (steps > 0 if once else steps >= 0).all())
+def first_of_equals(edges: npt.NDArray[Any], swapped: BoolArray) -> tuple[IntArray, int]:
+    """The first of the edges that agree in everything, in the order of what they hold; how many come both ways round.
+
+    Args:
+        edges: all that is known of each edge, as one value.
+        swapped: whether its ends were given the other way round.
+    """
+    _, first, group = np.unique(edges, return_index=True, return_inverse=True)
+    ways = np.zeros((len(first), 2), np.bool_)
+    ways[group, swapped.astype(np.int8)] = True
+    return first, int(ways.all(axis=1).sum())
 
 
-def _first_of_equals(ends: IntArray, values: EdgeValues) -> IntArray:
-    """The first of the edges that agree with each in everything, [E]."""
-    count = len(ends)
-    if not count:
-        return np.empty(0, np.int64)
-    columns = [ends, *(getattr(values, name) for name in values.edge_data)]
-    columns += [values.raw.codes] if values.raw is not None and values.raw.columns else []
-    rows = [np.ascontiguousarray(column).reshape(count, -1).view(np.uint8) for column in columns]
-    packed = np.ascontiguousarray(np.concatenate(rows, axis=1))
-    whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    return np.asarray(first[group], np.int64)
+def _packed(keys: IntArray, values: EdgeValues) -> npt.NDArray[Any]:
+    """The bytes of all that is known of each edge, [E]."""
+    columns = [keys, *(getattr(values, name) for name in values.edge_data)]
+    columns += [] if values.raw is None else [values.raw.codes]
+    rows = [np.ascontiguousarray(one).reshape(len(keys), -1).view(np.uint8) for one in columns if one.size]
+    packed = np.concatenate(rows, axis=1) if rows else np.empty((0, 1), np.uint8)
+    return packed.view(np.dtype((np.void, packed.shape[1]))).ravel()

@@ -15,7 +15,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Features, Int32Array, IntArray, dense
 from se_gnn.graph.columns import RawTable
 from se_gnn.graph.edge_values import EdgeValues
-from se_gnn.graph.edges import Csr, Edges, canonical_edges, canonical_valued_edges, check_edge_ends
+from se_gnn.graph.edges import Csr, Edges, canonical_edges, check_edge_ends
 from se_gnn.graph.graph import Graph
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.rows import as_rows, features_like, stack
@@ -158,14 +158,12 @@ def _beside(known: Edges, added: Edges) -> Edges:
 
 def _not_there(known: Edges, added: Edges) -> IntArray:
     """Which of some edges are none of the known ones, ids."""
-    ends, between = added.ends, [np.empty(0, np.int64)]
-    for u, v in np.unique(ends[ends[:, 1] < known.num_nodes], axis=0).tolist():
-        _, others, edges = known.neighbors.rows(np.array([u]))
-        between.append(edges[others == v].astype(np.int64))
-    ids = np.concatenate(between)
-    pairs = np.concatenate([known.pairs.take(ids).reshape(-1, 2), ends])
-    if known.values is None or added.values is None:
-        first = canonical_edges(pairs, added.num_nodes)[1]
-    else:
-        first = canonical_valued_edges(pairs, known.values.take(ids).joined(added.values), added.num_nodes)[1]
+    lower = np.unique(added.ends[:, 0])
+    lower = lower[lower < known.num_nodes]
+    ptr, others, edges = known.neighbors.rows(lower)
+    keys = np.repeat(lower, np.diff(ptr)) * added.num_nodes + others
+    ids = edges[np.isin(keys, added.keys())].astype(np.int64)
+    pairs = np.concatenate([known.pairs.take(ids).reshape(-1, 2), added.ends])
+    both = None if known.values is None or added.values is None else known.values.take(ids).joined(added.values)
+    first = canonical_edges(pairs, added.num_nodes, both)[1]
     return np.sort(first[first >= len(ids)]) - len(ids)

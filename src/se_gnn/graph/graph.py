@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Features, Float64Array, Int32Array, IntArray, as_features, as_integers, as_nodes
+from se_gnn.graph.arrays import Features, Float64Array, Int32Array, IntArray, as_features, as_integers
 from se_gnn.graph.columns import Column, RawTable
 from se_gnn.graph.edge_values import Date, EdgeValues, as_seconds
-from se_gnn.graph.edges import Csr, EdgeReport, Edges, as_pairs, canonical_edges, check_edge_ends
+from se_gnn.graph.edges import Csr, EdgeReport, Edges
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.rows import as_rows
 from se_gnn.graph.split import PARTS, Split
@@ -166,15 +166,12 @@ class Graph:
             image_shape=image_shape,
             roles=tuple(roles),
         )
-        given = {"train": train, "validation": validation, "test": test, "calibration": calibration}
-        split: dict[str, Any] = {part: as_nodes(ids, part, count) for part, ids in given.items()}
-        if train is None:
-            split["train"] = np.flatnonzero(target.known)
+        train = np.flatnonzero(target.known) if train is None else train
         return cls(
             nodes=nodes,
             edges=Edges.build(edges, count, edge_values),
             target=target,
-            split=Split(**split),
+            split=Split.build(count, train=train, validation=validation, test=test, calibration=calibration),
             name=name,
             dataset=dataset,
         )
@@ -325,8 +322,7 @@ class Graph:
     def with_split(self, *, train: Any, validation: Any = None, test: Any = None, calibration: Any = None) -> Graph:
         """The same graph with another split: node ids, or masks with one entry per node."""
         given = {"train": train, "validation": validation, "test": test, "calibration": calibration}
-        parts: dict[str, Any] = {part: as_nodes(nodes, part, self.num_nodes) for part, nodes in given.items()}
-        return self.replace(split=Split(**parts))
+        return self.replace(split=Split.build(self.num_nodes, **given))
 
     def with_edges(self, edges: Any) -> Graph:
         """The same graph with other edges (a perturbed graph, say).
@@ -334,21 +330,15 @@ class Graph:
         Where edges carry values, a pair that was joined before keeps all its edges with their values, and a new pair
         gets one edge of which nothing is known (:meth:`EdgeValues.neutral`).
         """
-        pairs, values = as_pairs(edges), self.edge_values
+        given, values = Edges.build(edges, self.num_nodes), self.edge_values
         if values is None:
-            return self.replace(edges=Edges.build(pairs, self.num_nodes))
-        check_edge_ends(pairs, self.num_nodes)
-        pairs, _, report = canonical_edges(pairs, self.num_nodes)
-        ends = self.edges.ends
-        known = ends[:, 0] * self.num_nodes + ends[:, 1]
-        wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
+            return self.replace(edges=given)
+        known, wanted = self.edges.keys(), given.keys()
         kept = np.flatnonzero(np.isin(known, wanted))
-        new = pairs[~np.isin(wanted, known)]
-        ends = np.concatenate([ends[kept], new])
-        order = np.lexsort((ends[:, 1], ends[:, 0]))
-        values = values.take(kept).joined(values.neutral(len(new))).take(order)
-        changed = Edges(pairs=as_rows(ends[order]), num_nodes=self.num_nodes, values=values, merged=report)
-        return self.replace(edges=changed)
+        new = given.ends[~np.isin(wanted, known)]
+        held = values.take(kept).joined(values.neutral(len(new)))
+        changed = Edges.build(np.concatenate([self.edges.ends[kept], new]), self.num_nodes, held)
+        return self.replace(edges=dataclasses.replace(changed, merged=given.merged, verified=True))
 
     def until(self, date: Date) -> Graph:
         """The same graph without the edges after a date, so that nothing is seen that came later.

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.layers import map_parts
-from se_gnn.graph.arrays import Int32Array, IntArray
+from se_gnn.graph.arrays import Int32Array, IntArray, row_entries, row_starts
 from se_gnn.graph.graph import Graph
 from se_gnn.graph.rows import take
 
@@ -89,7 +90,7 @@ class LocalGraphs:
             np.sort(generator.choice(self.row(i), most, replace=False)) if size > most else self.row(i)
             for i, size in enumerate(self.sizes)
         ]
-        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        ptr = row_starts([len(row) for row in rows])
         edge_ids = np.concatenate([*rows, np.empty(0, np.int32)]).astype(np.int32)
         parts = None
         if self.parts is not None:
@@ -101,7 +102,7 @@ class LocalGraphs:
         """The edges of one part alone, of the same nodes."""
         assert self.parts is not None
         inside = self.parts == part
-        ptr = np.concatenate([[0], np.cumsum(inside)])[self.ptr]
+        ptr = row_starts(inside)[self.ptr]
         return LocalGraphs(self.nodes, ptr, self.edge_ids[inside], self.num_edges)
 
     def select(self, positions: IntArray) -> LocalGraphs:
@@ -114,16 +115,15 @@ class LocalGraphs:
 
 def csr_rows(ptr: IntArray, values: Int32Array, positions: IntArray | Int32Array) -> tuple[IntArray, Int32Array]:
     """Some rows of a CSR matrix: where each begins, and their values."""
-    sizes = np.diff(ptr)[positions]
-    selected = np.concatenate([[0], np.cumsum(sizes)])
-    return selected, values[np.repeat(ptr[positions] - selected[:-1], sizes) + np.arange(selected[-1])]
+    selected, entries = row_entries(ptr, positions)
+    return selected, values[entries]
 
 
 def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None = None) -> LocalGraphs:
     """Local graphs of ``nodes``: the edges among all nodes within ``hops`` hops of each.
 
-    With ``max_edges`` at most so many edges, among the nodes that a random walk of ``hops`` steps from the center
-    reaches most often (:mod:`se_gnn.graph.local`).
+    With ``max_edges``, each has at most that many edges, among the nodes that a random walk of ``hops`` steps from the
+    center reaches most often (:mod:`se_gnn.graph.local`).
 
     >>> path = Graph.build(features=[[0.0]] * 4, edges=[[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
     >>> local_graphs(path, np.array([0, 1]), hops=2).row(0).tolist()
@@ -135,12 +135,17 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
         return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges, left_out=left_out)
     region = graph.neighbors().around(nodes, hops)
     places = region.places(nodes)
-    parts = map_parts(lambda part: _local_edges(*region.arrays, places[part], hops), len(nodes), fewest=FEWEST)
-    ptr = np.concatenate([[0], np.cumsum(np.concatenate([sizes for sizes, _ in parts]))])
-    edge_ids = np.concatenate([ids for _, ids in parts])
-    if region.nodes is not None:  # edges of nodes that joined later have higher ids than those of their neighbors
-        edge_ids = edge_ids[np.lexsort((edge_ids, np.repeat(np.arange(len(nodes)), np.diff(ptr))))]
-    return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges)
+
+    def edges_of(part: slice) -> tuple[IntArray, Int32Array]:
+        sizes, edge_ids = _local_edges(*region.arrays, places[part], hops)
+        ptr = row_starts(sizes).astype(np.int32 if len(edge_ids) < 2**31 else np.int64)
+        rows = sp.csr_array((np.empty(len(edge_ids), np.int8), edge_ids, ptr), shape=(len(sizes), graph.num_edges))
+        rows.sort_indices()
+        return sizes, rows.indices.astype(np.int32, copy=False)
+
+    parts = map_parts(edges_of, len(nodes), fewest=FEWEST)
+    ptr = row_starts(np.concatenate([sizes for sizes, _ in parts]))
+    return LocalGraphs(nodes, ptr, np.concatenate([ids for _, ids in parts]), graph.num_edges)
 
 
 @compiled
@@ -150,80 +155,53 @@ def _mark(mask: npt.NDArray[np.bool_], places: Int32Array) -> None:
         mask[place] = True
 
 
-# Sorting and searching are written out here: the compiler takes seconds for NumPy's.
 @compiled
-def _sort(values: IntArray, count: int) -> None:
-    """Sort the first values in place: a heap, from which the largest is taken again and again."""
-    for start in range(count // 2 - 1, -1, -1):
-        _sink(values, start, count)
-    for end in range(count - 1, 0, -1):
-        values[0], values[end] = values[end], values[0]
-        _sink(values, 0, end)
+def _ball(
+    indptr: IntArray, indices: Int32Array, center: int, hops: int, away: npt.NDArray[np.int8], reached: IntArray
+) -> int:
+    """Write the nodes within reach into ``reached``, and their hops from the center into ``away``; how many there are.
 
-
-@compiled
-def _sink(values: IntArray, parent: int, end: int) -> None:
-    value = values[parent]
-    while 2 * parent + 1 < end:
-        child = 2 * parent + 1
-        if child + 1 < end and values[child + 1] > values[child]:
-            child += 1
-        if values[child] <= value:
-            break
-        values[parent] = values[child]
-        parent = child
-    values[parent] = value
-
-
-@compiled
-def _first_above(values: Int32Array, low: int, high: int, limit: int) -> int:
-    """The first place from ``low`` on, of ascending values, that is not below the limit; else ``high``."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < limit:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    ``away`` is -1 for all other nodes, a byte each: they stay in the cache.
+    """
+    reached[0] = center
+    away[center] = 0
+    start, end = 0, 1
+    for hop in range(1, hops + 1):
+        last = end
+        for b in range(start, last):
+            for j in range(indptr[reached[b]], indptr[reached[b] + 1]):
+                v = indices[j]
+                if away[v] < 0:
+                    away[v] = hop
+                    reached[end] = v
+                    end += 1
+        start = last
+    return end
 
 
 @compiled
 def _local_edges(
     indptr: IntArray, indices: Int32Array, ids: Int32Array, nodes: IntArray, hops: int
 ) -> tuple[IntArray, Int32Array]:
-    """How many edges each local graph has, [T], and the edges, one local graph after the other."""
+    """How many edges each local graph has, [T], and the edges, one local graph after the other, unsorted."""
     num_nodes, num_edges = len(indptr) - 1, len(indices)
-    seen = np.zeros(num_nodes, np.bool_)  # inside the local graph; a byte each: they stay in the cache
-    ball = np.empty(num_nodes, np.int64)
+    away, ball = np.full(num_nodes, -1, np.int8), np.empty(num_nodes, np.int64)
     sizes, edge_ids, first = np.empty(len(nodes), np.int64), np.empty(1024, np.int32), 0
     for t in range(len(nodes)):
-        ball[0] = nodes[t]
-        seen[nodes[t]] = True
-        start, end = 0, 1
-        for _ in range(hops):
-            frontier_end = end
-            for b in range(start, frontier_end):
-                for j in range(indptr[ball[b]], indptr[ball[b] + 1]):
-                    v = indices[j]
-                    if not seen[v]:
-                        seen[v] = True
-                        ball[end] = v
-                        end += 1
-            start = frontier_end
+        end = _ball(indptr, indices, nodes[t], hops, away, ball)
         most = 0
         for b in range(end):
             most += indptr[ball[b] + 1] - indptr[ball[b]]
         edge_ids = _with_room(edge_ids, first, min(most, num_edges))
-        _sort(ball, end)  # so that the edge ids come out ascending
         last = first
         for b in range(end):
             u = ball[b]
-            for j in range(_first_above(indices, indptr[u], indptr[u + 1], u), indptr[u + 1]):
-                if seen[indices[j]]:
+            for j in range(indptr[u], indptr[u + 1]):
+                if indices[j] > u and away[indices[j]] >= 0:
                     edge_ids[last] = ids[j]
                     last += 1
         for b in range(end):
-            seen[ball[b]] = False
+            away[ball[b]] = -1
         sizes[t], first = last - first, last
     return sizes, edge_ids[:first]
 
@@ -273,21 +251,9 @@ def _roles(
     hops: int,
     roles: Int32Array,
 ) -> None:
-    away, reached = np.full(len(indptr) - 1, hops + 1), np.empty(len(indptr) - 1, np.int64)  # hops from the center
+    away, reached = np.full(len(indptr) - 1, -1, np.int8), np.empty(len(indptr) - 1, np.int64)
     for t in range(len(nodes)):
-        reached[0] = nodes[t]
-        away[nodes[t]] = 0
-        start, end = 0, 1
-        for hop in range(1, hops + 1):
-            last = end
-            for b in range(start, last):
-                for j in range(indptr[reached[b]], indptr[reached[b] + 1]):
-                    v = indices[j]
-                    if away[v] > hops:
-                        away[v] = hop
-                        reached[end] = v
-                        end += 1
-            start = last
+        end = _ball(indptr, indices, nodes[t], hops, away, reached)
         for m in range(ptr[t], ptr[t + 1]):
             edge = entries[m]
             step = (away[ends[edge, 1]] - away[ends[edge, 0]]) * direction[edge]  # hops that it leads away
@@ -296,7 +262,7 @@ def _roles(
             else:
                 roles[m] = 1 if step < 0 else 2 if step > 0 else 3
         for b in range(end):
-            away[reached[b]] = hops + 1
+            away[reached[b]] = -1
 
 
 def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tuple[IntArray, Int32Array, IntArray]:
@@ -310,8 +276,7 @@ def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tup
         _ranked_edges(*region.arrays, places[part], hops, held[part], sizes[part], left_out[part])
 
     map_parts(rank, len(nodes), fewest=FEWEST_SMALL)
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    return ptr, held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
+    return row_starts(sizes), held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
 
 
 def _possible(graph: Graph, max_edges: int) -> int:

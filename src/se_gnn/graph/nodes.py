@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from se_gnn.errors import InputError, did_you_mean, shortened
-from se_gnn.graph.arrays import Int32Array, IntArray, as_features, check_features, check_length
+from se_gnn.graph.arrays import Int32Array, IntArray, as_features, check_features, check_length, check_unique
 from se_gnn.graph.columns import Column, RawTable, check_columns
 from se_gnn.graph.rows import Rows, Texts, as_rows, stack
 
@@ -66,14 +65,11 @@ class Nodes:
         if not verified:
             self._check_values()
         count, size = self.features.shape
-        if len(self.names) != count:
-            raise InputError(f"node_names must have one entry per node ({count}), got {len(self.names)}")
-        if self.feature_names is not None and len(self.feature_names) != size:
-            raise InputError(f"feature_names must have {size} entries, got {len(self.feature_names)}")
-        if self.captions is not None and len(self.captions) != count:
-            raise InputError(f"captions must have one entry per node ({count}), got {len(self.captions)}")
-        if self.raw is not None and len(self.raw) != count:
-            raise InputError(f"raw must have one row per node ({count}), got {len(self.raw)}")
+        check_length("node_names", self.names, "entry per node", count)
+        check_length("feature_names", self.feature_names, "entry per feature", size)
+        check_length("captions", self.captions, "entry per node", count)
+        check_length("raw", self.raw, "row per node", count)
+        check_length("node_types", self.types, "entry per node", count)
         if self.columns is not None:
             check_columns(self.columns, size)
         if self.image_shape is not None and self.image_shape[0] * self.image_shape[1] != size:
@@ -92,15 +88,13 @@ class Nodes:
         types, names = self.types, self.type_names
         if (types is None) != (not names):
             raise InputError("node_types and node_type_names must be given together")
-        if len(set(names)) != len(names):
-            raise InputError(f"node_type_names must be unique, got {first_duplicate(names)!r} twice")
+        check_unique("node_type_names", names)
         if types is None:
             return
-        check_length("node_types", types, "node", len(self))
-        if types.dtype != np.int32 or types.min() < 0 or types.max() >= len(names):
+        if types.ndim != 1 or types.dtype != np.int32 or types.min() < 0 or types.max() >= len(names):
             raise InputError(
-                f"node_types must be int32 from 0 to {len(names) - 1}, a position in node_type_names, got {types.dtype}"
-                f" from {types.min()} to {types.max()}"
+                f"node_types must be int32 from 0 to {len(names) - 1}, positions in node_type_names, got {types.dtype} "
+                f"of shape {types.shape} from {types.min()} to {types.max()}"
             )
         types.setflags(write=False)
 
@@ -279,17 +273,10 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
     if wrong is not None:
         raise InputError(f"node_names must be texts, got {wrong!r}")
     found = tuple(map(composed, given))
-    if len(set(found)) == len(found):
-        return found
-    twice = first_duplicate(found)
-    forms = sorted({name for name, form in zip(given, found) if form == twice})
-    if len(forms) > 1:
-        shown = " and ".join(map(ascii, forms))
-        raise InputError(f"node_names must be unique: {shown} are two forms of the same text {twice!r} (Unicode NFC)")
-    raise InputError(f"node_names must be unique, got {twice!r} twice")
-
-
-def first_duplicate(names: Sequence[str]) -> str:
-    """The first of some names that comes again."""
-    counts = Counter(names)
-    return next(name for name in names if counts[name] > 1)
+    if len(set(found)) != len(found):
+        check_unique("node_names", given)
+        first: dict[str, str] = {}
+        two = next((first[form], name) for name, form in zip(given, found) if first.setdefault(form, name) != name)
+        shown = " and ".join(map(ascii, sorted(two)))
+        raise InputError(f"node_names must be unique: {shown} are two forms of the same text (Unicode NFC)")
+    return found

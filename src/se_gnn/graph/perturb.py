@@ -99,21 +99,19 @@ def _num_pairs(num_nodes: int) -> int:
     return num_nodes * (num_nodes - 1) // 2
 
 
-def _first_numbers(num_nodes: int) -> IntArray:
-    """Number of the pair (u, u + 1) for each u, [N]."""
-    u = np.arange(num_nodes, dtype=np.int64)
+def _first_numbers(u: IntArray, num_nodes: int) -> IntArray:
+    """Number of the pair (u, u + 1) for each u."""
     return u * (2 * num_nodes - u - 1) // 2
 
 
 def _pair_numbers(edges: IntArray, num_nodes: int) -> IntArray:
     """Number of each pair u < v, [E]; ascending where the edges are sorted."""
-    u, v = edges[:, 0], edges[:, 1]
-    return u * (2 * num_nodes - u - 1) // 2 + (v - u - 1)
+    return _first_numbers(edges[:, 0], num_nodes) + (edges[:, 1] - edges[:, 0] - 1)
 
 
 def _pairs(numbers: IntArray, num_nodes: int) -> IntArray:
     """The pairs u < v of some ascending numbers, [len(numbers), 2]."""
-    first = _first_numbers(num_nodes)
+    first = _first_numbers(np.arange(num_nodes), num_nodes)
     ends = np.searchsorted(numbers, first)  # [N] ascending numbers: search N rows in them rather than them in N rows
     u = np.repeat(np.arange(num_nodes), np.diff(ends, append=len(numbers)))
     return np.stack([u, numbers - first[u] + u + 1], axis=1)

@@ -19,12 +19,12 @@ import scipy.sparse as sp
 from se_gnn.errors import InputError
 from se_gnn.files.npy import forget, read_rows, take_rows
 from se_gnn.files.writing import nameless_file, room_for_scratch
-from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense
+from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense, row_entries, row_starts
 
-BLOCK = 64 << 20  # bytes of a block where nobody says how many
+BLOCK = 64 << 20  # bytes of a block, unless noted otherwise
 _ENTRY = 8  # bytes of a column and a value of sparse rows
 FEW = 8  # texts that are looked up one by one
-SAMPLE = 10_000  # rows that stand for all
+SAMPLE = 10_000  # most rows of a sample
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 class Rows(ABC):
     """Rows of numbers: ``take`` gives some, ``blocks`` gives all of them one block after the other."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "these rows") -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> None:
         self.shape, self.dtype, self.what = shape, dtype, what  # ``what``: what an error calls them
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Rows(ABC):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the whole of them is an array in memory."""
+        """Whether all rows are one array in memory."""
         return False
 
     @property
@@ -83,50 +83,34 @@ class Rows(ABC):
             return self.whole()[ids]
         if isinstance(ids, int | np.integer):
             return self.take(np.array([ids]))[0]
-        return self.take(np.arange(len(self))[ids] if isinstance(ids, slice) else np.asarray(ids))
+        return self.take(np.arange(*ids.indices(len(self))) if isinstance(ids, slice) else np.asarray(ids))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.whole(), dtype)
 
 
-class _InMemory(Rows):
-    """An array or a CSR matrix in memory."""
+class _ArrayRows(Rows):
+    """An array or a CSR matrix in memory, or a mapped array, whose pages are given back after each block."""
 
-    def __init__(self, array: Any) -> None:
-        super().__init__(tuple(array.shape), array.dtype)
+    def __init__(self, array: Any, what: str) -> None:
+        super().__init__(tuple(array.shape), array.dtype, what)
         self.array = array
-
-    def take(self, ids: IntArray) -> Any:
-        return self.array[ids]
-
-    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
-        step = _rows_within(budget, self.shape, self.dtype)
-        return ((low, self.array[low : low + step]) for low in range(0, len(self), step))
-
-    def whole(self) -> Any:
-        return self.array
 
     @property
     def in_memory(self) -> bool:
-        return True
+        return not isinstance(self.array, np.memmap)
 
+    def whole(self) -> Any:
+        return self.array if self.in_memory else super().whole()
 
-class MappedRows(Rows):
-    """A mapped array. Pages are given back after each block and each :meth:`take`."""
-
-    def __init__(self, array: Array, what: str) -> None:
-        super().__init__(array.shape, array.dtype, what)
-        self.array = array
-
-    def take(self, ids: IntArray) -> Array:
-        """Some rows in memory, read from the pages that hold them."""
+    def take(self, ids: IntArray) -> Any:
+        if self.in_memory:
+            return self.array[ids]
         ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
-        found = take_rows(self.array, ascending)
-        return found[place]
+        return take_rows(self.array, ascending)[place]
 
-    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Array]]:
-        """All rows, read block by block."""
-        step = _rows_within(budget, self.shape, self.dtype)
+    def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
+        step = max(1, budget // max(1, self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))))
         for low in range(0, len(self), step):
             yield low, read_rows(self.array, low, min(low + step, len(self)))
             forget(self.array)  # a file without a name is read through its pages
@@ -142,9 +126,7 @@ class MappedSparseRows(Rows):
     def take(self, ids: IntArray) -> sp.csr_array:
         """Some rows in memory, read from the pages that hold them."""
         ascending, place = np.unique(_positions(ids, len(self)), return_inverse=True)
-        sizes = np.diff(self.indptr)[ascending]
-        ptr = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.repeat(self.indptr[ascending] - ptr[:-1], sizes) + np.arange(ptr[-1])
+        ptr, entries = row_entries(self.indptr, ascending)
         found = (take_rows(self.data, entries), take_rows(self.indices, entries), ptr)
         return sp.csr_array(found, shape=(len(ascending), self.width))[place]
 
@@ -166,13 +148,9 @@ class _Stacked(Rows):
 
     def take(self, ids: IntArray) -> Any:
         positions, split = _positions(ids, len(self)), len(self.first)
-        order = np.argsort(positions >= split, kind="stable")  # those of the first part, then the others
-        both = positions[order]
-        count = int((positions < split).sum())
-        found = stacked(self.first.take(both[:count]), self.second.take(both[count:] - split))
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return found[back]
+        later = positions >= split
+        found = stacked(self.first.take(positions[~later]), self.second.take(positions[later] - split))
+        return found[np.argsort(np.argsort(later, kind="stable"))]
 
     def blocks(self, budget: int = BLOCK) -> Iterator[tuple[int, Any]]:
         yield from self.first.blocks(budget)
@@ -180,9 +158,9 @@ class _Stacked(Rows):
             yield len(self.first) + low, block
 
 
-def as_rows(rows: Any) -> Rows:
-    """An array or a CSR matrix as rows; rows stay what they are."""
-    return rows if isinstance(rows, Rows) else _InMemory(rows)
+def as_rows(rows: Any, what: str = "these rows") -> Rows:
+    """An array, mapped or not, or a CSR matrix as rows; rows stay what they are. ``what``: what an error calls them."""
+    return rows if isinstance(rows, Rows) else _ArrayRows(rows, what)
 
 
 def features_like(known: Rows, features: Any) -> Rows:
@@ -213,17 +191,20 @@ def filtered(rows: Any, kept: BoolArray) -> Any:
     given = as_rows(rows)
     if given.in_memory:
         return given.whole()[kept]
+    blocks = (block[kept[low : low + len(block)]] for low, block in given.blocks())
+    return as_rows(mapped_scratch(blocks, given.dtype, given.shape[1:]), given.what)
+
+
+def mapped_scratch(blocks: Iterable[Array], dtype: Any, row_shape: tuple[int, ...] = ()) -> Array:
+    """Blocks of rows, one after the other, in a mapped file without a name; it is removed with the array."""
+    count = 0
     with room_for_scratch(), nameless_file() as file:
-        for low, block in given.blocks():
-            file.write(np.ascontiguousarray(block[kept[low : low + len(block)]]).data)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype).data)
+            count += len(block)
         file.flush()
-        shape = (int(kept.sum()), *given.shape[1:])
-        return MappedRows(mapped_scratch(file, given.dtype, shape), given.what)
-
-
-def mapped_scratch(file: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """The numbers of a file without a name, mapped; they stay when it is closed."""
-    return np.memmap(file, dtype, "r", shape=shape) if np.prod(shape) else np.empty(shape, dtype)
+        shape = (count, *row_shape)
+        return np.memmap(file, dtype, "r", shape=shape) if np.prod(shape) else np.empty(shape, dtype)
 
 
 def row_ranges(indptr: IntArray, most: int) -> Iterator[tuple[int, int]]:
@@ -246,10 +227,6 @@ def _positions(ids: Any, count: int) -> IntArray:
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise IndexError(f"rows must be from 0 to {count - 1}")
     return positions
-
-
-def _rows_within(budget: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    return max(1, budget // max(1, dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))))
 
 
 class Texts(Sequence[str]):
@@ -284,18 +261,17 @@ class Texts(Sequence[str]):
     def of(cls, texts: Iterable[str], *, errors: str = "surrogatepass") -> Texts:
         """Texts in memory, from strings."""
         encoded = [text.encode(errors=errors) for text in texts]
-        offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded], dtype=np.int64)]).astype(np.int64)
-        return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8), verified=True)
+        return cls(row_starts(list(map(len, encoded))), np.frombuffer(b"".join(encoded), np.uint8), verified=True)
 
     @property
     def in_memory(self) -> bool:
         """Whether the bytes are in memory."""
-        return not isinstance(self.text, np.memmap)
+        return as_rows(self.text).in_memory
 
     def joined(self, later: Texts) -> Texts:
         """These texts, then more; mapped files are not changed."""
         if not (self.in_memory and later.in_memory):
-            return StackedTexts(self, later)
+            return _StackedTexts(self, later)
         offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])
         return Texts(offsets, np.concatenate([self.text, later.text]), verified=True)
 
@@ -352,24 +328,15 @@ def _decode(content: bytes) -> str:
         return content.decode(errors="replace")
 
 
-class StackedTexts(Texts):
-    """Texts, and further ones after them."""
+class _StackedTexts(Texts):
+    """Texts, and further ones after them: those of a mapped graph and of the nodes that joined it."""
 
     __slots__ = ("first", "second")
 
     def __init__(self, first: Texts, second: Texts) -> None:
+        offsets = stack(first.offsets, second.offsets[1:] + first.offsets[-1])
+        super().__init__(offsets, stack(first.text, second.text), verified=True)
         self.first, self.second = first, second
-
-    @property
-    def in_memory(self) -> bool:
-        """No: the first are mapped."""
-        return False
-
-    def __len__(self) -> int:
-        return len(self.first) + len(self.second)
-
-    def __iter__(self) -> Iterator[str]:
-        return itertools.chain(self.first, self.second)
 
     def _decoded(self, place: int) -> str:
         count = len(self.first)

@@ -20,7 +20,7 @@ from torch import Tensor
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.layers import one_thread
 from se_gnn.deterministic.vectors import multiply_add
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array
 
 PIECES = 64  # of a matrix, of about as many stored values each
 
@@ -123,19 +123,18 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
         with one_thread():
             return matrix @ dense
     out = torch.empty(matrix.shape[0], dense.shape[1])
-    pattern = (matrix.crow_indices().numpy(), matrix.col_indices().numpy())
-    bounds = np.searchsorted(pattern[0], int(pattern[0][-1]) * np.arange(PIECES + 1) // PIECES)
-    bounds[0], bounds[PIECES] = 0, len(out)
-    _product(bounds, *pattern, matrix.values().detach().numpy(), dense.detach().contiguous().numpy(), out.numpy())
+    parts = (matrix.crow_indices(), matrix.col_indices(), matrix.values().detach(), dense.detach().contiguous(), out)
+    _product(*(part.numpy() for part in parts))
     return out
 
 
 @compiled(parallel=True)
-def _product(
-    bounds: IntArray, ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray
-) -> None:
+def _product(ptr: Int32Array, columns: Int32Array, values: FloatArray, dense: FloatArray, out: FloatArray) -> None:
+    stored = np.int64(len(values))
     for piece in numba.prange(PIECES):
-        for row in range(bounds[piece], bounds[piece + 1]):
+        first = np.searchsorted(ptr, stored * piece // PIECES)
+        last = len(out) if piece + 1 == PIECES else np.searchsorted(ptr, stored * (piece + 1) // PIECES)
+        for row in range(first, last):
             for d in range(out.shape[1]):
                 out[row, d] = 0
             i, end = ptr[row], ptr[row + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class Split:
     validation: IntArray = field(default_factory=_nobody)
     test: IntArray = field(default_factory=_nobody)
     calibration: IntArray = field(default_factory=_nobody)
+
+    @classmethod
+    def build(cls, num_nodes: int, **parts: Any) -> Split:
+        """From node ids, or masks with one entry per node; None: no node."""
+        return cls(**{part: as_nodes(nodes, part, num_nodes) for part, nodes in parts.items()})
 
     def __post_init__(self) -> None:
         for part in PARTS:

@@ -1,8 +1,8 @@
 """A graph as a folder: `graph.json`, and one `.npy` file per array; the same format for loading it and for mapping it.
 
-`graph.json` says which of the two, holds everything that is no array, the type, shape and digest of each array, and a
-digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old graph or
-the new one. Shapes: N nodes, E edges, F features.
+`graph.json` says which of the two, and holds everything that is not an array, the type, shape and digest of each array,
+and a digest of itself. No pickle. The files are replaced in one step (`se_gnn.files.commit`): a reader finds the old
+graph or the new one. Shapes: N nodes, E edges, F features.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,14 +31,15 @@ from se_gnn.files import (
     writing_to,
 )
 from se_gnn.files.commit import Content
-from se_gnn.files.npy import FINITE, POSITIVE, Array, ArrayInfo, Rule, check_array, load_array, map_array, npy_header
-from se_gnn.graph.columns import NO_TEXT, RawTable, column_from_dict
+from se_gnn.files.npy import FINITE, Array, ArrayInfo, Rule, check_array, load_array, map_array, npy_header
+from se_gnn.graph.arrays import row_starts
+from se_gnn.graph.columns import NO_TEXT, Column, RawTable, column_from_dict
 from se_gnn.graph.edge_values import ARRAYS as EDGE_ARRAYS
-from se_gnn.graph.edge_values import EdgeValues
+from se_gnn.graph.edge_values import EdgeValues, number_rules
 from se_gnn.graph.edges import Csr, EdgeReport, Edges
 from se_gnn.graph.graph import Graph, MappedFrom
 from se_gnn.graph.nodes import Nodes
-from se_gnn.graph.rows import MappedRows, MappedSparseRows, Rows, Texts, as_rows
+from se_gnn.graph.rows import MappedSparseRows, Rows, Texts, as_rows
 from se_gnn.graph.split import PARTS, Split
 from se_gnn.graph.target import Classes, Numbers, Target
 
@@ -46,7 +47,6 @@ HEADER = "graph.json"
 ARRAY_FILES = "graph.*.npy"  # also embeddings that models have stored beside a mapped graph
 FORMAT, VERSION = "se-gnn-graph", 1
 MOST_HEADER = 1 << 28  # bytes: the vocabularies of text columns are in it
-TEXT_BLOCK = 1 << 16  # texts that are encoded at a time
 
 
 class Kind(NamedTuple):
@@ -57,42 +57,47 @@ class Kind(NamedTuple):
 
 
 _IDS, _SMALL = Kind(("<i8",)), Kind(("<i4",))
-_TEXTS = {"offsets": _IDS, "text": Kind(("|u1",))}
-_CELLS = {"codes": Kind(("<i4",), 2), **_TEXTS}
-KINDS: dict[str, Kind] = {
-    "nodes.features": Kind(("<f4", "<f2"), 2),
-    "nodes.features.data": Kind(("<f4",)),
-    "nodes.features.indices": _SMALL,
-    "nodes.features.indptr": _IDS,
-    "nodes.types": _SMALL,
-    "edges.ends": Kind(("<i8",), 2),
-    "neighbors.indptr": _IDS,
-    "neighbors.indices": _SMALL,
-    "neighbors.edge_ids": _SMALL,
-    "labels": _IDS,
-    "values": Kind(("<f8",)),
+_TEXTS = {".offsets": _IDS, ".text": Kind(("|u1",))}
+_CELLS = {".codes": Kind(("<i4",), 2), **_TEXTS}
+_PARTS: dict[str, dict[str, Kind]] = {  # of a graph, with the arrays that each is stored as
+    "nodes.features": {"": Kind(("<f4", "<f2"), 2), ".data": Kind(("<f4",)), ".indices": _SMALL, ".indptr": _IDS},
+    "nodes.names": _TEXTS,
+    "nodes.captions": _TEXTS,
+    "nodes.raw": _CELLS,
+    "nodes.types": {"": _SMALL},
+    "edges.ends": {"": Kind(("<i8",), 2)},
+    **{
+        f"edges.{name}": {"": Kind((np.dtype(dtype).str,), 2 if name == "attributes" else 1)}
+        for name, dtype in EDGE_ARRAYS.items()
+    },
+    "edges.raw": _CELLS,
+    "neighbors": {".indptr": _IDS, ".indices": _SMALL, ".edge_ids": _SMALL},  # of a mapped graph
+    "labels": {"": _IDS},
+    "values": {"": Kind(("<f8",))},
+    **{f"split.{part}": {"": _IDS} for part in PARTS},
 }
-KINDS |= {f"nodes.{what}.{part}": kind for what in ("names", "captions") for part, kind in _TEXTS.items()}
-KINDS |= {f"{what}.raw.{part}": kind for what in ("nodes", "edges") for part, kind in _CELLS.items()}
-KINDS |= {f"split.{part}": _IDS for part in PARTS}
-KINDS |= {
-    f"edges.{name}": Kind((np.dtype(dtype).str,), 2 if name == "attributes" else 1)
-    for name, dtype in EDGE_ARRAYS.items()
+KINDS = {part + piece: kind for part, pieces in _PARTS.items() for piece, kind in pieces.items()}
+_OF_NODES = {  # by the name in the header, the field of `Nodes`
+    "feature_names": "feature_names",
+    "columns": "columns",
+    "node_type_names": "type_names",
+    "image_shape": "image_shape",
+    "roles": "roles",
 }
+_OF_VALUES = ("type_names", "type_verbs", "attribute_names")
 
 
 def header_bytes(about: Mapping[str, Any], arrays: Mapping[str, ArrayInfo]) -> bytes:
     """The content of `graph.json`, sealed by a digest of itself.
 
     Args:
-        about: everything that is no array, as :func:`about_graph` gives it; what is left out is as in a graph that has
-            no more than features, edges and classes.
+        about: everything that is not an array, as :func:`about_graph` gives it; what is left out is as in a graph that
+            has features, edges and classes alone.
         arrays: type, shape and digest of each array; `neighbors.*` are among those of a mapped graph.
     """
     whole = {"format": FORMAT, "version": VERSION, **_BARE, **about}
-    if whole["columns"] is not None:
-        whole["columns"] = [column.to_dict() for column in whole["columns"]]
-    whole |= {"merged": dataclasses.asdict(whole["merged"]), "arrays": {n: arrays[n]._asdict() for n in sorted(arrays)}}
+    whole |= {"columns": _as_dicts(whole["columns"]), "merged": dataclasses.asdict(whole["merged"])}
+    whole["arrays"] = {name: arrays[name]._asdict() for name in sorted(arrays)}
     return json_bytes({**whole, "sha256": _seal(whole)}, indent=1)
 
 
@@ -101,20 +106,17 @@ _BARE: dict[str, Any] = {
     "node_type_names": (), "raw_columns": None, "image_shape": None, "roles": (), "class_names": None,
     "target_type": None, "value_name": None, "unit": "", "merged": EdgeReport(), "edge_values": None,
 }  # fmt: skip
-_OF_GRAPH = (
-    "name", "dataset", "num_features", "feature_names", "columns", "node_type_names", "image_shape", "roles", "merged",
-)  # fmt: skip
 
 
 def about_graph(graph: Graph, *, mapped: bool) -> dict[str, Any]:
-    """Everything about a graph that is no array. ``mapped``: it is mapped when it is opened."""
-    nodes, values = graph.nodes, graph.edge_values
+    """Everything about a graph that is not an array. ``mapped``: whether it is mapped when it is opened."""
     return {
-        **{name: getattr(graph, name) for name in _OF_GRAPH},
+        **{name: getattr(graph, name) for name in ("name", "dataset", "num_features", "merged")},
+        **{name: getattr(graph.nodes, field) for name, field in _OF_NODES.items()},
         **about_target(graph.target),
         "mapped": mapped,
-        "raw_columns": None if nodes.raw is None else nodes.raw.columns,
-        "edge_values": None if values is None else about_values(values),
+        "raw_columns": None if graph.raw is None else graph.raw.columns,
+        "edge_values": None if graph.edge_values is None else about_values(graph.edge_values),
     }
 
 
@@ -123,6 +125,21 @@ def about_target(target: Target) -> dict[str, Any]:
     if isinstance(target, Numbers):
         return {"target_type": target.node_type, "value_name": target.name, "unit": target.unit}
     return {"target_type": target.node_type, "class_names": target.names}
+
+
+def about_values(values: EdgeValues) -> dict[str, Any]:
+    """What is known of what edges carry, besides arrays, as plain values."""
+    return {
+        "parts": values.edge_data,
+        **{name: getattr(values, name) for name in _OF_VALUES},
+        "columns": _as_dicts(values.columns),
+        "raw_columns": None if values.raw is None else values.raw.columns,
+        "names": values.names,
+    }
+
+
+def _as_dicts(columns: tuple[Column, ...] | None) -> list[dict[str, Any]] | None:
+    return None if columns is None else [column.to_dict() for column in columns]
 
 
 def save_graph(graph: Graph, folder: str | Path, *, mapped: bool | None = None) -> None:
@@ -209,7 +226,7 @@ class _Source:
 
     @classmethod
     def of(cls, array: Any) -> _Source:
-        rows = MappedRows(array, "") if isinstance(array, np.memmap) else as_rows(array)
+        rows = as_rows(array)
         return cls(rows.dtype, rows.shape, lambda: (block for _, block in rows.blocks()))
 
     def __iter__(self) -> Iterator[bytes]:
@@ -230,76 +247,46 @@ class _Source:
 
 
 def _arrays_of(graph: Graph, *, mapped: bool) -> dict[str, _Source]:
-    nodes, values = graph.nodes, graph.edge_values
-    found = _feature_arrays(nodes.features) | _text_arrays("nodes.names", nodes.names)
-    if nodes.captions is not None:
-        found |= _text_arrays("nodes.captions", nodes.captions)
-    if nodes.raw is not None:
-        found |= _cell_arrays("nodes.raw", nodes.raw)
-    plain: dict[str, Any] = {"edges.ends": graph.edges.pairs}
-    plain |= {"values": graph.values} if graph.predicts_numbers else {"labels": graph.labels}
-    plain |= {f"split.{part}": ids for part, ids in graph.split.items()}
-    if nodes.types is not None:
-        plain["nodes.types"] = nodes.types
-    if values is not None:
-        plain |= {f"edges.{name}": getattr(values, name) for name in values.edge_data}
-        if values.raw is not None:
-            found |= _cell_arrays("edges.raw", values.raw)
-    found |= {name: _Source.of(array) for name, array in plain.items()}
-    return found | (_neighbor_arrays(graph.neighbors(), graph.num_edges) if mapped else {})
-
-
-def _feature_arrays(rows: Rows) -> dict[str, _Source]:
-    name = "nodes.features"
-
-    def blocks() -> Iterator[Any]:
-        return (block for _, block in rows.blocks())
-
-    if not rows.sparse:
-        return {name: _Source.of(rows)}
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(block.indptr) for block in blocks()]))])
-    shape = (int(indptr[-1]),)
-    return {
-        f"{name}.data": _Source(rows.dtype, shape, lambda: (block.data for block in blocks())),
-        f"{name}.indices": _Source(np.dtype(np.int32), shape, lambda: (block.indices for block in blocks())),
-        f"{name}.indptr": _Source.of(indptr.astype(np.int64)),
+    nodes, edges = graph.nodes, graph.edges
+    parts: dict[str, Any] = {
+        "nodes.features": nodes.features,
+        "nodes.names": nodes.names,
+        "nodes.captions": nodes.captions,
+        "nodes.raw": nodes.raw,
+        "nodes.types": nodes.types,
+        "edges.ends": edges.pairs,
+        **{f"edges.{name}": getattr(edges.values, name, None) for name in (*EDGE_ARRAYS, "raw")},
+        "neighbors": edges.neighbors if mapped else None,
+        "values" if graph.predicts_numbers else "labels": graph.target.array,
+        **{f"split.{part}": ids for part, ids in graph.split.items()},
     }
+    pieces = {part: _pieces_of(value) for part, value in parts.items() if value is not None}
+    return {part + piece: source for part, sources in pieces.items() for piece, source in sources.items()}
 
 
-def _text_arrays(name: str, texts: Any) -> dict[str, _Source]:
-    """Texts in memory or in files, as bytes one after the other and where each begins."""
-    if isinstance(texts, tuple):
-        texts = Texts.of(texts)
-    if type(texts) is Texts:
-        return {f"{name}.offsets": _Source.of(texts.offsets), f"{name}.text": _Source.of(texts.text)}
-    sizes = [np.diff(block.offsets) for block in _encoded(texts)]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
-    text = _Source(np.dtype(np.uint8), (int(offsets[-1]),), lambda: (block.text for block in _encoded(texts)))
-    return {f"{name}.offsets": _Source.of(offsets), f"{name}.text": text}
-
-
-def _encoded(texts: Any) -> Iterator[Texts]:
-    for low in range(0, len(texts), TEXT_BLOCK):
-        yield Texts.of(texts[low : low + TEXT_BLOCK])
-
-
-def _cell_arrays(name: str, raw: RawTable) -> dict[str, _Source]:
-    return {f"{name}.codes": _Source.of(raw.codes), **_text_arrays(name, raw.texts)}
-
-
-def _neighbor_arrays(csr: Csr, num_edges: int) -> dict[str, _Source]:
-    indptr = np.concatenate([[0], np.cumsum(csr.degrees)]).astype(np.int64)
-    small, shape = np.dtype(np.int32), (2 * num_edges,)
-    if csr.later is None:
+def _pieces_of(part: Any) -> dict[str, _Source]:
+    """The arrays that a part of a graph is stored as, see `_PARTS`."""
+    if isinstance(part, RawTable):
+        return {".codes": _Source.of(part.codes), **_pieces_of(part.texts)}
+    if isinstance(part, tuple):
+        part = Texts.of(part)
+    if isinstance(part, Texts):
+        return {".offsets": _Source.of(part.offsets), ".text": _Source.of(part.text)}
+    small = np.dtype(np.int32)
+    if isinstance(part, Csr):
+        indptr = row_starts(part.degrees)
         return {
-            "neighbors.indptr": _Source.of(indptr),
-            "neighbors.indices": _Source.of(csr.indices),
-            "neighbors.edge_ids": _Source.of(csr.edge_ids),
+            ".indptr": _Source.of(indptr),
+            ".indices": _Source(small, (int(indptr[-1]),), lambda: (rows[2] for rows in part.blocks())),
+            ".edge_ids": _Source(small, (int(indptr[-1]),), lambda: (rows[3] for rows in part.row_blocks())),
         }
+    if not (isinstance(part, Rows) and part.sparse):
+        return {"": _Source.of(part)}
+    indptr = row_starts(np.concatenate([np.diff(block.indptr) for _, block in part.blocks()]))
     return {
-        "neighbors.indptr": _Source.of(indptr),
-        "neighbors.indices": _Source(small, shape, lambda: (rows[2] for rows in csr.row_blocks())),
-        "neighbors.edge_ids": _Source(small, shape, lambda: (rows[3] for rows in csr.row_blocks())),
+        ".data": _Source(part.dtype, (int(indptr[-1]),), lambda: (block.data for _, block in part.blocks())),
+        ".indices": _Source(small, (int(indptr[-1]),), lambda: (block.indices for _, block in part.blocks())),
+        ".indptr": _Source.of(indptr),
     }
 
 
@@ -325,9 +312,7 @@ def _read_graph(
     try:
         infos = {name: _info(name, one) for name, one in about["arrays"].items()}
         digest = _digest_of_parts(about)
-        about = {name: _plain(value) for name, value in about.items()}
-        about["columns"] = _columns(about["columns"])
-        files = open_files(about, infos)
+        files = open_files(_tuples(about), infos)
         nodes, edges = _read_nodes(files), _read_edges(files)
         return Graph(
             nodes=nodes,
@@ -371,29 +356,25 @@ class _Files:
         """Whether rows are mapped, not loaded."""
         return bool(self.about["mapped"])
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.infos
-
     def load(self, name: str) -> Any:
         """An array in memory."""
         return self._try(load_array, name)
 
     def rows(self, name: str, what: str, rule: Rule | None = None) -> Any:
         """An array in memory, or mapped rows; ``what`` is what an error calls them."""
-        if not self.mapped:
-            return self.load(name)
-        return MappedRows(self.map(name, rule), f"{what} of {self.about['name']}")
+        found = self.array(name, rule)
+        return as_rows(found, f"{what} of {self.about['name']}") if self.mapped else found
 
-    def map(self, name: str, rule: Rule | None = None) -> Array:
-        """A mapped array, whose numbers have their digest and follow a rule."""
-        if self.check:
+    def array(self, name: str, rule: Rule | None = None) -> Array:
+        """An array in memory, or a mapped one, whose numbers have their digest and follow a rule."""
+        if self.mapped and self.check:
             self._try(check_array, name, rule)
-        found: Array = self._try(map_array, name)
+        found: Array = self._try(map_array, name) if self.mapped else self.load(name)
         return found
 
-    def map_ascending(self, name: str, last: int) -> Array:
-        """A mapped array of places that ascend from 0 to ``last``."""
-        found = self.map(name, Rule.between(0, last))
+    def ascending(self, name: str, last: int) -> Array:
+        """Places that ascend from 0 to ``last``."""
+        found = self.array(name, Rule.between(0, last))
         if not len(found) or found[0] != 0 or found[-1] != last or (np.diff(found) < 0).any():
             path = current_path(self.folder, array_file(name))
             raise _FileError(f"{path} is damaged: its numbers must ascend from 0 to {last:,}")
@@ -401,10 +382,22 @@ class _Files:
 
     def texts(self, name: str) -> Texts:
         """Texts in memory or mapped."""
-        if not self.mapped:
-            return Texts(self.load(f"{name}.offsets"), self.load(f"{name}.text"))
-        text = self.map(f"{name}.text")
-        return Texts(self.map_ascending(f"{name}.offsets", len(text)), text, verified=True)
+        text: Any = self.array(f"{name}.text")
+        return Texts(self.ascending(f"{name}.offsets", len(text)), text, verified=True)
+
+    def names(self, name: str) -> Sequence[str] | None:
+        """The texts of the nodes, in memory as a tuple; None: there are none."""
+        if f"{name}.text" not in self.infos:
+            return None
+        return self.texts(name) if self.mapped else tuple(self.texts(name))
+
+    def cells(self, name: str, columns: tuple[str, ...] | None, what: str) -> RawTable | None:
+        """The rows of a table; None: there are none."""
+        if columns is None:
+            return None
+        texts = self.texts(name)
+        codes = self.rows(f"{name}.codes", what, Rule.between(NO_TEXT, len(texts) - 1))
+        return RawTable(columns=columns, codes=codes, texts=texts, verified=self.mapped)
 
     def _try(self, read: Callable[..., Any], name: str, *more: Any) -> Any:
         try:
@@ -440,104 +433,71 @@ def _read_target(files: _Files) -> Target:
 
 
 def _read_nodes(files: _Files) -> Nodes:
-    about, mapped = files.about, files.mapped
-    names = files.texts("nodes.names")
-    captions = files.texts("nodes.captions") if "nodes.captions.offsets" in files else None
+    about = files.about
+    plain = {field: about[name] for name, field in _OF_NODES.items()}
     return Nodes(
+        **{**plain, "columns": _as_columns(about["columns"])},
         features=as_rows(_read_features(files)),
-        names=names if mapped else tuple(names),
-        feature_names=about["feature_names"],
-        columns=about["columns"],
-        captions=captions if mapped or captions is None else tuple(captions),
-        raw=_read_cells(files, "nodes.raw", about["raw_columns"], "cells"),
-        types=files.load("nodes.types") if "nodes.types" in files else None,
-        type_names=about["node_type_names"],
-        image_shape=about["image_shape"],
-        roles=tuple((role, column) for role, column in about["roles"]),
-        verified=mapped,
+        names=files.names("nodes.names") or (),
+        captions=files.names("nodes.captions"),
+        raw=files.cells("nodes.raw", about["raw_columns"], "cells"),
+        types=files.load("nodes.types") if "nodes.types" in files.infos else None,
+        verified=files.mapped,
     )
 
 
 def _read_features(files: _Files) -> Any:
     name, width = "nodes.features", files.about["num_features"]
-    if name in files:
+    if name in files.infos:
         found = files.rows(name, "features", FINITE)
         if found.shape[1] != width:
             raise InputError(f"{name} must have {width} columns, got {found.shape[1]}")
         return found.astype(np.float32, copy=False) if isinstance(found, np.ndarray) else found
+    data = files.array(f"{name}.data", FINITE)
+    indices = files.array(f"{name}.indices", Rule.between(0, width - 1))
     indptr = files.load(f"{name}.indptr")
-    if not len(indptr):
-        raise InputError(f"{name}.indptr must have an entry more than there are nodes, it is empty")
-    if not files.mapped:
-        parts = (files.load(f"{name}.data"), files.load(f"{name}.indices"), indptr)
-        matrix = sp.csr_array(parts, shape=(len(indptr) - 1, width))
-        matrix.check_format(full_check=True)
-        return matrix
-    data = files.map(f"{name}.data", FINITE)
-    indices = files.map(f"{name}.indices", Rule.between(0, width - 1))
-    if indptr[0] != 0 or indptr[-1] != len(data) or len(data) != len(indices) or (np.diff(indptr) < 0).any():
+    ends = (indptr[:1].tolist(), indptr[-1:].tolist())
+    if ends != ([0], [len(data)]) or len(data) != len(indices) or (np.diff(indptr) < 0).any():
         raise InputError(f"{name}.indptr must ascend from 0 to {len(data)}, the number of stored values")
-    return MappedSparseRows(data, indices, indptr, width, f"features of {files.about['name']}")
-
-
-def _read_cells(files: _Files, name: str, columns: tuple[str, ...] | None, what: str) -> RawTable | None:
-    if columns is None:
-        return None
-    texts = files.texts(name)
-    codes = files.rows(f"{name}.codes", what, Rule.between(NO_TEXT, len(texts) - 1))
-    return RawTable(columns=columns, codes=codes, texts=texts, verified=files.mapped)
+    if files.mapped:
+        return MappedSparseRows(data, indices, indptr, width, f"features of {files.about['name']}")
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _read_edges(files: _Files) -> Edges:
     about = files.about
     num_nodes = files.infos["values" if about["class_names"] is None else "labels"].shape[0]
     pairs = files.rows("edges.ends", "edges", Rule.between(0, num_nodes - 1))
-    csr = None
-    if files.mapped:
-        indices = files.map("neighbors.indices", Rule.between(0, num_nodes - 1))
-        edge_ids = files.map("neighbors.edge_ids", Rule.between(0, len(pairs) - 1))
-        csr = Csr(files.map_ascending("neighbors.indptr", 2 * len(pairs)), indices, edge_ids)
-        if len(csr) != num_nodes or len(indices) != 2 * len(pairs) or len(edge_ids) != 2 * len(pairs):
-            raise InputError(
-                f"neighbors must be those of {num_nodes} nodes and {len(pairs)} edges, got {len(csr)} nodes"
-            )
-    values = None if about["edge_values"] is None else _read_values(files, about["edge_values"])
-    merged = EdgeReport(**about["merged"])
     return Edges(
-        pairs=as_rows(pairs), num_nodes=num_nodes, values=values, merged=merged, csr=csr, verified=files.mapped
+        pairs=as_rows(pairs),
+        num_nodes=num_nodes,
+        values=None if about["edge_values"] is None else _read_values(files, about["edge_values"]),
+        merged=EdgeReport(**about["merged"]),
+        csr=_read_neighbors(files, num_nodes, len(pairs)) if files.mapped else None,
+        verified=files.mapped,
     )
 
 
-def about_values(values: EdgeValues) -> dict[str, Any]:
-    """What is known of what edges carry, besides arrays, as plain values."""
-    return {
-        "parts": values.edge_data,
-        "type_names": values.type_names,
-        "type_verbs": values.type_verbs,
-        "attribute_names": values.attribute_names,
-        "columns": None if values.columns is None else [column.to_dict() for column in values.columns],
-        "raw_columns": None if values.raw is None else values.raw.columns,
-        "names": values.names,
-    }
+def _read_neighbors(files: _Files, num_nodes: int, num_edges: int) -> Csr:
+    indices = files.array("neighbors.indices", Rule.between(0, num_nodes - 1))
+    edge_ids = files.array("neighbors.edge_ids", Rule.between(0, num_edges - 1))
+    csr = Csr(files.ascending("neighbors.indptr", 2 * num_edges), indices, edge_ids)
+    if len(csr) != num_nodes or len(indices) != 2 * num_edges or len(edge_ids) != 2 * num_edges:
+        raise InputError(f"neighbors must be those of {num_nodes} nodes and {num_edges} edges, got {len(csr)} nodes")
+    return csr
 
 
 def _read_values(files: _Files, about: Mapping[str, Any]) -> EdgeValues:
-    rules = {
-        "direction": Rule.between(-1, 1),
-        "weight": POSITIVE,
-        "type": Rule.between(0, len(about["type_names"]) - 1),
-        "attributes": FINITE,
-        "time": None,
-    }
-    found: dict[str, Any] = {
-        part: files.rows(f"edges.{part}", "edge values", rules[part]) for part in about["parts"] if part in rules
-    }
-    found["raw"] = _read_cells(files, "edges.raw", _plain(about["raw_columns"]), "cells of edges")
-    found["columns"] = _columns(about["columns"])
-    for name in ("type_names", "type_verbs", "attribute_names"):
-        found[name] = _plain(about[name])
-    names = tuple((part, column) for part, column in about["names"])
-    return EdgeValues(**found, names=names, verified=files.mapped)
+    rules = number_rules(len(about["type_names"]))
+    return EdgeValues(
+        **{part: files.rows(f"edges.{part}", "edge values", rules.get(part)) for part in about["parts"]},
+        **{name: about[name] for name in (*_OF_VALUES, "names")},
+        columns=_as_columns(about["columns"]),
+        raw=files.cells("edges.raw", about["raw_columns"], "cells of edges"),
+        verified=files.mapped,
+    )
 
 
 def _info(name: str, one: Mapping[str, Any]) -> ArrayInfo:
@@ -552,12 +512,15 @@ def _info(name: str, one: Mapping[str, Any]) -> ArrayInfo:
     return info
 
 
-def _columns(columns: Any) -> Any:
+def _as_columns(columns: Any) -> tuple[Column, ...] | None:
     return None if columns is None else tuple(map(column_from_dict, columns))
 
 
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _tuples(value: Any) -> Any:
+    """JSON with tuples in place of lists, as the parts of a graph hold them."""
+    if isinstance(value, dict):
+        return {name: _tuples(one) for name, one in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _seal(about: Mapping[str, Any]) -> str:

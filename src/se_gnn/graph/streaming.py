@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
 from se_gnn.files.writing import scratch_file
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.edge_values import ARRAYS, EdgeValues
-from se_gnn.graph.edges import EdgeReport
+from se_gnn.graph.edges import EdgeReport, first_of_equals
 from se_gnn.graph.rows import Texts, row_ranges
 from se_gnn.graph.storage import HEADER, KINDS, array_file, header_bytes
 
@@ -58,11 +58,8 @@ class GraphWriter:
     @contextmanager
     def array(self, name: str, dtype: str | None = None, row_shape: tuple[int, ...] = ()) -> Iterator[NpyWriter]:
         """An array to append rows to; None: the first type that the array may have."""
-        kind = KINDS[name]
-        dtype = dtype or kind.dtypes[0]
-        if dtype not in kind.dtypes or 1 + len(row_shape) != kind.dimensions:
-            raise ValueError(f"{name} must be {kind}, got {dtype} with rows of shape {row_shape}")
-        with NpyWriter(self.work / array_file(name), dtype, row_shape) as writer:
+        writer = NpyWriter(self.work / array_file(name), dtype or KINDS[name].dtypes[0], row_shape)
+        with closing(writer.file):
             yield writer
             self.infos[name] = writer.close()
 
@@ -133,7 +130,7 @@ class GraphWriter:
                 ids.append(edge_ids[order])
 
     def files(self, about: Mapping[str, Any]) -> dict[str, Content]:
-        """Name and content of all files of the graph; ``about`` is everything that is no array."""
+        """Name and content of all files of the graph; ``about`` is everything that is not an array."""
         files: dict[str, Content] = {array_file(name): self.work / array_file(name) for name in self.infos}
         return {**files, HEADER: header_bytes(about, self.infos)}
 
@@ -142,7 +139,7 @@ class GraphWriter:
 class EdgeBlock:
     """Some edges: positions of their ends, [E, 2], what they carry, and a digest of the cells of each row, [E].
 
-    Rows that agree in everything are one edge, given twice; ``cells`` tells those apart whose values are the same.
+    Rows that agree in everything are one edge, given twice; ``cells`` distinguishes rows whose values are the same.
     """
 
     pairs: IntArray
@@ -223,17 +220,10 @@ def _sorted_range(path: Path, record: np.dtype[Any]) -> tuple[Array, int, int]:
     path.unlink()
     swapped = (rows["key"] & 1).astype(bool)
     rows["key"] -= swapped
-    if record.names == ("key",):
-        ordered = np.sort(rows["key"] + swapped).view(record)
-        fresh = np.diff(ordered["key"] // 2, prepend=-1) != 0
-        back = int((np.diff(ordered["key"], prepend=-1) != 0).sum() - fresh.sum())
-        return ordered[fresh], len(rows) - int(fresh.sum()), back
-    whole = rows.view(np.dtype((np.void, record.itemsize)))
-    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    again = first[group] != np.arange(len(rows))
-    back = int((swapped[again] != swapped[first[group][again]]).sum())
-    kept = rows[~again]
-    return kept[np.argsort(kept["key"], kind="stable")], int(again.sum()), back
+    bare = record.names == ("key",)
+    first, back = first_of_equals(rows["key"] if bare else rows.view(np.dtype((np.void, record.itemsize))), swapped)
+    order = first if bare else first[np.lexsort((first, rows["key"][first]))]
+    return rows[order], len(rows) - len(first), back
 
 
 def _entries(edges: Array, low: int, high: int, num_edges: int, budget: int) -> tuple[Array, Array, Array]:

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from se_gnn.errors import InputError, did_you_mean, shortened
-from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray, as_integers
-from se_gnn.graph.nodes import first_duplicate
+from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray, as_integers, check_unique
 from se_gnn.number_format import number_text
 
 UNKNOWN = -1  # label of a node whose class is not known
@@ -46,8 +45,7 @@ class Classes:
         if len(labels) and (labels.min() < UNKNOWN or labels.max() >= len(names)):
             wrong = labels[(labels < UNKNOWN) | (labels >= len(names))][0]
             raise InputError(f"labels must be -1 (unknown) or a class below {len(names)}, got {wrong}")
-        if len(set(names)) != len(names):
-            raise InputError(f"class_names must be unique, got {first_duplicate(names)!r} twice")
+        check_unique("class_names", names)
         labels.setflags(write=False)
 
     @classmethod

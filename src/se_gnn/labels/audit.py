@@ -1,7 +1,7 @@
 """The audit: what each labeled node is worth, and which ones to look at.
 
-Each prediction is counted again without each labeled node, exactly. Only predictions that have it among their K nearest
-change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled nodes, C classes.
+Each prediction is computed again without each labeled node, exactly. Only predictions that have the node among their K
+nearest change: the next nearest takes its place. Shapes: T nodes, K nearest, L labeled nodes, C classes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from se_gnn.graph.split import Split
 from se_gnn.labels.suspicion import Suspicion, suspicion
 from se_gnn.model import Model, Prediction
 from se_gnn.model.metrics import SMALLEST
+from se_gnn.number_format import known
 from se_gnn.ranking import ShapleyValues, shapley_values, without_each
 
 ORDERS = 100  # random orders for the Shapley value of the weighted vote
@@ -31,7 +32,7 @@ MISLED = 3  # validation predictions that are right without it, less those that 
 
 BLOCK = 1024  # targets at a time: T x K x K votes
 RECORD_NAMES = {"accuracy_gain": "accuracy_gain_without", "loss_gain": "loss_gain_without"}  # of a file
-NOBODY_LEFT = -1  # in place of a class, where it was the only one that could vote: no answer, and so never right
+NOBODY_LEFT = -1  # in place of a class, if the removed node was the only one that could vote: never right
 
 
 class Finding(StrEnum):
@@ -45,7 +46,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """All that is known of one labeled node; None where there are no validation nodes."""
+    """Everything that is known about one labeled node; None: there are no validation nodes."""
 
     node: int
     name: str
@@ -53,7 +54,7 @@ class AuditRow:
     findings: tuple[Finding, ...]
     suspicion: float  # the probability that its label is wrong
     suggested: int  # the class that everything else suggests
-    vote: int  # the class that its own labeled neighbors give it, itself left out
+    vote: int  # the class that the other cases vote for
     vote_probability: float
     label_probability: float  # that the same vote gives its label
     accuracy_gain: float | None  # of validation accuracy without it
@@ -154,11 +155,11 @@ class Audit:
             vote=int(vote.argmax()),
             vote_probability=float(min(vote.max(), 1)),
             label_probability=float(min(vote[label], 1)),
-            accuracy_gain=_known(effects.accuracy[i] - effects.accuracy_now),
-            loss_gain=_known(effects.loss[i] - effects.loss_now),
-            shapley=_known(values.unweighted[i]),
-            weighted_shapley=_known(values.weighted[i]),
-            weighted_shapley_error=_known(values.standard_error[i]),
+            accuracy_gain=known(float(effects.accuracy[i] - effects.accuracy_now)),
+            loss_gain=known(float(effects.loss[i] - effects.loss_now)),
+            shapley=known(float(values.unweighted[i])),
+            weighted_shapley=known(float(values.weighted[i])),
+            weighted_shapley_error=known(float(values.standard_error[i])),
             used=int(effects.used[i]),
             weight=float(effects.weight[i]),
             decides=int(effects.decides[i]),
@@ -175,10 +176,9 @@ def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     Args:
         trained: the model.
         num_orders: random orders for the Shapley value of the weighted vote; more of them lower its standard error.
-        seed: of these orders.
+        seed: random seed for these orders.
     """
-    if isinstance(num_orders, bool) or not isinstance(num_orders, int | np.integer) or num_orders < 1:
-        raise InputError(f"num_orders must be a whole number above 0, got {shortened(num_orders)}")
+    check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)
     trained = _with_known_labels(trained)
     graph, effects = trained.graph, leave_one_out(trained)
@@ -194,6 +194,12 @@ def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     )
 
 
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not a whole number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} must be a whole number above 0, got {shortened(value)}")
+
+
 def _with_known_labels(trained: Model) -> Model:
     """The model; if its cases vote for the answers of someone else's model, the same with the labels that are known."""
     if not isinstance(trained.encoder, OutputEncoder):
@@ -202,11 +208,11 @@ def _with_known_labels(trained: Model) -> Model:
     if (labels[graph.train] == UNKNOWN).any():
         raise InputError("an audit needs a known label of every case: name references that are labeled")
     parts: dict[str, Any] = {part: nodes[labels[nodes] != UNKNOWN] for part, nodes in graph.split.items()}
-    return trained.with_labels(graph.classes.with_labels(labels), Split(**parts))
+    return trained.with_labels(graph.target.with_array(labels), Split(**parts))
 
 
 def leave_one_out(trained: Model) -> LeaveOneOut:
-    """Remove each labeled node in turn and count the votes again, on all nodes of the type that is predicted."""
+    """Remove each labeled node in turn and repeat the vote on all nodes of the type that is predicted."""
     graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
@@ -255,7 +261,3 @@ def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:
     own = np.take_along_axis(probabilities, places, axis=-1)[..., 0].astype(np.float64)
     losses: Float64Array = -np.log(np.clip(own, SMALLEST, 1))
     return losses
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

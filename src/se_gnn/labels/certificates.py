@@ -1,8 +1,8 @@
 """What would change the answer, for all nodes: smallest sets of labeled nodes, and what they certify.
 
 If the smallest set whose removal changes a prediction has m nodes, no removal of up to m - 1 labeled nodes changes it:
-that is its certificate. Embeddings stay as they are; a training without those nodes is another matter. The searches are
-exact; their proofs are in :mod:`se_gnn.ranking.removals`. Shapes: T nodes.
+that is its certificate. Embeddings stay as they are; retraining without those nodes could give other results. The
+searches are exact; their proofs are in :mod:`se_gnn.ranking.removals`. Shapes: T nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIZES = (1, 2, 5, 10, 20, 50)  # of the table; as far as there are labeled nodes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificates:
-    """Smallest sets of T nodes, by removal and by relabeling.
+    """The smallest sets that change the predictions of T nodes, by removal and by relabeling.
 
     Shapes:
         - **nodes** (ids), **predicted:** :math:`(T,)`

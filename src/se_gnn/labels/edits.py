@@ -1,8 +1,8 @@
 """Edits of the labeled nodes: what they change, and what becomes of the predictions. Nothing is trained again.
 
 A node's *state* is its class and its part of the split. An edit is a list of changes of states, so that it can be
-undone: the states before are in it. The limit, which no edit lifts: the encoder learned from the old labels. Shapes: N
-nodes, M nodes whose prediction changes.
+undone: it contains the states before. No edit changes the encoder, which learned from the old labels. Shapes: N nodes,
+M nodes whose prediction changes.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def state_of(graph: Graph, node: int) -> State:
 def adding(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
     """Nodes that begin to vote, with their classes; a validation or test node leaves its part."""
     changes = []
-    for node in _ids(graph, labels):
+    for node, label in _labels(graph, labels).items():
         was = state_of(graph, node)
         if was.votes:
             raise InputError(
                 f"node {graph.node_names[node]!r} is labeled already, as {was.label!r}: use relabel to change its class"
             )
-        changes.append(Change(graph.node_names[node], was, State(_class(graph, labels, node), LABELED)))
+        changes.append(Change(graph.node_names[node], was, State(label, LABELED)))
     return changes
 
 
@@ -79,8 +79,8 @@ def removing(graph: Graph, nodes: Sequence[Any] | IntArray) -> list[Change]:
 def relabeling(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
     """Labeled nodes that vote for another class."""
     changes = []
-    for node in _ids(graph, labels):
-        was, label = _voting(graph, node), _class(graph, labels, node)
+    for node, label in _labels(graph, labels).items():
+        was = _voting(graph, node)
         if was.label == label:
             raise InputError(f"node {graph.node_names[node]!r} is labeled {label!r} already: nothing to change")
         changes.append(Change(graph.node_names[node], was, State(label, LABELED)))
@@ -90,22 +90,20 @@ def relabeling(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
 def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
     """The graph with the states that the changes ask for."""
     numbers = graph.predicts_numbers
-    labels: Any = (graph.values if numbers else graph.labels).copy()
+    known: Any = graph.target.array.copy()
     parts = {part: set(nodes.tolist()) for part, nodes in graph.split.items()}
     for change in changes:
-        node = graph.node_id(change.node)
-        name = change.becomes.label
-        if numbers:
-            labels[node] = math.nan if name is None else float(name)
+        node, label = graph.node_id(change.node), change.becomes.label
+        if label is None:
+            known[node] = math.nan if numbers else UNKNOWN
         else:
-            labels[node] = UNKNOWN if name is None else graph.class_names.index(name)
+            known[node] = float(label) if numbers else graph.class_names.index(label)
         for part, nodes in parts.items():
             nodes.discard(node)
             if part == change.becomes.part:
                 nodes.add(node)
     split: dict[str, Any] = {part: np.array(sorted(nodes), dtype=np.int64) for part, nodes in parts.items()}
-    target = graph.numbers.with_values(labels) if numbers else graph.classes.with_labels(labels)
-    return graph.replace(target=target, split=Split(**split))
+    return graph.replace(target=graph.target.with_array(known), split=Split(**split))
 
 
 def check_enough(before: Graph, after: Graph, num_nearest: int) -> None:
@@ -125,8 +123,8 @@ def check_enough(before: Graph, after: Graph, num_nearest: int) -> None:
         )
 
 
-def _ids(graph: Graph, nodes: Mapping[Any, str] | Sequence[Any] | IntArray) -> list[int]:
-    ids: list[int] = graph.node_ids(list(nodes) if isinstance(nodes, Mapping) else nodes).tolist()
+def _ids(graph: Graph, nodes: Sequence[Any] | IntArray) -> list[int]:
+    ids: list[int] = graph.node_ids(nodes).tolist()
     if not ids:
         raise InputError("name at least one node")
     twice = next((node for i, node in enumerate(ids) if node in ids[:i]), None)
@@ -135,8 +133,12 @@ def _ids(graph: Graph, nodes: Mapping[Any, str] | Sequence[Any] | IntArray) -> l
     return ids
 
 
-def _class(graph: Graph, labels: Mapping[Any, str], node: int) -> str:
-    given = next(str(label) for name, label in labels.items() if graph.node_id(name) == node)
+def _labels(graph: Graph, labels: Mapping[Any, str]) -> dict[int, str]:
+    """The classes, or numbers as text, by the ids of their nodes."""
+    return {node: _label(graph, str(label)) for node, label in zip(_ids(graph, list(labels)), labels.values())}
+
+
+def _label(graph: Graph, given: str) -> str:
     if graph.predicts_numbers:
         return repr(_number(given, graph.numbers.name))
     if given not in graph.class_names:
@@ -168,10 +170,7 @@ def _voting(graph: Graph, node: int) -> State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """Accuracy and log loss on the validation nodes, and how many there are; NaN without any.
-
-    Of numbers: R2, and the mean absolute error.
-    """
+    """Accuracy and log loss on the validation nodes (for numbers R2 and mean absolute error); NaN without any."""
 
     accuracy: float
     loss: float
@@ -208,7 +207,7 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     graph = apply(trained.graph, changes)
     check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
     edited = trained.with_labels(graph.target, graph.split)
-    before, after = _answers(trained), _answers(edited)
+    before, after = answers(trained), answers(edited)
     return Preview(
         changes=tuple(changes),
         edited=edited,
@@ -222,15 +221,16 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     )
 
 
-def _answers(model: Model) -> Prediction | NumberPrediction:
-    return predict_numbers(model) if model.graph.predicts_numbers else model.predict()
+def answers(model: Model, nodes: IntArray | None = None) -> Prediction | NumberPrediction:
+    """What a model predicts for some nodes, or for all: classes, or numbers."""
+    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
 
 
-def shown_answers(graph: Graph, found: Prediction | NumberPrediction) -> npt.NDArray[Any]:
+def shown_answers(graph: Graph, found: Prediction | NumberPrediction) -> npt.NDArray[np.object_]:
     """The answer for each node as people see it: its class, or its number with its unit."""
     if isinstance(found, Prediction):
-        return np.array(graph.class_names)[found.classes]
-    return np.array([graph.numbers.text(value) for value in found.values.tolist()])
+        return np.array(graph.class_names, dtype=object)[found.classes]
+    return np.array([graph.numbers.text(value) for value in found.values.tolist()], dtype=object)
 
 
 def _check_answers(trained: Model, changes: Sequence[Change]) -> None:

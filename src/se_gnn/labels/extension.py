@@ -1,13 +1,13 @@
-"""New nodes after training: predicted with their real local graphs, and who else's answer they change.
+"""New nodes after training: their predictions, and the known nodes whose predictions they change.
 
-Nothing is trained. The graph grows, embeddings are computed on it, the same labeled nodes vote: the answer is that of a
-graph that had all nodes from the start. Shapes: N known nodes, M new ones.
+Nothing is trained. Embeddings are computed on the larger graph, and the same labeled nodes vote: the answers are those
+of a graph that had all nodes from the start. Shapes: N known nodes, M new ones.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,9 @@ from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import Int32Array, IntArray, as_features
 from se_gnn.graph.edges import as_pairs
 from se_gnn.graph.extend import NewNodes
+from se_gnn.labels.edits import answers, shown_answers
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import NumberPrediction, predict_numbers
+from se_gnn.model.numbers import NumberPrediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def new_nodes_from_arrays(
         edges: pairs of positions, [E', 2], where the new nodes are N, N + 1, and so on; or pairs of names.
         names: what the new nodes are called; None: ``new 0``, ``new 1``, ...
         edge_values: what each of ``edges`` carries, direction +1 from its first end to its second.
-        node_types: kind of each new node where the graph has several, by position or by name.
+        node_types: type of each new node, by position or by name, if the graph has several types.
     """
     matrix = as_features(features)
     called = tuple(names) if names is not None else _free_names(graph, matrix.shape[0])
@@ -95,18 +96,18 @@ def new_nodes_from_arrays(
         features=matrix,
         pairs=_pairs(graph, edges, called),
         edge_values=edge_values,
-        node_types=_kinds(graph, node_types),
+        node_types=_types(graph, node_types),
     )
 
 
-def _kinds(graph: Graph, kinds: Any) -> Int32Array | None:
-    if kinds is None or graph.node_types is None:
+def _types(graph: Graph, types: Any) -> Int32Array | None:
+    if types is None or graph.node_types is None:
         return None
     place = {name: i for i, name in enumerate(graph.node_type_names)}
-    unknown = next((kind for kind in kinds if isinstance(kind, str) and kind not in place), None)
+    unknown = next((one for one in types if isinstance(one, str) and one not in place), None)
     if unknown is not None:
         raise InputError(f"node_types must be among {', '.join(place)}, got {unknown!r}")
-    return np.array([place[kind] if isinstance(kind, str) else int(kind) for kind in kinds], np.int32)
+    return np.array([place[one] if isinstance(one, str) else int(one) for one in types], np.int32)
 
 
 def extend(trained: Model, new: NewNodes) -> Extension:
@@ -115,37 +116,24 @@ def extend(trained: Model, new: NewNodes) -> Extension:
     later = trained.with_new_nodes(new)
     known = np.setdiff1d(graph.candidates, graph.train)
     ids = later.graph.candidates[later.graph.candidates >= graph.num_nodes]
-    if graph.predicts_numbers:
-        changed = tuple(_changed_numbers(graph, predict_numbers(trained, known), predict_numbers(later, known)))
-        return Extension(later, ids, predict_numbers(later, ids), changed, new.notes)
-    before, after = trained.predict(known), later.predict(np.concatenate([known, ids]))
-    return Extension(
-        trained=later,
-        new=ids,
-        prediction=after.rows(slice(len(known), None)),
-        changed=tuple(_changed(graph, before, after.rows(slice(len(known))))),
-        notes=new.notes,
-    )
-
-
-def _changed_numbers(graph: Graph, before: NumberPrediction, after: NumberPrediction) -> Iterator[ChangedAnswer]:
-    for node, was, becomes in zip(before.nodes.tolist(), before.values.tolist(), after.values.tolist()):
-        texts = [graph.numbers.text(value) for value in (was, becomes)]
-        if texts[0] != texts[1]:
-            yield ChangedAnswer(node, graph.node_names[node], texts[0], None, texts[1], None)
-
-
-def _changed(graph: Graph, before: Prediction, after: Prediction) -> Iterator[ChangedAnswer]:
-    for i in np.flatnonzero(before.classes != after.classes):
-        node, was, becomes = int(before.nodes[i]), int(before.classes[i]), int(after.classes[i])
-        yield ChangedAnswer(
-            node=node,
-            name=graph.node_names[node],
-            was=graph.class_names[was],
-            was_probability=float(min(before.probabilities[i, was], 1)),
-            becomes=graph.class_names[becomes],
-            probability=float(min(after.probabilities[i, becomes], 1)),
+    before, after = answers(trained, known), answers(later, known)
+    was, becomes = shown_answers(graph, before), shown_answers(graph, after)
+    changed = tuple(
+        ChangedAnswer(
+            node=int(known[i]),
+            name=graph.node_names[known[i]],
+            was=was[i],
+            was_probability=_probability(before, i),
+            becomes=becomes[i],
+            probability=_probability(after, i),
         )
+        for i in np.flatnonzero(was != becomes).tolist()
+    )
+    return Extension(later, ids, answers(later, ids), changed, new.notes)
+
+
+def _probability(found: Prediction | NumberPrediction, i: int) -> float | None:
+    return float(min(found.probabilities[i].max(), 1)) if isinstance(found, Prediction) else None
 
 
 def _free_names(graph: Graph, count: int) -> tuple[str, ...]:

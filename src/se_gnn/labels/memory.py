@@ -66,7 +66,7 @@ def read_history(trained: Model) -> tuple[Entry, ...]:
 
 
 def undone(entries: Sequence[Entry], number: int) -> list[Change]:
-    """What to change so that state ``number`` is back, each node once; nothing where it is as it was."""
+    """The changes that restore state ``number``: each node once, and only nodes whose state differs."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= len(entries):
         raise InputError(
             f"the state to restore must be between 0 (as trained) and {len(entries)}, got {shortened(number)}"
@@ -78,13 +78,6 @@ def undone(entries: Sequence[Entry], number: int) -> list[Change]:
             now.setdefault(change.node, change.becomes)
             then[change.node] = change.was
     return [Change(node, now[node], state) for node, state in then.items() if now[node] != state]
-
-
-def new_entry(trained: Model, **values: Any) -> Entry:
-    """The entry that follows those of a model, made now; ``by`` None: the name of the user."""
-    by = values.pop("by") or _user()
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(number=len(trained.history) + 1, when=when, by=by, model=fingerprint(trained), **values)
 
 
 def fingerprint(trained: Model) -> str:
@@ -192,15 +185,17 @@ class Memory:
     def _edit(self, action: str, changes: Sequence[Change], reason: str, by: str | None, dry_run: bool) -> Preview:
         _ = self.history  # of this model, or nothing is added to it
         found = preview(self.trained, changes)
-        entry = new_entry(
-            self.trained,
+        entry = Entry(
+            number=len(self.trained.history) + 1,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            by=by or _user(),
             action=action,
             reason=reason,
-            by=by,
             changes=found.changes,
             accuracy_before=known(found.validation_before.accuracy),
             accuracy_after=known(found.validation_after.accuracy),
             predictions_changed=len(found.changed),
+            model=fingerprint(self.trained),
         )
         edited = dataclasses.replace(found.edited, history=(*self.trained.history, entry.to_dict()))
         if not dry_run:

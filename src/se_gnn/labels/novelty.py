@@ -1,17 +1,17 @@
 r"""Nodes unlike anything known: a score, and a threshold at a stated rate of false alarms.
 
 Training draws every node to one of the classes it knows, so that the embeddings of a node of an unknown class look as
-familiar as any. The witness is therefore not trained: similarity of attributes, smoothed over the graph or as they are.
-With rows of H centered and of length 1, the known nodes A (labeled and validation nodes), Y one column per class, and
-:math:`K = H H^T`, ridge regression says of a node v
+familiar as any. The score is therefore not trained: it is based on the similarity of attributes, raw or smoothed over
+the graph. With rows of H centered and of length 1, the known nodes A (labeled and validation nodes), Y one column per
+class, and :math:`K = H H^T`, ridge regression predicts for a node v
 
 .. math:: f(v) = K_{vA} (K_{AA} + \mu I)^{-1} Y, \qquad \mathrm{unlike}(v) = 1 - \max_c f_c(v).
 
-It is near 0 where similar known nodes agree on a class, and near 1 where nothing known is similar. Of a known node the
-answer is the one without itself, in closed form: :math:`f_i = y_i - (Q Y)_i / Q_{ii}` with
-:math:`Q = (K_{AA} + \mu I)^{-1}`. Smoothed or not, and mu, are those that tell a class best that is left out: each
-class of the known nodes is taken for unknown in turn, and the mean area under the ROC curve decides. Labels of test
-nodes are not looked at. Shapes: N nodes, T asked about, M known, F features, C classes.
+It is near 0 if similar known nodes agree on a class, and near 1 if nothing known is similar. A known node is predicted
+without itself, in closed form: :math:`f_i = y_i - (Q Y)_i / Q_{ii}` with :math:`Q = (K_{AA} + \mu I)^{-1}`. To choose
+mu, and whether attributes are smoothed, each class of the known nodes is left out in turn: the choice that detects its
+nodes best, by the mean area under the ROC curve, is used. Labels of test nodes are not read. Shapes: N nodes, T asked
+about, M known, F features, C classes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ MOST_PAIRS = 50_000_000  # of nodes and known nodes that are compared without be
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Novelty:
-    """How unlike everything known T nodes are, and from where on there is no answer.
+    """How unlike everything known T nodes are, and the score above which the model abstains.
 
     Shapes:
         - **nodes**, **score:** :math:`(T,)`
@@ -49,9 +50,9 @@ class Novelty:
     threshold: float
     false_alarms: float
     judged: int  # nodes that the threshold was taken from
-    smoothed: bool  # attributes smoothed over the graph
-    ridge: float  # mu
-    simulated: float | None  # mean area under the ROC curve with a known class left out; None: one class alone
+    smoothed: bool = False  # attributes smoothed over the graph
+    ridge: float = 0.0  # mu
+    simulated: float | None = None  # mean area under the ROC curve with a known class left out; None: one class alone
 
     @property
     def abstains(self) -> BoolArray:
@@ -59,7 +60,7 @@ class Novelty:
         return np.asarray(self.score > self.threshold)
 
     def abstention(self, node: int) -> Abstention | None:
-        """Why a node has no answer, for its explanation; None: it has one. Of all nodes, by id."""
+        """Why the model abstains, for the explanation of a node; None: it answers. All nodes must have been scored."""
         if not self.abstains[node]:
             return None
         return Abstention(float(self.score[node]), self.threshold, self.false_alarms)
@@ -68,16 +69,17 @@ class Novelty:
 def novelty(
     trained: Model, nodes: IntArray | None = None, *, false_alarms: float = FALSE_ALARMS, seed: int = 0
 ) -> Novelty:
-    """Score some nodes; of nodes like the validation nodes a share of ``false_alarms`` is without an answer.
+    """Score some nodes; the model abstains for a share of ``false_alarms`` of nodes like the validation nodes.
 
     Args:
-        trained: a model; its graph, labels and split are looked at, its parameters are not.
+        trained: a model; its graph, labels and split are read, its parameters are not.
         nodes: ids; None: all.
-        false_alarms: share of the validation nodes (of the labeled nodes where there are none) above the threshold.
-        seed: draws known nodes where there are more than 3,000.
+        false_alarms: share of the validation nodes (without any: of the labeled nodes) above the threshold.
+        seed: draws known nodes if there are more than 3,000.
     """
     graph = trained.graph
-    _check(false_alarms)
+    if isinstance(false_alarms, bool) or not isinstance(false_alarms, int | float) or not 0 < false_alarms < 1:
+        raise InputError(f"false_alarms must be a share between 0 and 1, such as 0.05, got {shortened(false_alarms)}")
     wanted = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
     if graph.predicts_numbers:
         return _far_from_cases(trained, wanted, false_alarms)
@@ -103,10 +105,7 @@ def novelty(
 
 
 def _far_from_cases(trained: Model, nodes: IntArray, false_alarms: float) -> Novelty:
-    """Where numbers are predicted no class draws a node to itself: the score is how unlike its voting cases a node is.
-
-    It is minus their similarity, weighted by their votes.
-    """
+    """The score if numbers are predicted: minus the similarity of the voting cases, weighted by their votes."""
     graph = trained.graph
     judged = graph.validation if len(graph.validation) else graph.train
     scores = []
@@ -117,17 +116,8 @@ def _far_from_cases(trained: Model, nodes: IntArray, false_alarms: float) -> Nov
     return _cut(nodes, scores[0], scores[1], false_alarms)
 
 
-def _cut(
-    nodes: IntArray,
-    score: Values,
-    of_known: Values,
-    false_alarms: float,
-    *,
-    smoothed: bool = False,
-    ridge: float = 0.0,
-    simulated: float | None = None,
-) -> Novelty:
-    """The scores with the threshold that a share of ``false_alarms`` of the known ones would pass."""
+def _cut(nodes: IntArray, score: Values, of_known: Values, false_alarms: float, **chosen: Any) -> Novelty:
+    """The scores, and the threshold that a share of ``false_alarms`` of the known scores lies above."""
     threshold = conformal_quantile(of_known, 1 - false_alarms)
     if math.isinf(threshold):
         needed = math.ceil(1 / false_alarms - 1 - 1e-9)
@@ -136,22 +126,14 @@ def _cut(
             f"{len(of_known)}: every node has an answer",
             stacklevel=4,
         )
-    return Novelty(
-        nodes=nodes,
-        score=score,
-        threshold=threshold,
-        false_alarms=false_alarms,
-        judged=len(of_known),
-        smoothed=smoothed,
-        ridge=ridge,
-        simulated=simulated,
-    )
+    about: dict[str, Any] = {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}
+    return Novelty(nodes=nodes, score=score, **about, **chosen)
 
 
 def novelty_of_all(trained: Model) -> Novelty | None:
-    """All nodes scored, as a page shows them; None where the graph is too large to do it unasked.
+    """The scores of all nodes, for a page; None: the graph is too large to compute them unasked.
 
-    Where known nodes are too few for a threshold, every node has an answer, without a warning.
+    If there are too few known nodes for a threshold, every node has an answer, without a warning.
     """
     graph = trained.graph
     if graph.num_nodes * min(MOST, len(graph.train) + len(graph.validation)) > MOST_PAIRS:
@@ -164,7 +146,7 @@ def novelty_of_all(trained: Model) -> Novelty | None:
 def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Values, Values]:
     """Cosine of the centered attributes, smoothed or not, of some nodes and the known ones, [R, M].
 
-    A node without attributes has 0. Beside it the factor by which the attributes of each node have length 1, [N].
+    A node without attributes has 0. The second result is the factor that scales each node to length 1, [N].
     """
     products, lengths = np.zeros((len(rows), len(known))), np.zeros(graph.num_nodes)
     for block in attribute_columns(graph, smoothed=smoothed):
@@ -208,8 +190,3 @@ def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:
         familiar = np.concatenate([without_itself(rest, targets), kernel[np.ix_(b, a)] @ (rest @ targets)]).max(axis=1)
         areas.append(roc_auc_score(np.repeat([0, 1], [len(a), len(b)]), -familiar))
     return float(np.mean(areas))
-
-
-def _check(false_alarms: float) -> None:
-    if isinstance(false_alarms, bool) or not isinstance(false_alarms, int | float) or not 0 < false_alarms < 1:
-        raise InputError(f"false_alarms must be a share between 0 and 1, such as 0.05, got {shortened(false_alarms)}")

@@ -1,6 +1,6 @@
 r"""Prediction sets with a guarantee: split conformal prediction. Shapes: T nodes, C classes, n calibration nodes.
 
-Every class of a node has a score, high where the class would be strange. With the scores of the known classes of n
+Every class of a node has a score, high if the class would be unusual. With the scores of the known classes of n
 calibration nodes, q is the :math:`\lceil (n + 1)(1 - \alpha) \rceil`-th smallest (infinity if there are fewer), and a
 set holds the classes with a score of at most q. If calibration nodes and asked nodes are exchangeable, the known class
 of an asked node is in its set with probability 1 - alpha at least, and at most 1 - alpha + 1 / (n + 1) without ties,
@@ -24,12 +24,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import softmax
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.model import Model
-from se_gnn.model.numbers import check_coverage, conformal_quantile
+from se_gnn.model.numbers import calibration_nodes, check_coverage, conformal_quantile
 from se_gnn.ranking import NearestPerClass, nearest_per_class
 
 Scores = npt.NDArray[np.float64]
@@ -40,12 +41,8 @@ DIFFUSED = 0.5  # share of a DAPS score that the neighbors in the graph give
 def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray, temperature: float) -> Scores:
     """pi, [T, C], from the vote [T, C] and the similarity of the nearest case of each class [T, C]."""
     scaled = case_similarity.astype(np.float64) / temperature
-    highest = scaled.max(axis=1, keepdims=True)
-    weights = np.exp(scaled - np.where(np.isfinite(highest), highest, 0))  # a class without a case: exp(-inf) = 0
-    total = weights.sum(axis=1, keepdims=True)
-    uniform = np.full_like(weights, 1 / weights.shape[1])
-    softmax = np.divide(weights, total, out=uniform, where=total > 0)
-    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax
+    scaled[~np.isfinite(scaled).any(axis=1)] = 0  # without any case all classes share alike
+    pi: Scores = (1 - SHARED) * probabilities.astype(np.float64) + SHARED * softmax(scaled, axis=1)
     return pi
 
 
@@ -160,7 +157,7 @@ class PredictionSets(Calibrated):
         return float(self.sizes.mean()) if len(self.nodes) else float("nan")
 
     def classes(self, i: int) -> IntArray:
-        """Classes of the i-th set, the least strange first."""
+        """Classes of the i-th set, the lowest score first."""
         found = np.flatnonzero(self.members[i])
         return found[np.argsort(self.scores[i, found], kind="stable")]
 
@@ -204,9 +201,9 @@ def set_rule(
         method: ``lac`` (smallest sets), ``aps`` (sets that grow where a node is hard; with uniform draws) or ``daps``
             (``aps`` scores averaged over the neighbors in the graph).
         by_class: keep the guarantee for each class.
-        calibrate_on: ``validation`` takes nodes that chose the epoch if none were held out: the guarantee then holds
+        calibrate_on: ``validation`` uses the nodes that chose the epoch, if none were held out: coverage then holds
             approximately, and a warning says so.
-        seed: of the draws of ``aps`` and ``daps``, one per node of the graph.
+        seed: random seed for the draws of ``aps`` and ``daps``, one per node of the graph.
     """
     graph = model.graph
     if graph.predicts_numbers:
@@ -214,7 +211,14 @@ def set_rule(
     check_coverage(coverage)
     if method not in get_args(SetMethod):
         raise InputError(f"method must be {', '.join(get_args(SetMethod))}, got {shortened(method)}")
-    held = np.unique(_calibration_nodes(graph, calibrate_on))
+    named = "sets", "--calibration 0.3 (in Python SEGNNClassifier(calibration=0.3))"
+    nodes, guaranteed = calibration_nodes(graph, calibrate_on, get_args(CalibratedOn), *named)
+    if not guaranteed:
+        warnings.warn(
+            "calibrated on validation nodes, which chose the epoch: coverage holds approximately, not with a guarantee",
+            stacklevel=2,
+        )
+    held = np.unique(nodes)
     labels = graph.labels[held]
     own = _scores(model, held, method, seed)[1][np.arange(len(held)), labels]  # [n]
     counts = np.bincount(labels, minlength=graph.num_classes)
@@ -231,7 +235,7 @@ def set_rule(
         coverage=coverage,
         method=method,
         by_class=by_class,
-        guaranteed=calibrate_on == "calibration",
+        guaranteed=guaranteed,
         seed=seed,
     )
 
@@ -260,28 +264,8 @@ def _scores(trained: Model, nodes: IntArray, method: SetMethod, seed: int) -> tu
     return cases.rows(rows), diffused(scores, looked_at, graph, nodes)
 
 
-def _calibration_nodes(graph: Graph, calibrate_on: str) -> IntArray:
-    if calibrate_on not in get_args(CalibratedOn):
-        raise InputError(f"calibrate_on must be {' or '.join(get_args(CalibratedOn))}, got {shortened(calibrate_on)}")
-    if calibrate_on == "validation":
-        if not len(graph.validation):
-            raise InputError(f"{graph.name} has no validation nodes to calibrate on")
-        warnings.warn(
-            "calibrated on validation nodes, which chose the epoch: coverage holds approximately, not with a guarantee",
-            stacklevel=3,
-        )
-        return graph.validation
-    if not len(graph.calibration):
-        raise InputError(
-            f"{graph.name} has no calibration nodes, which sets with a guarantee need: train with --calibration 0.3 "
-            "(in Python SEGNNClassifier(calibration=0.3)), which holds out that share of the validation nodes, or "
-            "calibrate on the validation nodes (--set calibrate_on=validation), where coverage is approximate"
-        )
-    return graph.calibration
-
-
 def _warn_of_full_sets(graph: Graph, thresholds: Scores, counts: IntArray, coverage: float, *, by_class: bool) -> None:
-    """A class, or all, that must be in every set because there are too few calibration nodes."""
+    """Warn if a class, or all, must be in every set because there are too few calibration nodes."""
     open_ended = np.flatnonzero(np.isinf(thresholds))
     if not len(open_ended):
         return

@@ -35,7 +35,8 @@ def attribute_columns(graph: Graph, *, smoothed: bool) -> Iterator[Values]:
         yield block
 
 
-def _scaled(rows: Any) -> sp.csr_array:
+def unit_rows(rows: Any) -> sp.csr_array:
+    """The rows of a matrix, each with length 1; a row of zeros stays."""
     features = sp.csr_array(rows).astype(np.float64)
     lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
     return sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ features)
@@ -45,13 +46,13 @@ def _columns(graph: Graph) -> Callable[[int, int], Values]:
     """What gives some columns of all nodes, dense."""
     rows = graph.nodes.features
     if rows.in_memory:
-        whole = sp.csc_array(_scaled(rows.whole()))
+        whole = sp.csc_array(unit_rows(rows.whole()))
         return lambda low, high: whole[:, low:high].toarray()
 
     def read(low: int, high: int) -> Values:
         found = np.empty((graph.num_nodes, min(high, graph.num_features) - low))
         for first, block in rows.blocks():
-            found[first : first + block.shape[0]] = _scaled(block)[:, low:high].toarray()
+            found[first : first + block.shape[0]] = unit_rows(block)[:, low:high].toarray()
         return found
 
     return read

@@ -1,17 +1,17 @@
 r"""Which nodes to label next: uncertain, unlike what is labeled, and representative of many others.
 
-One measure has all three. Let :math:`k(i, j) = \exp(-(1 - \cos(z_i, z_j)) / \sigma)` say how well a label of node i
-would tell about node j, with attributes z smoothed over the graph (`se_gnn.labels.novelty`): with few labels they are a
-better map than embeddings that learned from so few. Let :math:`w_j` say how uncertain node j is. The labeled nodes L
-tell about j as the nearest of them does, and a choice S is worth
+One measure has all three. Let :math:`k(i, j) = \exp(-(1 - \cos(z_i, z_j)) / \sigma)` be how much a label of node i
+would say about node j, with attributes z smoothed over the graph (`se_gnn.labels.novelty`): if labels are few, these
+are a better map than embeddings that learned from the labels. Let :math:`w_j` be the uncertainty of node j. The labeled
+nodes L say as much about j as the nearest of them does, and a choice S is worth
 
 .. math:: F(S) = \sum_j w_j \max_{i \in L \cup S} k(i, j).
 
 A node adds much where many nodes are near it (representative), none of which is near a labeled node or one chosen
 before (unlike what is known), and whose predictions are uncertain. F is submodular, so that taking the node that adds
 most, again and again, reaches at least 1 - 1/e of what the best choice would. The scale sigma is the median of 1 - cos
-between a node and its nearest labeled node. Labels of nodes that are not labeled are never looked at. Shapes: P
-candidates, J nodes that are to be represented.
+between a node and its nearest labeled node. Only labels of training nodes are read. Shapes: P candidates, J nodes that
+are to be represented.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from se_gnn.encoder.outputs import OutputEncoder
-from se_gnn.errors import InputError, shortened
+from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.split import PARTS
-from se_gnn.labels.audit import named
+from se_gnn.labels.audit import check_count, named
+from se_gnn.labels.edits import answers, shown_answers
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.sets import Scores
-from se_gnn.model import Model
-from se_gnn.model.numbers import predict_numbers
+from se_gnn.model import Model, Prediction
 
 COUNT = 20
 FLOOR = 0.1  # weight of a node that the model is certain of
@@ -66,9 +66,9 @@ def suggest(
     Args:
         trained: the model.
         count: how many.
-        candidates: ids of nodes that may be chosen; None: those in no part of the split whose label is not known (where
-            all labels are known: those in no part).
-        seed: draws the nodes that are looked at where there are more than 4,000.
+        candidates: ids of nodes that may be chosen; None: nodes outside the split whose label is not known (if all
+            labels are known: all nodes outside the split).
+        seed: draws the nodes that are considered if there are more than 4,000.
     """
     graph = trained.graph
     if isinstance(trained.encoder, OutputEncoder):
@@ -108,13 +108,12 @@ def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str
     a share of the largest spread.
     """
     graph, certain = trained.graph, np.ones(trained.graph.num_nodes, np.float32)
-    if graph.predicts_numbers:
-        numbers = predict_numbers(trained, nodes)
-        certain[nodes] = 1 - numbers.spread / max(float(numbers.spread.max(initial=0.0)), 1e-300)
-        return certain, {node: graph.numbers.text(value) for node, value in zip(nodes.tolist(), numbers.values)}
-    found = trained.predict(nodes)
-    certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
-    return certain, {node: graph.class_names[one] for node, one in zip(nodes.tolist(), found.classes.tolist())}
+    found = answers(trained, nodes)
+    if isinstance(found, Prediction):
+        certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
+    else:
+        certain[nodes] = 1 - found.spread / max(float(found.spread.max(initial=0.0)), 1e-300)
+    return certain, dict(zip(nodes.tolist(), shown_answers(graph, found)))
 
 
 def _greedy(
@@ -150,8 +149,7 @@ def _candidates(graph: Graph) -> IntArray:
 
 
 def _check(count: int, pool: IntArray, graph: Graph) -> None:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError(f"count must be a whole number above 0, got {shortened(count)}")
+    check_count("count", count)
     foreign = np.setdiff1d(pool, graph.candidates)
     if len(foreign):
         raise InputError(

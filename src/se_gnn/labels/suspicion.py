@@ -232,7 +232,9 @@ class _Ridge:
     @classmethod
     def chosen(cls, grams: Iterable[Float64Array], labels: IntArray, num_classes: int) -> _Ridge:
         """The similarities, [M, M] each, and mu with the smallest leave-one-out error."""
-        targets, balanced = _targets(labels, num_classes), _balanced(labels, num_classes)
+        from sklearn.utils.class_weight import compute_sample_weight  # only an audit needs it
+
+        targets, balanced = _targets(labels, num_classes), compute_sample_weight("balanced", labels)
         best: tuple[float, _Ridge] | None = None
         for gram in grams:
             for ridge in RIDGES:
@@ -270,13 +272,6 @@ def _inverse(gram: Float64Array, ridges: Float64Array) -> Float64Array:
 def _targets(labels: IntArray, num_classes: int) -> Float64Array:
     targets: Float64Array = np.eye(num_classes)[labels] - 1 / num_classes
     return targets
-
-
-def _balanced(labels: IntArray, num_classes: int) -> Float64Array:
-    """Weights with which all classes count alike, 1 on average, [M]."""
-    counts = np.bincount(labels, minlength=num_classes)
-    weights: Float64Array = len(labels) / (np.count_nonzero(counts) * counts[labels])
-    return weights
 
 
 def _margins(answers: Float64Array, labels: IntArray) -> Float64Array:

@@ -11,6 +11,7 @@ nodes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +22,8 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
 from se_gnn.labels.audit import named
 from se_gnn.model import Model
-from se_gnn.model.numbers import conformal_quantile, predict_numbers
+from se_gnn.model.numbers import calibrate_intervals, predict_numbers
+from se_gnn.number_format import known
 from se_gnn.ranking import without_each
 
 LEVEL = 0.99  # share of the validation nodes that are less surprising than a surprising value
@@ -67,11 +69,10 @@ class ValueAudit:
         return [
             {
                 **named(graph, int(self.nodes[i])),
-                **({} if graph.captions is None else {"caption": graph.captions[self.nodes[i]]}),
                 "value": float(self.values[i]),
                 "predicted": float(self.predicted[i]),
                 "surprise": float(self.surprise[i]),
-                "effect": None if np.isnan(self.effect[i]) else float(self.effect[i]),
+                "effect": known(float(self.effect[i])),
                 "surprising": bool(self.surprising[i]),
             }
             for i in self.order.tolist()
@@ -89,10 +90,9 @@ def audit_values(model: Model, *, seed: int = 0) -> ValueAudit:
     if len(graph.train) < 2:
         raise InputError("an audit needs at least two labeled nodes: each is judged by the others")
     found = predict_numbers(model, graph.train)
-    judged = predict_numbers(model, graph.validation)
-    floor = float(np.median((judged if len(judged.nodes) else found).spread))
+    usual = calibrate_intervals(model, coverage=LEVEL, calibrate_on="validation") if len(graph.validation) else None
+    floor = float(np.median(found.spread)) if usual is None else usual.floor
     scale = np.maximum(found.spread + floor, np.finfo(np.float64).tiny)
-    errors = np.abs(graph.values[judged.nodes] - judged.values) / np.maximum(judged.spread + floor, 1e-300)
     values = graph.values[graph.train]
     return ValueAudit(
         nodes=graph.train,
@@ -100,7 +100,7 @@ def audit_values(model: Model, *, seed: int = 0) -> ValueAudit:
         predicted=found.values,
         surprise=np.abs(values - found.values) / scale,
         effect=_effects(model),
-        threshold=conformal_quantile(errors, LEVEL),
+        threshold=math.inf if usual is None else usual.factor,
         rehearsal=_rehearsed(values, found.values, scale, np.random.default_rng(seed)),
     )
 

@@ -1,7 +1,7 @@
 """Link prediction by similar neighbors: which pairs of nodes are likely to be linked, and why."""
 
 from se_gnn.links.explain import NeighborVote, PairExplanation, PairInfo, explain_pair
-from se_gnn.links.model import LinkModel, fit, load_links, save_links
+from se_gnn.links.model import LinkModel, fit
 from se_gnn.links.predictor import Recommendation, SEGNNLinkPredictor
 from se_gnn.links.recommendations import Recommendations, recommend
 
@@ -15,7 +15,5 @@ __all__ = [
     "SEGNNLinkPredictor",
     "explain_pair",
     "fit",
-    "load_links",
     "recommend",
-    "save_links",
 ]

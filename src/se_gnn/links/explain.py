@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -83,8 +83,9 @@ class PairExplanation:
         u, v = query.source.caption, query.target.caption
         text = f"{percent(self.probability)} chance that {u} {query.verb} {v}"
         text += " (the link exists, and was hidden)." if query.known else "."
-        for end, owner, other in (("source", u, v), ("target", v, u)):
-            own = [vote for vote in self.votes if vote.neighbor_of == end]
+        ends: tuple[tuple[End, str, str], ...] = (("source", u, v), ("target", v, u))
+        for end, owner, other in ends:
+            own = self.votes_of(end)
             if not own:
                 text += f" {owner} has no other neighbor that could vote."
                 continue
@@ -155,8 +156,7 @@ def explain_pair(model: LinkModel, source: int, target: int, kind: LinkType) -> 
         for place in voting[end].tolist():
             structure = float(side.found.structure[place])
             share = float(model.sides.neighbor[row]) * float(side.said[place]) / len(voting[end])
-            fewer = replace(terms, sides=tuple(one.without(place) if one is side else one for one in terms.sides))
-            without = fewer.scores(model.sides, settings.num_nearest)
+            without = terms.scores(model.sides, settings.num_nearest, left_out=(side, place))
             votes.append(
                 NeighborVote(
                     node=nodes[int(side.voters.nodes[place])],

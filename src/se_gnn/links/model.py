@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
+from safetensors.numpy import save as safetensors
 from torch import Tensor
 
 from se_gnn.errors import InputError
@@ -23,8 +23,8 @@ from se_gnn.files.tensors import load_tensors
 from se_gnn.graph import Graph, storage
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
-from se_gnn.links.pairs import Links, LinkType, link_types, node_types, type_named
-from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, pooled_metrics, ranking_metrics, ranks
+from se_gnn.links.pairs import Links, LinkType, link_types, node_types, type_joining
+from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, link_metrics, ranks
 from se_gnn.links.training import learn
 from se_gnn.model.folder import LINKS_FORMAT, MANIFEST, is_links_folder, seal, unseal
 from se_gnn.progress import phase
@@ -86,11 +86,10 @@ class LinkModel:
 
     def type_of(self, pairs: IntArray, name: str | None) -> LinkType:
         """The type of links that is asked for; pairs of other node types are refused."""
-        own: list[list[int]] = node_types(self.graph)[pairs].tolist()
-        kind = type_named(self.types, name, lambda one: all(one.fits(*both) for both in own))
+        kind = type_joining(self.graph, self.types, name, pairs)
         names = self.graph.node_type_names
-        for (u, v), (a, b) in zip(pairs, own):
-            if len(names) > 1 and not kind.fits(a, b):
+        for (u, v), (a, b) in zip(pairs, node_types(self.graph)[pairs].tolist()):
+            if len(names) > 1 and (a, b) not in kind.ends:
                 raise InputError(
                     f"links of type {kind.name!r} do not join nodes of types {names[a]!r} and {names[b]!r}: "
                     f"{self.graph.node_names[u]!r}, {self.graph.node_names[v]!r}"
@@ -121,6 +120,41 @@ class LinkModel:
         links = self.scorer(kind).links
         return np.flatnonzero(links.exist(pairs) | links.exist(pairs[:, ::-1]))
 
+    def save(self, folder: str | Path) -> None:
+        """Write a model into a folder, in one step over what it holds of an earlier one."""
+        arrays = {
+            "attributes.columns": self.attributes.columns,
+            "attributes.weights": self.attributes.weights,
+            "sides.neighbor": self.sides.neighbor,
+            "sides.direct": self.sides.direct,
+        }
+        files = {
+            PARAMETERS: safetensors({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
+            ABOUT: json_bytes({"settings": asdict(self.settings), "facts": dict(self.facts)}),
+        }
+        sealed = seal(files, self.graph, LINKS_FORMAT)
+        with writing_to(folder) as path, locked(path):
+            commit_files(path, sealed, remove=(MANIFEST, *NEEDED, storage.ARRAY_FILES))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> LinkModel:
+        """Read a model back, after every file has been checked against the manifest."""
+        path = Path(folder)
+        if not is_links_folder(path):
+            raise InputError(f"{path} does not hold a model of links; se-gnn train --task links makes one")
+        files = unseal(path, LINKS_FORMAT, NEEDED)
+        graph = storage.read_graph(path, files[storage.HEADER])
+        tensors, about = load_tensors(files[PARAMETERS], path / PARAMETERS), parse_json(files[ABOUT], path / ABOUT)
+        attributes, arrays = Attributes.of(graph), {name: tensor.numpy() for name, tensor in tensors.items()}
+        try:
+            if not np.array_equal(arrays["attributes.columns"], attributes.columns):
+                raise InputError(f"{path / PARAMETERS} does not fit the graph: it has weights for other attributes")
+            attributes = attributes.weighted(arrays["attributes.weights"])
+            sides = SideWeights(arrays["sides.neighbor"], arrays["sides.direct"])
+            return cls(graph, attributes, sides, LinkSettings(**about["settings"]), about["facts"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is damaged: {error}") from error
+
 
 def fit(
     graph: Graph,
@@ -142,52 +176,46 @@ def fit(
         kind: type of the given validation links; None: the only one that fits.
         num_nearest: K; None: chosen on validation links.
         node_weight: lambda; None: chosen on validation links.
-        seed: of the links that are hidden, and of all draws.
-        progress: show bars on stderr.
+        seed: random seed for the hidden links and all draws.
+        progress: show progress bars on stderr.
     """
     _check(graph)
-    given = {"num_nearest": num_nearest, "node_weight": node_weight}
-    LinkSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # checked
+    asked: dict[str, Any] = {"num_nearest": num_nearest, "node_weight": node_weight}
+    given = {name: value for name, value in asked.items() if value is not None}
+    LinkSettings(**given)  # refuses what makes no sense
     generator, types = np.random.default_rng([seed, 0]), link_types(graph)
     hidden = _hidden(graph, types, validation, kind, generator)
     rest = graph
     for one in types:
         if one.name in hidden:
             rest = Links(rest, one).without(hidden[one.name]).graph
-    known = [Links(rest, one) for one in types if one.name in hidden]
+    held = [(Links(rest, one), hidden[one.name]) for one in types if one.name in hidden]
     others = [Links(rest, one) for one in types if one.name not in hidden]
     plain = Attributes.of(graph)
     with phase("tempting pairs", shown=progress):
-        usable = [one for one in [*known, *others] if len(one.pairs)]
+        usable = [one for one in [*(links for links, _ in held), *others] if len(one.pairs)]
         attributes, sides = learn(usable, plain, seed=seed, progress=progress)
-        tempting = [
-            hard_negatives(one, hidden[one.kind.name], num_negatives(graph), plain.unit, generator)
-            if hard is None
-            else hard
-            for one in known
-        ]
+        contests = []
+        for links, pairs in held:
+            tempting = hard
+            if tempting is None:
+                tempting = hard_negatives(links, pairs, num_negatives(graph), plain.unit, generator)
+            contests.append((links, np.concatenate([pairs[:, None], tempting], axis=1)))
     embeddings = attributes.embeddings()
-    contests = [
-        (one, np.concatenate([hidden[one.kind.name][:, None], pairs], axis=1)) for one, pairs in zip(known, tempting)
-    ]
     tried = _tried(contests, embeddings, sides, given)
     (best_k, best_lambda), why = _chosen(tried)
     positive, negative = tried[best_k, best_lambda]
-    drawn = [random_negatives(one, hidden[one.kind.name], generator) for one in known]
-    against = np.concatenate(
-        [Scorer(one, embeddings, best_lambda).scores(pairs, sides, best_k) for one, pairs in zip(known, drawn)]
-    )
+    drawn = [
+        Scorer(links, embeddings, best_lambda).scores(random_negatives(links, pairs, generator), sides, best_k)
+        for links, pairs in held
+    ]
+    against = np.concatenate(drawn)
     settings = LinkSettings(best_k, best_lambda, *_calibrated(positive, negative.ravel(), against))
-    figures = {
-        "links": float(len(positive)),
-        **ranking_metrics(positive, negative),
-        **pooled_metrics(positive, against),
-    }
     facts = {
         "seed": seed,
-        "given": {name: value for name, value in given.items() if value is not None},
+        "given": given,
         "decisions": why,
-        "validation": figures,
+        "validation": link_metrics(positive, negative, against),
     }
     return LinkModel(graph, attributes, sides, settings, facts)
 
@@ -213,9 +241,7 @@ def _hidden(
     if validation is not None:
         if not len(validation):
             raise InputError("validation must hold at least one link")
-        own = node_types(graph)[validation].tolist()
-        named = type_named(types, kind, lambda one: all(one.fits(*both) for both in own))
-        return {named.name: validation}
+        return {type_joining(graph, types, kind, validation).name: validation}
     found = {}
     for one in types:
         pairs = Links(graph, one).pairs
@@ -235,8 +261,8 @@ def _tried(
     contests: list[tuple[Links, IntArray]], embeddings: Tensor, sides: SideWeights, given: Mapping[str, Any]
 ) -> Tried:
     """Scores of the validation links, [n], and of their pairs, [n, M], for each K and lambda; nothing is done twice."""
-    nearest = NUM_NEAREST if given["num_nearest"] is None else (given["num_nearest"],)
-    weights = NODE_WEIGHTS if given["node_weight"] is None else (given["node_weight"],)
+    nearest = (given["num_nearest"],) if "num_nearest" in given else NUM_NEAREST
+    weights = (given["node_weight"],) if "node_weight" in given else NODE_WEIGHTS
     found: dict[tuple[int, float], list[Any]] = {(k, one): [] for one in weights for k in nearest}
     for links, pairs in contests:
         scorer = Scorer(links, embeddings, min(weights))  # the lowest: structure is compared if any lambda reads it
@@ -282,39 +308,3 @@ def _calibrated(positive: Float64Array, hard: Float64Array, random: Float64Array
             break
     scale = float(max(values[0], 1e-6) / spread)
     return scale, float(values[1] - scale * center)
-
-
-def save_links(model: LinkModel, folder: str | Path) -> None:
-    """Write a model into a folder, in one step over what it holds of an earlier one."""
-    arrays = {
-        "attributes.columns": model.attributes.columns,
-        "attributes.weights": model.attributes.weights,
-        "sides.neighbor": model.sides.neighbor,
-        "sides.direct": model.sides.direct,
-    }
-    files = {
-        PARAMETERS: save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
-        ABOUT: json_bytes({"settings": asdict(model.settings), "facts": dict(model.facts)}),
-    }
-    sealed = seal(files, model.graph, LINKS_FORMAT)
-    with writing_to(folder) as path, locked(path):
-        commit_files(path, sealed, remove=(MANIFEST, *NEEDED, storage.ARRAY_FILES))
-
-
-def load_links(folder: str | Path) -> LinkModel:
-    """Read a model back, after every file has been checked against the manifest."""
-    path = Path(folder)
-    if not is_links_folder(path):
-        raise InputError(f"{path} does not hold a model of links; se-gnn train --task links makes one")
-    files = unseal(path, LINKS_FORMAT, NEEDED)
-    graph = storage.read_graph(path, files[storage.HEADER])
-    tensors, about = load_tensors(files[PARAMETERS], path / PARAMETERS), parse_json(files[ABOUT], path / ABOUT)
-    attributes, arrays = Attributes.of(graph), {name: tensor.numpy() for name, tensor in tensors.items()}
-    try:
-        if not np.array_equal(arrays["attributes.columns"], attributes.columns):
-            raise InputError(f"{path / PARAMETERS} does not fit the graph: it has weights for other attributes")
-        attributes = attributes.weighted(arrays["attributes.weights"])
-        sides = SideWeights(arrays["sides.neighbor"], arrays["sides.direct"])
-        return LinkModel(graph, attributes, sides, LinkSettings(**about["settings"]), about["facts"])
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error

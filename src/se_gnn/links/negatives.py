@@ -1,4 +1,4 @@
-"""Pairs that are no links: drawn at random, or chosen to be tempting after the rules of HeaRT.
+"""Pairs that are not links: drawn at random, or hard to tell from links by the rules of HeaRT.
 
 HeaRT ("Evaluating Graph Neural Networks for Link Prediction", https://arxiv.org/abs/2306.10453) keeps one end of a link
 and replaces the other. All nodes are ranked three times, by resource allocation (common neighbors, each weighted by
@@ -32,7 +32,7 @@ def num_negatives(graph: Graph) -> int:
 
 
 def random_negatives(links: Links, positives: IntArray, generator: np.random.Generator) -> IntArray:
-    """A random pair for each link that is no link, of the same node types, [n, 2]."""
+    """For each link a random pair of the same node types that is not a link, [n, 2]."""
     types, drawn = links.types, np.empty_like(positives)
     open_rows = np.arange(len(positives))
     for _ in range(100):
@@ -54,7 +54,7 @@ def hard_negatives(
     """Tempting pairs for each link, [n, count, 2]: the first half keeps its source, the second half its target.
 
     Args:
-        links: without the ``positives``, which are not known to the one who ranks.
+        links: without the ``positives``, which must not influence the ranks.
         positives: links, [n, 2].
         count: an even number.
         attributes: of length 1, sparse, [N, F].
@@ -90,7 +90,7 @@ class _Ranker:
     def tempting(
         self, kept: IntArray, replaced: IntArray, each: int, *, source: bool, random: np.random.Generator
     ) -> IntArray:
-        """Nodes that tempt to be linked with each end, [B, each]."""
+        """The nodes that seem likeliest to be linked with each end, [B, each]."""
         scores = [
             (self.adjacency[kept] @ self.walk).toarray(),
             self._page_rank(kept),

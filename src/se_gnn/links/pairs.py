@@ -39,10 +39,6 @@ class LinkType:
     directed: bool
     ends: frozenset[tuple[int, int]]
 
-    def fits(self, source: int, target: int) -> bool:
-        """Whether a link of this type may join nodes of two node types."""
-        return (source, target) in self.ends
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbors:
@@ -76,7 +72,7 @@ class Neighbors:
 
     @property
     def counts(self) -> IntArray:
-        """How many neighbors each node has, [N]."""
+        """How many neighbors there are in each row, [N]."""
         return np.diff(self.ptr)
 
     def voters(self, owners: IntArray, others: IntArray) -> Voters:
@@ -87,26 +83,14 @@ class Neighbors:
         kept = self.nodes[places] != others[rows]
         rows, places = rows[kept], places[kept]
         ptr = starts(np.bincount(rows, minlength=len(owners)))
-        return Voters(ptr, self.nodes[places], others[rows], self.shares[places])
+        return Voters(ptr, self.nodes[places], self.shares[places], others[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Voters:
-    """The neighbors that may vote on some pairs, from one side.
+class Voters(Neighbors):
+    """The neighbors that may vote on some pairs, from one side: a row for each pair, :math:`(n + 1,)`."""
 
-    Shapes:
-        - **ptr:** :math:`(n + 1,)`, **nodes** (the neighbor), **others** (the end that it is compared with), **shares**
-    """
-
-    ptr: IntArray
-    nodes: IntArray
-    others: IntArray
-    shares: FloatArray
-
-    @property
-    def counts(self) -> IntArray:
-        """How many neighbors may vote on each pair, [n]."""
-        return np.diff(self.ptr)
+    others: IntArray  # the end of the pair that each neighbor is compared with
 
 
 class Links:
@@ -214,6 +198,12 @@ def link_types(graph: Graph) -> tuple[LinkType, ...]:
         LinkType(f"{names[a]} - {names[b]}", None, directed, frozenset({(a, b), (a, b) if directed else (b, a)}))
         for a, b in pairs
     )
+
+
+def type_joining(graph: Graph, types: Sequence[LinkType], name: str | None, pairs: IntArray) -> LinkType:
+    """The type that is asked for; None: the only one that may join all of some pairs, [n, 2]."""
+    joined = _joined(node_types(graph)[pairs])
+    return type_named(types, name, lambda one: joined <= one.ends)
 
 
 def type_named(types: Sequence[LinkType], name: str | None, fits: Callable[[LinkType], bool]) -> LinkType:

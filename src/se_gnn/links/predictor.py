@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from se_gnn.errors import InputError
-from se_gnn.estimator import Fitted
+from se_gnn.estimator import Estimator
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.explain import PairExplanation, explain_pair
-from se_gnn.links.model import LinkModel, fit, load_links, save_links
+from se_gnn.links.model import LinkModel, fit
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
 from se_gnn.links.pairs import Links, LinkType, as_pairs, node_types, type_named
 from se_gnn.links.recommendations import NOBODY, Recommendations, recommend
-from se_gnn.links.scoring import Attributes, pooled_metrics, ranking_metrics
+from se_gnn.links.scoring import Attributes, link_metrics
 from se_gnn.progress import announce_compilation
 from se_gnn.tables.pyg import from_pyg
 
@@ -32,7 +31,7 @@ class Recommendation:
     probability: float
 
 
-class SEGNNLinkPredictor(Fitted, BaseEstimator):
+class SEGNNLinkPredictor(Estimator):
     """Predicts links of a graph from the neighbors that both nodes have already, and explains every prediction.
 
     For a pair (u, v), the K neighbors of u that are most similar to v vote, the K neighbors of v that are most similar
@@ -64,21 +63,6 @@ class SEGNNLinkPredictor(Fitted, BaseEstimator):
 
     trained_: LinkModel
 
-    def __init__(
-        self,
-        *,
-        num_nearest: int | None = None,
-        node_weight: float | None = None,
-        seed: int = 0,
-        max_memory: int | str | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.num_nearest = num_nearest
-        self.node_weight = node_weight
-        self.seed = seed
-        self.max_memory = max_memory
-        self.progress = progress
-
     def fit(
         self, graph: Graph | Any, y: Any = None, *, validation: Any = None, hard: Any = None, type: str | None = None
     ) -> SEGNNLinkPredictor:
@@ -89,7 +73,7 @@ class SEGNNLinkPredictor(Fitted, BaseEstimator):
             y: not used.
             validation: pairs that are links, to choose settings by; they are hidden from the graph while it learns.
                 None: 5% of the links of each type, more if there are few.
-            hard: pairs that are no links, [n, M, 2], for each validation link; None: made after HeaRT's rules.
+            hard: pairs that are not links, [n, M, 2], for each validation link; None: made by HeaRT's rules.
             type: type of the validation links, if the graph has several.
         """
         own = graph if isinstance(graph, Graph) else from_pyg(graph)
@@ -147,8 +131,8 @@ class SEGNNLinkPredictor(Fitted, BaseEstimator):
 
         Args:
             links: pairs that are links, not known to the graph.
-            hard: pairs that are no links, [n, M, 2]; None: 500 for each, made after HeaRT's rules.
-            random: pairs that are no links, [m, 2]; None: one is drawn for each link.
+            hard: pairs that are not links, [n, M, 2]; None: 500 for each, made by HeaRT's rules.
+            random: pairs that are not links, [m, 2]; None: one is drawn for each link.
             type: type of the links, if the graph has several.
         """
         ids, kind = self._asked(links, type)
@@ -160,20 +144,14 @@ class SEGNNLinkPredictor(Fitted, BaseEstimator):
         tempting = _as_hard(self.graph_, hard).reshape(-1, 2)
         with self._working("scoring"):
             positive, negative, against = (self.trained_.scores(one, kind) for one in (ids, tempting, drawn))
-        figures = ranking_metrics(positive, negative.reshape(len(ids), -1)) | pooled_metrics(positive, against)
-        return {"links": float(len(ids)), **figures}
-
-    def save(self, folder: str | Path) -> None:
-        """Write the model into a folder, as `se-gnn train --task links` does."""
-        self._check_fitted()
-        save_links(self.trained_, folder)
+        return link_metrics(positive, negative.reshape(len(ids), -1), against)
 
     @classmethod
     def load(
         cls, folder: str | Path, *, max_memory: int | str | None = None, progress: bool = False
     ) -> SEGNNLinkPredictor:
         """Read a model that :meth:`save` or `se-gnn train --task links` wrote."""
-        model = load_links(folder)
+        model = LinkModel.load(folder)
         given = dict(model.facts.get("given", {}))
         found = cls(**given, seed=int(model.facts.get("seed", 0)), max_memory=max_memory, progress=progress)
         found.trained_ = model

@@ -1,13 +1,14 @@
 """The nodes that each node is most likely to be linked with next: exact, over all nodes.
 
-Similarities of a block of nodes with all others come from one quick matrix product, whose rounding error is bounded.
-Only pairs that may be among the best k by that bound are scored again, as `predict_proba` scores them, and these scores
+Similarities of a block of nodes with all others come from one fast matrix product with a bounded rounding error. Only
+pairs that may be among the best k by that bound are scored again, as `predict_proba` scores them, and these scores
 decide. Shapes: N nodes, T queries, k recommendations, R rows of similarities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numba
 import numpy as np
@@ -20,7 +21,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
 from se_gnn.links.model import LinkModel
 from se_gnn.links.pairs import LinkType, Neighbors
-from se_gnn.links.scoring import Scorer
+from se_gnn.links.scoring import Scorer, SideWeights
 from se_gnn.progress import tiles
 
 NOBODY = -1
@@ -90,13 +91,8 @@ class _Finder:
             similar, place = self._similar(needed), np.full(self.num_nodes, NOBODY, np.int64)
             place[needed] = np.arange(len(needed))
         scores = np.empty((len(queries), self.num_nodes), np.float32)
-        sides, k_nearest = self.model.sides, self.model.settings.num_nearest
-        _scores(
-            similar, place, queries, *_arrays(links.ahead), *_arrays(links.behind), links.types,
-            sides.neighbor[sides.rows(links.ahead.counts)], sides.direct[sides.rows(links.ahead.counts)],
-            sides.neighbor[sides.rows(links.behind.counts)], sides.direct[sides.rows(links.behind.counts)],
-            k_nearest, scores,
-        )  # fmt: skip
+        ahead, behind = (_arrays(side, self.model.sides) for side in (links.ahead, links.behind))
+        _scores(similar, place, queries, ahead, behind, links.types, self.model.settings.num_nearest, scores)
         rows, found = [], []
         for i, query in enumerate(queries.tolist()):
             own = np.where(links.open_ends(query), scores[i], -np.inf)
@@ -123,8 +119,13 @@ class _Finder:
         return found
 
 
-def _arrays(neighbors: Neighbors) -> tuple[IntArray, IntArray, FloatArray]:
-    return neighbors.ptr, neighbors.nodes, neighbors.shares
+Arrays: TypeAlias = tuple[IntArray, IntArray, FloatArray, Float64Array, Float64Array]
+
+
+def _arrays(neighbors: Neighbors, weights: SideWeights) -> Arrays:
+    """The neighbors of each node, and what they and the similarity of a pair count on this side of it."""
+    rows = weights.rows(neighbors.counts)
+    return neighbors.ptr, neighbors.nodes, neighbors.shares, weights.neighbor[rows], weights.direct[rows]
 
 
 @compiled(parallel=True)
@@ -132,21 +133,15 @@ def _scores(
     similar: FloatArray,
     place: IntArray,
     queries: IntArray,
-    ahead_ptr: IntArray,
-    ahead: IntArray,
-    ahead_shares: FloatArray,
-    behind_ptr: IntArray,
-    behind: IntArray,
-    behind_shares: FloatArray,
+    sources: Arrays,
+    targets: Arrays,
     types: IntArray,
-    ahead_weight: Float64Array,
-    ahead_direct: Float64Array,
-    behind_weight: Float64Array,
-    behind_direct: Float64Array,
     num_nearest: int,
     scores: FloatArray,
 ) -> None:
     """Scores of queries with all nodes that they are not linked with, [T, N], up to rounding."""
+    ahead_ptr, ahead, ahead_shares, ahead_weight, ahead_direct = sources
+    behind_ptr, behind, behind_shares, behind_weight, behind_direct = targets
     num_nodes = scores.shape[1]
     for i in numba.prange(len(queries)):
         u = queries[i]

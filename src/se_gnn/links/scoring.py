@@ -2,7 +2,7 @@
 
 For a pair (u, v), the K neighbors of u most similar to v vote, and the K neighbors of v most similar to u. A side with
 n neighbors has the weight `neighbor[n]`, which its cases share, and `direct[n]` for the similarity of u and v: the
-fewer neighbors a side has, the more the pair itself must say. Weights stand for n = 0, 1, 2, 3 to 5, and 6 or more.
+fewer neighbors a side has, the more that similarity counts. There are weights for n = 0, 1, 2, 3 to 5, and 6 or more.
 Similarity is `lambda * node + (1 - lambda) * structure`, Eq. (7), of attributes with learned weights; a neighbor along
 a light edge counts less, by its weight over the heaviest at that node. Shapes: N nodes, F attributes, n pairs.
 """
@@ -23,6 +23,7 @@ import torch
 from se_gnn.compiled_code import compiled
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
+from se_gnn.labels.smoothing import unit_rows
 from se_gnn.links.pairs import Links, Voters, node_types, starts
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Items, Similarities, Similarity
@@ -41,7 +42,7 @@ class SideWeights:
 
     @classmethod
     def initial(cls) -> SideWeights:
-        """Before anything is learned: a fifth of a neighbor's say for each missing one, and a little less for many."""
+        """The weights before learning: the fewer neighbors a side has, the more the similarity of the pair counts."""
         counts = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
         total = 10 / (1 + counts) ** 0.25
         return cls(total * counts / (counts + 0.4), total * 0.4 / (counts + 0.4))
@@ -88,9 +89,7 @@ class Attributes:
     @cached_property
     def unit(self) -> Any:
         """Weighted rows of length 1, sparse; a node without attributes has none."""
-        rows = sp.csr_array(self.matrix @ sp.diags_array(self.weights))
-        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-        return sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ rows)
+        return unit_rows(self.matrix @ sp.diags_array(self.weights))
 
     def embeddings(self) -> torch.Tensor:
         """The same as a dense tensor, [N, F]: what `Similarity` compares."""
@@ -109,12 +108,6 @@ class Side:
         """What each neighbor says: its similarity times its share."""
         return self.found.overall.numpy() * self.voters.shares
 
-    def without(self, place: int) -> Side:
-        """The same for one pair, without the neighbor at a place."""
-        kept = np.delete(np.arange(len(self.voters.nodes)), place)
-        nodes, others, shares = self.voters.nodes[kept], self.voters.others[kept], self.voters.shares[kept]
-        return Side(Voters(np.array([0, len(kept)]), nodes, others, shares), _rows(self.found, kept))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
@@ -129,15 +122,17 @@ class Terms:
         sides = tuple(Side(side.voters, side.found.weighted(node_weight)) for side in self.sides)
         return Terms(self.pairs, sides, self.direct.weighted(node_weight))
 
-    def scores(self, weights: SideWeights, num_nearest: int) -> Float64Array:
-        """The score of each pair, [n]."""
+    def scores(
+        self, weights: SideWeights, num_nearest: int, *, left_out: tuple[Side, int] | None = None
+    ) -> Float64Array:
+        """The score of each pair, [n]; of a single pair also without the neighbor at a place of a side."""
         total, direct = np.zeros(len(self.pairs)), self.direct.overall.numpy()
         for side in self.sides:
-            rows = weights.rows(side.voters.counts)
-            nearest = top(side.voters.ptr, side.said, num_nearest)  # [n, K]
-            said = np.where(nearest >= 0, side.said[nearest] if len(side.said) else 0.0, 0.0)
-            voting = np.maximum((nearest >= 0).sum(axis=1), 1)
-            total += weights.neighbor[rows] * (added(said) / voting) + weights.direct[rows] * direct
+            ptr, said = side.voters.ptr, side.said
+            if left_out is not None and side is left_out[0]:
+                ptr, said = np.array([0, len(said) - 1]), np.delete(said, left_out[1])
+            rows = weights.rows(np.diff(ptr))
+            total += weights.neighbor[rows] * mean_of_nearest(ptr, said, num_nearest) + weights.direct[rows] * direct
         return total
 
 
@@ -183,11 +178,8 @@ class Scorer:
         low, high = np.minimum(queries, cases), np.maximum(queries, cases)  # the same bits in both orders
         order = np.argsort(low, kind="stable")
         ptr = starts(np.bincount(low, minlength=self.links.graph.num_nodes))
-        return _rows(self.similarity.compare_listed(self.items, self.items, ptr, high[order]), np.argsort(order))
-
-
-def _rows(found: Similarities, rows: IntArray) -> Similarities:
-    return Similarities(found.node[rows], found.structure[rows], found.node_weight)
+        found, back = self.similarity.compare_listed(self.items, self.items, ptr, high[order]), np.argsort(order)
+        return Similarities(found.node[back], found.structure[back], found.node_weight)
 
 
 def similarity_settings(graph: Graph, node_weight: float) -> SimilaritySettings:
@@ -204,11 +196,14 @@ def similarity_settings(graph: Graph, node_weight: float) -> SimilaritySettings:
     )
 
 
-def added(said: FloatArray | Float64Array) -> Float64Array:
-    """Sums of rows, one column after the other, so that a row has the same bits alone and among others."""
-    total = np.zeros(len(said))
-    for column in range(said.shape[1]):
-        total += said[:, column]
+def mean_of_nearest(ptr: IntArray, said: FloatArray, num_nearest: int) -> Float64Array:
+    """Mean of what the K nearest neighbors of each pair say, [n]; 0 without neighbors."""
+    nearest = top(ptr, said, num_nearest)  # [n, K]
+    values = np.where(nearest >= 0, said[nearest] if len(said) else 0.0, 0.0)
+    total = np.zeros(len(values))
+    for column in values.T:  # one after the other, so that a pair has the same bits alone and among others
+        total += column
+    total /= np.maximum((nearest >= 0).sum(axis=1), 1)
     return total
 
 
@@ -253,6 +248,11 @@ def ranks(positive: Float64Array, negative: Float64Array) -> Float64Array:
     return found
 
 
+def link_metrics(positive: Float64Array, hard: Float64Array, random: Float64Array) -> dict[str, float]:
+    """All figures of links, [n], against the hard pairs of each, [n, M], and against random pairs, [m]."""
+    return {"links": float(len(positive)), **ranking_metrics(positive, hard), **pooled_metrics(positive, random)}
+
+
 def ranking_metrics(positive: Float64Array, negative: Float64Array) -> dict[str, float]:
     """MRR and Hits@K of links among their own pairs."""
     own = ranks(positive, negative)
@@ -263,10 +263,8 @@ def pooled_metrics(positive: Float64Array, negative: Float64Array) -> dict[str, 
     """ROC-AUC and average precision of links against all other pairs together, [n] and [m]."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    scores = np.concatenate([positive, negative])
-    truth = np.concatenate([np.ones(len(positive)), np.zeros(len(negative))])
-    figures: dict[str, Any] = {
-        "roc_auc": roc_auc_score(truth, scores),
-        "average_precision": average_precision_score(truth, scores),
+    scores, truth = np.concatenate([positive, negative]), np.repeat([1, 0], [len(positive), len(negative)])
+    return {
+        "roc_auc": float(roc_auc_score(truth, scores)),
+        "average_precision": float(average_precision_score(truth, scores)),
     }
-    return {name: float(value) for name, value in figures.items()}

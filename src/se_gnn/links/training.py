@@ -1,9 +1,9 @@
-"""Learns what pairs are scored by: the weight of each attribute, and what a side counts by its number of neighbors.
+"""Learns the weights that score pairs: of each attribute, and of each side by its number of neighbors.
 
 Links are hidden in ten parts. Each hidden link competes with tempting pairs that share one of its ends, in a softmax
-over their scores; its part of the links is unknown to neighbors, local graphs and the choice of these pairs. Weights
-start at their initial values, and a penalty keeps them near: they are only refined. Everything runs in float64 on one
-thread, in a fixed order. Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
+over their scores. While a part is hidden, neighbors, local graphs and the choice of these pairs do not contain it. A
+penalty keeps the weights near their initial values: they are only refined. Everything runs in float64 on one thread, in
+a fixed order. Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
 """
 
 from __future__ import annotations
@@ -52,16 +52,10 @@ class Contest:
         rows = [SideWeights.initial().rows(side.counts) for side in self.sides]
         return np.stack(rows, axis=-1).reshape(self.ends.shape)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Contest]) -> Contest:
-        """Several contests, one after the other."""
-        sides = tuple(_joined(own) for own in zip(*(part.sides for part in parts)))
-        ends, alike = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ends", "alike"))
-        return cls(ends, alike, sides)
-
 
 def _joined(parts: Sequence[Voters]) -> Voters:
-    arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in ("nodes", "others", "shares"))
+    """The rows of several, one after the other."""
+    arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in ("nodes", "shares", "others"))
     return Voters(starts(np.concatenate([one.counts for one in parts])), *arrays)
 
 
@@ -94,26 +88,30 @@ def make_contest(links: list[Links], attributes: Attributes, *, seed: int) -> Co
     """Hide links of all types part by part, and find tempting pairs for each."""
     generator = np.random.default_rng([seed, 1])
     total = sum(len(one.pairs) for one in links)
-    found = []
+    parts = []
     for one in links:
         wanted = min(len(one.pairs), max(PARTS, round(MOST_LINKS * len(one.pairs) / total)))
         chosen = one.pairs[generator.permutation(len(one.pairs))[:wanted]]
         for part in range(min(PARTS, len(chosen))):
             hidden = chosen[part::PARTS]
-            found.append(_against(one.without(hidden), hidden, attributes, generator))
-    return Contest.joined(found)
+            known = one.without(hidden)
+            own = _against(known, hidden, attributes, generator)
+            parts.append((own, known.voters(own.reshape(-1, 2))))
+    ends = np.concatenate([own for own, _ in parts])  # [n, M, 2]
+    types = links[0].types[ends]
+    sides = zip(*(voters for _, voters in parts))
+    return Contest(ends, (types[..., 0] == types[..., 1]).astype(np.float64), tuple(map(_joined, sides)))
 
 
-def _against(known: Links, hidden: IntArray, attributes: Attributes, generator: np.random.Generator) -> Contest:
-    """One part of the links against their tempting pairs: as many of these as can be compared."""
+def _against(known: Links, hidden: IntArray, attributes: Attributes, generator: np.random.Generator) -> IntArray:
+    """One part of the links, each before its tempting pairs, [n, M, 2]: as many links as can be compared."""
     tempting = hard_negatives(known, hidden, num_negatives(known.graph), attributes.unit, generator)
     ends = np.concatenate([hidden[:, None], tempting], axis=1)  # [n, M, 2]
     most = MOST_VOTERS // PARTS
     spent = known.ahead.counts[ends[..., 0]] + known.behind.counts[ends[..., 1]]
     if spent.sum() > most:  # hubs: fewer links are compared
         ends = ends[: max(1, int(np.searchsorted(np.cumsum(spent.sum(axis=1)), most)))]
-    alike = known.types[ends[..., 0]] == known.types[ends[..., 1]]
-    return Contest(ends, alike.astype(np.float64), known.voters(ends.reshape(-1, 2)))
+    return ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from se_gnn.files import json_bytes, replacing, sha256
 from se_gnn.files.npy import BLOCK, FINITE, ArrayInfo, check_array, map_array, npy_header, take_rows
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Features, FloatArray, IntArray
-from se_gnn.graph.rows import MappedRows
+from se_gnn.graph.rows import as_rows
 from se_gnn.model.facts import versions
 from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
@@ -131,7 +131,7 @@ def _store(folder: Path, key: str, h: FloatArray) -> FloatArray:
     digest, path = hashlib.sha256(), folder / f"graph.embeddings.{key}.npy"
     with replacing(path) as file:
         file.write(npy_header(h.dtype, h.shape))
-        for _, rows in MappedRows(h, "embeddings").blocks(BLOCK):
+        for _, rows in as_rows(h).blocks(BLOCK):
             piece = np.ascontiguousarray(rows).tobytes()
             digest.update(piece)
             file.write(piece)

@@ -7,7 +7,8 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, shortened
 
@@ -86,20 +87,14 @@ def _version(name: str) -> str:
         return "0+unknown"
 
 
-_NUMBER = (int, float)
-_TYPES: dict[str, Any] = {
-    "name": str, "seed": int, "epochs": int, "best_epoch": int, "stopped_early": bool, "seconds_per_epoch": _NUMBER,
-    "val_accuracy": (*_NUMBER, type(None)), "val_loss": (*_NUMBER, type(None)), "device": str, "calibration": _NUMBER,
-    "integer_labels": bool, "versions": Mapping, "runs": (list, tuple), "chosen": str,
-    "validation": (Mapping, type(None)), "cross_fitted": (Mapping, type(None)), "test": (Mapping, type(None)),
-}  # fmt: skip
+_STORED_AS: dict[Any, tuple[type, ...]] = {float: (int, float), Mapping: (dict,), tuple: (list, tuple)}
 
 
 def _check_fields(kind: type[Run | RunFacts], stored: Mapping[str, Any]) -> None:
-    names = [one.name for one in dataclasses.fields(kind)]
-    if stored.keys() != set(names):
-        raise InputError(f"it must have the fields {', '.join(names)}, got {shortened(sorted(stored), 200)}")
-    for name in names:
-        value, allowed = stored[name], _TYPES[name]
-        if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
-            raise InputError(f"{name} has a value of the wrong type: {shortened(value)}")
+    hints = get_type_hints(kind)
+    if stored.keys() != hints.keys():
+        raise InputError(f"it must have the fields {', '.join(hints)}, got {shortened(sorted(stored), 200)}")
+    for name, hint in hints.items():
+        kinds = [get_origin(one) or one for one in (get_args(hint) if isinstance(hint, UnionType) else [hint])]
+        if not any(type(stored[name]) in _STORED_AS.get(one, (one,)) for one in kinds):
+            raise InputError(f"{name} has a value of the wrong type: {shortened(stored[name])}")

@@ -7,7 +7,7 @@ imported at use: it takes as long as all else that a server needs to start. Shap
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,55 +214,49 @@ def _figures_by_class(prediction: Prediction, graph: Graph) -> list[dict[str, An
     ]
 
 
+_HEADINGS = {
+    "precision_at_5": "precision@5", "macro_f1": "macro-F1", "roc_auc": "ROC-AUC", "r2": "R2", "mae": "MAE",
+    "rmse": "RMSE", "interval_coverage": "in 90% interval", "interval_width": "width",
+}  # fmt: skip
+_PROBABILITIES = ("loss", "calibration_error", "roc_auc", "average_precision", "r2")
+_IN_UNITS = ("mae", "rmse", "median_error", "interval_width")
+
+
+def _table(first: str, rows: Mapping[str, Mapping[str, Any]], *keys: str) -> str:
+    """Some figures of each row, which are named; a dash where one is not defined."""
+
+    def text(key: str, value: Any) -> str:
+        if isinstance(value, int):
+            return f"{value:,}"
+        if value is None or key not in _PROBABILITIES + _IN_UNITS:
+            return percent(value)
+        return number(value) if key in _PROBABILITIES else f"{value:,.4g}"
+
+    headings = [_HEADINGS.get(key, key.replace("_", " ")) for key in keys]
+    return table([first, *headings], [[name, *(text(key, row[key]) for key in keys)] for name, row in rows.items()])
+
+
 def figures_text(figures: dict[str, Any]) -> str:
     """The figures of :func:`~se_gnn.model.metrics.evaluate` as tables."""
-    measured = (("validation", figures["validation"]), ("test", figures["test"]))
-    if "target" in figures:
-        return _number_figures_text(figures, measured)
-    shares = ("accuracy", "precision_at_5", "balanced_accuracy", "macro_f1")
-    parts = [[name, f"{part['nodes']:,}", *(percent(part[key]) for key in shares)] for name, part in measured]
-    columns = ["", "loss", "calibration error", "ROC-AUC", "average precision"]
-    keys = ("loss", "calibration_error", "roc_auc", "average_precision")
-    probabilities = [
-        [name, *("-" if part[key] is None else number(part[key]) for key in keys)] for name, part in measured
-    ]
-    shown = len(columns) if len(figures["classes"]) == 2 else 3  # the last two need one class of two
-    positive = [figures[part]["positive"] for part in ("test", "validation") if figures[part]["positive"] is not None]
-    rare = [f"ROC-AUC and average precision are for the rarer class, {figures['classes'][c]['class']!r}."
-            for c in positive[:1]]  # fmt: skip
-    numbers = ("labeled", "test", "predicted")
-    classes = [
-        [row["class"], *(f"{row[key]:,}" for key in numbers), *(percent(row[key]) for key in ("recall", "precision"))]
-        for row in figures["classes"]
-    ]
+    measured = {name: figures[name] for name in ("validation", "test")}
     heading = f"{figures['dataset']}, preset {figures['preset']}"
+    if "target" in figures:
+        keys = ("nodes", "r2", "mae", "rmse", "median_error", "interval_coverage", "interval_width")
+        return f"{heading}: {figures['target']}\n\n{_table('', measured, *keys)}"
     if figures["preset"] == CASES:
         heading = f"{figures['dataset']}: the vote of the cases, compared with the answers of the explained model"
+    of_two = ("roc_auc", "average_precision") if len(figures["classes"]) == 2 else ()
+    positive = [measured[part]["positive"] for part in ("test", "validation") if measured[part]["positive"] is not None]
+    rare = [f"ROC-AUC and average precision are for the rarer class, {figures['classes'][c]['class']!r}."
+            for c in positive[:1]]  # fmt: skip
+    classes = {row["class"]: row for row in figures["classes"]}
     return "\n\n".join(
         [
             heading,
-            table(["", "nodes", "accuracy", "precision@5", "balanced accuracy", "macro-F1"], parts),
-            table(columns[:shown], [row[:shown] for row in probabilities]),
+            _table("", measured, "nodes", "accuracy", "precision_at_5", "balanced_accuracy", "macro_f1"),
+            _table("", measured, "loss", "calibration_error", *of_two),
             *rare,
             "Test nodes by class",
-            table(["class", *numbers, "recall", "precision"], classes),
+            _table("class", classes, "labeled", "test", "predicted", "recall", "precision"),
         ]
     )
-
-
-def _number_figures_text(figures: dict[str, Any], measured: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """R2, errors in the unit of the column, and intervals."""
-    keys = ("mae", "rmse", "median_error", "interval_width")
-    rows = [
-        [
-            name,
-            f"{part['nodes']:,}",
-            "-" if part["r2"] is None else f"{part['r2']:.3f}",
-            *("-" if part[key] is None else f"{part[key]:,.4g}" for key in keys[:3]),
-            percent(part["interval_coverage"]),
-            "-" if part["interval_width"] is None else f"{part['interval_width']:,.4g}",
-        ]
-        for name, part in measured
-    ]
-    header = ["", "nodes", "R2", "MAE", "RMSE", "median error", "in 90% interval", "width"]
-    return f"{figures['dataset']}, preset {figures['preset']}: {figures['target']}\n\n{table(header, rows)}"

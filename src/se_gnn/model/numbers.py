@@ -93,14 +93,12 @@ class Intervals:
     @property
     def widths(self) -> Float64Array:
         """High less low, [T]."""
-        found: Float64Array = self.high - self.low
-        return found
+        return self.high - self.low
 
     def holds(self, values: Float64Array) -> BoolArray:
         """Whether the known numbers (of all nodes of the graph) of these nodes lie in their intervals, [T]."""
         own = values[self.nodes]
-        found: BoolArray = (self.low <= own) & (own <= self.high)
-        return found
+        return (self.low <= own) & (own <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,7 @@ class Calibration:
 
     def reach(self, spread: Float64Array) -> Float64Array:
         """How far the interval of each node reaches to both sides, [T]."""
-        found: Float64Array = self.factor * (spread + self.floor)
-        return found
+        return self.factor * (spread + self.floor)
 
     def summary(self) -> str:
         """What the intervals guarantee."""
@@ -139,7 +136,8 @@ def calibrate_intervals(
             holds approximately; or ``auto``, the first of the two that there are.
     """
     check_coverage(coverage)
-    nodes, guaranteed = _calibration_nodes(model.graph, calibrate_on)
+    named = "intervals", "--calibration 0.5 (in Python SEGNNRegressor(calibration=0.5))"
+    nodes, guaranteed = calibration_nodes(model.graph, calibrate_on, get_args(CalibrateOn), *named)
     if not len(nodes):
         return None
     found = predict_numbers(model, nodes)
@@ -234,14 +232,20 @@ def number_figures(model: Model, nodes: IntArray) -> dict[str, Any]:
     }
 
 
-def _calibration_nodes(graph: Graph, calibrate_on: str) -> tuple[IntArray, bool]:
-    if calibrate_on not in get_args(CalibrateOn):
-        raise InputError(f"calibrate_on must be {', '.join(get_args(CalibrateOn))}, got {shortened(calibrate_on)}")
+def calibration_nodes(
+    graph: Graph, calibrate_on: str, choices: Sequence[str], what: str, option: str
+) -> tuple[IntArray, bool]:
+    """The nodes to calibrate on, and whether coverage is guaranteed: not by validation nodes, which chose the epoch.
+
+    An error says ``what`` needs calibration nodes, and with which ``option`` to train to have some.
+    """
+    if calibrate_on not in choices:
+        raise InputError(f"calibrate_on must be {', '.join(choices)}, got {shortened(calibrate_on)}")
     if calibrate_on == "calibration" and not len(graph.calibration):
         raise InputError(
-            f"{graph.name} has no calibration nodes, which intervals with a guarantee need: train with --calibration "
-            "0.5 (in Python SEGNNRegressor(calibration=0.5)), which holds out that share of the validation nodes, or "
-            "calibrate on the validation nodes, where coverage is approximate"
+            f"{graph.name} has no calibration nodes, which {what} with a guarantee need: train with {option}, which "
+            "holds out that share of the validation nodes, or calibrate on the validation nodes "
+            "(calibrate_on=validation), where coverage is approximate"
         )
     if calibrate_on == "validation" and not len(graph.validation):
         raise InputError(f"{graph.name} has no validation nodes to calibrate on")

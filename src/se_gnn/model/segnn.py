@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,33 +58,18 @@ class SEGNN(nn.Module):
         super().__init__()
         self.settings = settings
         generator = generator or torch.Generator().manual_seed(0)
-        alone = settings.encoder.members == 1 and settings.encoder.attribute_share == 0
+        encoder, unit = settings.encoder, settings.similarity.measure == "cosine"
+        kind: Any = Network if encoder.members == 1 and encoder.attribute_share == 0 else partial(Ensemble, unit=unit)
         self.network: Network | Ensemble
-        if alone:
-            self.network = Network(
-                num_features, settings.encoder, generator=generator, num_edge_features=num_edge_features
-            )
-        else:
-            self.network = Ensemble(
-                num_features,
-                settings.encoder,
-                generator=generator,
-                num_edge_features=num_edge_features,
-                unit=settings.similarity.measure == "cosine",
-            )
-        self.num_edge_features = num_edge_features  # of what edges carry, those that are part of their representation
+        self.network = kind(num_features, encoder, generator=generator, num_edge_features=num_edge_features)
+        self.num_edge_features = num_edge_features  # numbers of an edge that are part of its representation
 
     @classmethod
     def for_graph(cls, graph: Graph, settings: Resolved, *, generator: torch.Generator | None = None) -> SEGNN:
         """A model of the size that a graph asks for under some settings."""
-        num_features = num_read(graph, settings.encoder)
-        carried = edge_features(graph.edge_values, settings.similarity, np.empty(0, np.int64))
-        return cls(
-            num_features,
-            settings,
-            generator=generator,
-            num_edge_features=0 if carried is None else carried.shape[1],
-        )
+        read = edge_features(graph.edge_values, settings.similarity, np.empty(0, np.int64))
+        width = 0 if read is None else read.shape[1]
+        return cls(num_read(graph, settings.encoder), settings, generator=generator, num_edge_features=width)
 
     def forward(self, inputs: EncoderInputs) -> Tensor:
         """H, Eq. (1)."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files import read_json_lines
+from se_gnn.number_format import tenths
 from se_gnn.plot.style import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral, show
 
 if TYPE_CHECKING:
@@ -43,24 +44,16 @@ def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figur
             values = np.array([record.get(key, np.nan) for record in records], dtype=np.float64)
             if i == 0 or np.nan_to_num(values).any():  # a loss of weight 0 is not computed
                 losses.plot(epochs, values, _STYLES[i], color=_color(i), label=name, linewidth=1.4)
-        losses.set_title("training loss", fontsize=NORMAL, color=INK, loc="left")
         losses.legend(fontsize=SMALL, frameon=False)
         values = np.array([record["val_accuracy"] for record in records], dtype=np.float64)
         accuracy.plot(epochs, 100 * values, color=_color(0), linewidth=1.4)
         best = _best_epoch(records)
         if best is not None:
-            accuracy.plot(
-                epochs[best],
-                100 * values[best],
-                "o",
-                color=INK,
-                label=f"best: epoch {epochs[best]}, {values[best]:.1%}",
-            )
+            label = f"best: epoch {epochs[best]}, {tenths(values[best])}"
+            accuracy.plot(epochs[best], 100 * values[best], "o", color=INK, label=label)
             accuracy.legend(fontsize=SMALL, frameon=False, loc="lower right")
-        accuracy.set_title("validation accuracy, %", fontsize=NORMAL, color=INK, loc="left")
-        for axes in (losses, accuracy):
-            _plain(axes, "epoch")
-            axes.locator_params(axis="x", integer=True)
+        _plain(losses, "training loss", "epoch")
+        _plain(accuracy, "validation accuracy, %", "epoch")
     return figure
 
 
@@ -98,10 +91,9 @@ def precision_figure(
             if spread is not None and name in spread:
                 band = 100 * np.asarray(spread[name], dtype=np.float64)
                 axes.fill_between(at, values - band, values + band, color=_color(i), alpha=0.2, linewidth=0)
-        axes.set_title("precision@k, %", fontsize=NORMAL, color=INK, loc="left")
         axes.legend(fontsize=SMALL, frameon=False)
+        _plain(axes, "precision@k, %", "k, nearest labeled nodes")
         axes.set_xticks(at if len(at) <= 12 else at[:: -(-len(at) // 12)])
-        _plain(axes, "k, nearest labeled nodes")
     return figure
 
 
@@ -124,7 +116,9 @@ def _color(i: int) -> str:
     return dark[i % len(dark)]
 
 
-def _plain(axes: Axes, label: str) -> None:
+def _plain(axes: Axes, title: str, label: str) -> None:
+    axes.set_title(title, fontsize=NORMAL, color=INK, loc="left")
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel(label, fontsize=SMALL, color=INK)
     axes.tick_params(labelsize=SMALL, colors=FAINT)
     axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
@@ -152,9 +146,7 @@ def trials_figure(trials: Sequence[tuple[str, float, bool]], figure_of_merit: st
             faces = ["white" if trials[n][2] else color for n in at]
             axes.scatter(at, values[at], c=faces, edgecolors=color, marker=marker, s=28, label=recipe, zorder=3)
         axes.step(range(len(trials)), np.maximum.accumulate(values), where="post", color=INK, linewidth=1)
-        axes.set_title(f"{figure_of_merit} on validation nodes", fontsize=NORMAL, color=INK, loc="left")
-        axes.set_xlabel("trial (hollow: ended early; line: best so far)", fontsize=SMALL)
-        axes.tick_params(labelsize=SMALL)
-        axes.locator_params(axis="x", integer=True)
+        label = "trial (hollow: ended early; line: best so far)"
+        _plain(axes, f"{figure_of_merit} on validation nodes", label)
         axes.legend(fontsize=SMALL, frameon=False, loc="lower right")
     return figure

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -12,10 +11,20 @@ from se_gnn.explain import EdgeInfo, NodeInfo
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.local_view import LocalView
-from se_gnn.plot.placement import CENTER_RADIUS, NODE_RADIUS, Points
-from se_gnn.plot.style import EDGE_COLOR, TYPE_COLORS, TYPE_DASHES, ClassStyle, class_style, number_style
+from se_gnn.plot.placement import CENTER_RADIUS, NODE_RADIUS, Points, path_length, point_after
+from se_gnn.plot.style import (
+    EDGE_COLOR,
+    TYPE_COLORS,
+    TYPE_DASHES,
+    ClassStyle,
+    class_style,
+    number_style,
+    readable,
+    shorten,
+)
 
 HEAD_LENGTH, HEAD_WIDTH = 0.1, 0.075  # of an arrow, in units of the layout
+MOST_NODES_WITH_NAMES = 8
 READING = " Arrows: where an edge leads."
 
 
@@ -78,34 +87,26 @@ def shown_types(explanation: Mentioned, *edge_ids: IntArray) -> dict[int, str]:
     return {number: name for number, name in enumerate(explanation.edge_types) if name in present}
 
 
-def arrow_head(view: LocalView, path: Points, ends: IntArray, leads: int) -> Points | None:
+def arrow_head(path: Points, ends: IntArray, leads: int) -> Points | None:
     """The triangle of an arrow [3, 2] whose tip touches the node it leads to; None where it leads nowhere."""
     if not leads:
         return None
     way = path if leads > 0 else path[::-1]
     into = int(ends[1] if leads > 0 else ends[0])  # position among the nodes; 0 is the center
-    steps = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
-    reach = steps[-1] - (CENTER_RADIUS if into == 0 else NODE_RADIUS)
-    tip, back = (
-        np.array([np.interp(max(place, 0.0), steps, way[:, axis]) for axis in range(2)])
-        for place in (reach, reach - HEAD_LENGTH)
-    )
+    reach = path_length(way) - (CENTER_RADIUS if into == 0 else NODE_RADIUS)
+    tip, back = (point_after(way, max(place, 0.0)) for place in (reach, reach - HEAD_LENGTH))
     along = (tip - back) / max(float(np.linalg.norm(tip - back)), 1e-9)
     across = np.array([-along[1], along[0]]) * HEAD_WIDTH / 2
     return np.array([tip, back + across, back - across])
 
 
-def head_number(numbers: tuple[int, ...], leads: int) -> int:
-    """Of the numbers of an edge, whose parts lie one after the other, that of the part where its arrow is."""
-    return numbers[-1] if leads > 0 else numbers[0]
+def node_names(view: LocalView, explanation: Mentioned) -> list[str]:
+    """What is written at the nodes but the center; nothing where there are many."""
+    if len(view.nodes) > MOST_NODES_WITH_NAMES:
+        return []
+    return [shorten(readable(explanation.nodes[node].caption), 14) for node in view.nodes[1:].tolist()]
 
 
-def type_mark(number: int) -> str:
-    """The line of a type, for legends of pages."""
-    color, dash = type_look(number)
-    root = ElementTree.Element("svg", {"class": "type-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
-    look = {"x1": "0", "y1": "4", "x2": "34", "y2": "4", "stroke": color, "stroke-width": "2.4"}
-    if dash:
-        look["stroke-dasharray"] = " ".join(f"{2 * length:g}" for length in dash)
-    ElementTree.SubElement(root, "line", look)
-    return ElementTree.tostring(root, encoding="unicode")
+def has_letters(explanation: Mentioned, nodes: Sequence[NodeInfo]) -> bool:
+    """Whether the names of the classes of these nodes are short enough to be written on them."""
+    return any(node.label != UNKNOWN for node in nodes) and max(map(len, explanation.class_names)) <= 2

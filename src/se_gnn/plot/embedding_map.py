@@ -11,11 +11,9 @@ from se_gnn.explain import Explanation
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import Model
-from se_gnn.optional import require
 from se_gnn.plot.figure import title_of
 from se_gnn.plot.projection import Method, project
 from se_gnn.plot.style import (
-    FAINT,
     INK,
     LARGE,
     NORMAL,
@@ -23,6 +21,7 @@ from se_gnn.plot.style import (
     ClassStyle,
     blank_figure,
     class_style,
+    legend_marks,
     neutral,
     number_style,
     show,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NODES = 1000
-MOST_CLASSES = 12  # of the legend
 SHADES = 6  # of numbers
 UNSURE = "gray: unknown"
 
@@ -76,7 +74,10 @@ def embedding_figure(
         _ringed(axes, where[explanation.node], styles[explanation.node], size=190, gid="target")
         figure.text(0.02, 0.955, title_of(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
         figure.text(0.02, 0.93, _caption(graph, len(nodes), len(voters), method), fontsize=NORMAL, color=INK, va="top")
-        _legend(figure, groups)
+        figure.legend(
+            *legend_marks([(group.style, group.name, int(group.members.sum())) for group in groups]),
+            loc="lower center", ncols=4, frameon=False, fontsize=SMALL, handletextpad=0.2, columnspacing=1.2,
+        )  # fmt: skip
     return figure
 
 
@@ -138,20 +139,3 @@ def _caption(graph: Graph, shown: int, voters: int, method: Method) -> str:
     nearest = "line to the nearest case"
     lines = nearest if voters == 1 else f"lines to the {voters} nearest cases, as wide as they count"
     return f"{part} by their embeddings ({how}); large ring: the node;\n{lines}"
-
-
-def _legend(figure: Figure, groups: list[Group]) -> None:
-    lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
-    often = sorted(sorted(range(len(groups)), key=lambda i: -groups[i].members.sum())[:MOST_CLASSES])
-    handles, names = [], []
-    for style, name, _ in (groups[i] for i in often):
-        handles.append(lines.Line2D([], [], linestyle="", marker=style.marker, color=style.color, markersize=6))
-        names.append(name)
-    if len(groups) > MOST_CLASSES:
-        handles.append(lines.Line2D([], [], linestyle=""))
-        names.append(f"and {len(groups) - MOST_CLASSES} more classes")
-    rim = lines.Line2D([], [], linestyle="", marker="o", color="white", markersize=6, markeredgecolor=FAINT)
-    figure.legend(
-        [*handles, rim], [*names, "dark rim: labeled"], loc="lower center", ncols=4, frameon=False, fontsize=SMALL,
-        handletextpad=0.2, columnspacing=1.2,
-    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""One explanation on one page: the pictures of nodes, matched local graphs, shared attributes, the vote as bars."""
+"""One explanation on one page: pictures of nodes, matched local graphs, effects of attributes, the vote as bars."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from se_gnn.plot.local_graphs import (
     Arrangement,
     draw_local_graphs,
     graphs_height,
-    known_answer,
+    known_text,
 )
 from se_gnn.plot.style import (
     FAINT,
@@ -57,16 +57,14 @@ class Bar(NamedTuple):
 
 def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     """The cases, nearest first; beyond ``most`` they are summed up by class. The weights add up to 1."""
-    votes, answer = explanation.votes, explanation.answer
+    votes = explanation.votes
     single = votes if len(votes) <= most + 1 else votes[:most]
     bars = []
     for one in single:
         caption = show(explanation.caption(one.node))
-        if isinstance(answer, NumberAnswer):
-            said = show(answer.text(one.number or 0.0))
-        else:  # the class is the shorter the longer the caption is
-            said = f"‘{show(explanation.answer_of(one), max(16, 36 - len(caption)))}’"
-        bars.append(Bar(f"{caption}  {said}", one.label, one.weight, one))
+        said = show(explanation.answer_of(one), max(16, 36 - len(caption)))  # the shorter the longer the caption is
+        text = f"{caption}  {said}" if explanation.answer.kind == "number" else f"{caption}  ‘{said}’"
+        bars.append(Bar(text, one.label, one.weight, one))
     rest = votes[len(single) :]
     for label in dict.fromkeys(one.label for one in rest):
         weights = [one.weight for one in rest if one.label == label]
@@ -95,6 +93,8 @@ def draw_vote(figure: FigureBase, explanation: Explanation) -> None:
         *terms.get_legend_handles_labels(), loc="lower right", bbox_to_anchor=(0.985, 0.04 / height), fontsize=SMALL,
         ncols=2, frameon=False, borderpad=0,
     )  # fmt: skip
+    if explanation.answer.abstained is not None:
+        return
     strip = figure.add_axes((0.27, 1 - 0.32 / height, 0.71, 0.2 / height))
     if isinstance(explanation.answer, NumberAnswer):
         _draw_values(strip, explanation, explanation.answer)
@@ -121,10 +121,7 @@ def _draw_values(axes: Axes, explanation: Explanation, answer: NumberAnswer) -> 
 def _draw_probabilities(axes: Axes, explanation: Explanation) -> None:
     """The probabilities, side by side: a class is as wide as the weights of its cases together."""
     start = 0.0
-    for label in np.argsort(-np.array(explanation.probabilities), kind="stable").tolist():
-        share = explanation.probabilities[label]
-        if share <= 0:
-            continue
+    for label, share in explanation.shares:
         style = class_style(label)
         axes.barh(0, share, left=start, height=1, color=style.color, edgecolor="white", linewidth=1)
         text = f"‘{show(explanation.class_names[label])}’ {percent(share)}"
@@ -184,13 +181,21 @@ def _bare(axes: Axes) -> None:
 MOST_ATTRIBUTES = 5
 ATTRIBUTE_INCHES, ATTRIBUTES_MARGIN = 0.17, 0.42
 
-ATTRIBUTES_HEADING = "shared attributes"
+NOTHING_MATTERS = "no single attribute"
+ATTRIBUTES_HEADING = "what makes them similar"
 ATTRIBUTES_READING = "its value, the case's value\nand what it does for\ntheir node similarity"
 
 
 def attribute_lines(explanation: Explanation, num_cases: int) -> list[list[tuple[str, str]]]:
     """What each case in the first row of local graphs shares, with values and effect; [] where none has any."""
-    lines = [_lines(vote) for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
+    shared = [vote.attributes for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
+    lines = [
+        [
+            (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
+            for one in (some.that_matter[:MOST_ATTRIBUTES] if some is not None else ())
+        ]
+        for some in shared
+    ]
     return lines if any(lines) else []
 
 
@@ -207,33 +212,14 @@ def draw_attributes(figure: FigureBase, explanation: Explanation, num_cases: int
     width = 0.98 / COLUMNS
     top = 1 - 0.1 / height
     figure.text(0.01 + width / 2, top, ATTRIBUTES_HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
-    reading = top - ATTRIBUTE_INCHES / height
-    figure.text(
-        0.01 + width / 2,
-        reading,
-        ATTRIBUTES_READING,
-        fontsize=SMALL,
-        color=FAINT,
-        ha="center",
-        va="top",
-        linespacing=1.4,
-    )
+    below: dict[str, Any] = {"fontsize": SMALL, "color": FAINT, "ha": "center", "va": "top", "linespacing": 1.4}
+    figure.text(0.01 + width / 2, top - ATTRIBUTE_INCHES / height, ATTRIBUTES_READING, **below)
     for i, lines in enumerate(attribute_lines(explanation, num_cases), start=1):
         left = 0.01 + i * width
-        for row, (name, values) in enumerate(lines or [("nothing in common", "")]):
+        for row, (name, values) in enumerate(lines or [(NOTHING_MATTERS, "")]):
             place = top - row * ATTRIBUTE_INCHES / height
             figure.text(left + 0.005, place, name, fontsize=SMALL, color=INK, va="top", gid="attribute")
             figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
-
-
-def _lines(vote: CaseVote) -> list[tuple[str, str]]:
-    shared = vote.attributes
-    if shared is None:
-        return []
-    return [
-        (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
-        for one in shared.that_matter[:MOST_ATTRIBUTES]
-    ]
 
 
 MOST_PICTURES = 10
@@ -255,7 +241,7 @@ def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
         axes.imshow(picture, cmap="gray_r", vmin=low, vmax=high, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         _frame(axes, INK if i == 0 else styles[i].color)
-        text = known_answer(node, explanation, 24 if i == 0 else 10)
+        text = known_text(node, explanation, 24 if i == 0 else 10)
         if i == 0:
             text = f"label {text}"
             axes.set_title("to explain", fontsize=NORMAL, color=INK, pad=4)
@@ -289,7 +275,7 @@ def explanation_figure(
     """Why a node was predicted as it was, as a matplotlib figure that belongs to no window.
 
     From top to bottom: the picture of the node and those of the nearest cases (if nodes are pictures), the matched
-    local graphs, shared attributes (if they were computed), the vote.
+    local graphs, the effects of attributes (if they were computed), the vote.
 
     Args:
         explanation: what to show.
@@ -339,27 +325,27 @@ def explanation_figure(
 
 def title_of(explanation: Explanation) -> str:
     """What is predicted of the node, in a line."""
-    answer = explanation.answer
+    answer, caption = explanation.answer, show(explanation.caption(explanation.node), 32)
+    if answer.abstained is not None:
+        return f"{caption} is too unlike anything known to be predicted"
     if isinstance(answer, NumberAnswer):
-        caption = show(explanation.caption(explanation.node), 32)
         said = f"{show(answer.name)} of {caption}: {show(answer.text(answer.value))}"
         ends = [answer.text(end) for end in (answer.low, answer.high) if end is not None]
         return said + (f" ({answer.coverage:.0%} interval {show(' to '.join(ends), 60)})" if ends else "")
     share = percent(explanation.probabilities[explanation.predicted])
-    return (
-        f"{show(explanation.caption(explanation.node), 32)} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
-    )
+    return f"{caption} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
 
 
 def _known(explanation: Explanation) -> str:
-    answer, number = explanation.answer, explanation.query.number
-    if isinstance(answer, NumberAnswer):
-        known = "is not known" if number is None else f"is {show(answer.text(number))}"
-        return f"its own value {known}{'; it was left out of the vote' if explanation.left_out else ''}"
-    if explanation.label == UNKNOWN:
+    known = show(explanation.answer_of(explanation.query))
+    if explanation.answer.kind == "number":
+        left_out = "; it was left out of the vote" if explanation.left_out else ""
+        return f"its own value is {known or 'not known'}{left_out}"
+    if not known:
         return "its label is not known"
-    own = f"‘{show(explanation.class_names[explanation.label])}’"
     if explanation.left_out:
-        return f"it is labeled {own} itself; its own label was left out of the vote"
+        return f"it is labeled ‘{known}’ itself; its own label was left out of the vote"
     outcome = "right" if explanation.label == explanation.predicted else "wrong"
-    return f"its label is {own}: the prediction is {outcome}"
+    return f"its label is ‘{known}’" + (
+        f": the prediction is {outcome}" if explanation.answer.abstained is None else ""
+    )

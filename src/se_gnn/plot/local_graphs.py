@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, Explanation, NodeInfo
 from se_gnn.explain.explanation import NumberAnswer
@@ -16,7 +15,8 @@ from se_gnn.plot.edge_style import (
     Mentioned,
     arrow_head,
     edge_style,
-    head_number,
+    has_letters,
+    node_names,
     node_styles,
     shown_types,
     type_look,
@@ -24,7 +24,7 @@ from se_gnn.plot.edge_style import (
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
 from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
 from se_gnn.plot.projection import placed_by_features
-from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, UNKNOWN_COLOR, class_style, match_color, number_style, show
+from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, class_style, legend_marks, match_color, number_style, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,7 @@ Arrangement = Literal["structure", "features"]
 MOST_CASES = 3  # unless more are asked for
 COLUMNS = 4
 PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
-MOST_CLASSES, MOST_TYPES = 12, 6  # of the legend
-MOST_NODES_WITH_NAMES = 8
+MOST_TYPES = 6  # of the legend
 
 READING = (
     "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
@@ -71,8 +70,8 @@ def draw_local_graphs(
     points = laid_out(views) if graph is None or arrangement == "structure" else placed_by_features(views, graph)
     captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
     word = "known value" if isinstance(explanation.answer, NumberAnswer) else "label"
-    titles = [f"to explain: {captions[0]}\n{word} {known_answer(explanation.query, explanation)}"] + [
-        f"{caption}\n{known_answer(explanation.nodes[vote.node], explanation)}, weight {percent(vote.weight)}"
+    titles = [f"to explain: {captions[0]}\n{word} {known_text(explanation.query, explanation)}"] + [
+        f"{caption}\n{known_text(explanation.nodes[vote.node], explanation)}, weight {percent(vote.weight)}"
         for vote, caption in zip(votes, captions[1:])
     ]
     height, rows = graphs_height(len(votes)), -(-len(views) // COLUMNS)
@@ -100,7 +99,7 @@ def draw_local_graph(axes: Axes, view: LocalView, points: Points, explanation: M
     paths = edge_paths(view, points)
     _draw_edges(axes, view, paths, explanation)
     _draw_nodes(axes, view, points, explanation)
-    _draw_numbers(axes, view, number_places(view, points, paths, _names(view, explanation)))
+    _draw_numbers(axes, view, number_places(view, points, paths, node_names(view, explanation)))
     axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
 
 
@@ -117,10 +116,10 @@ def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], explanation: M
         widths += [width + _BOLD if numbers else width] * parts
         colors += [match_color(number) for number in numbers] or [style.color]
         dashes += [(0, style.dash) if style.dash else "solid"] * parts
-        head = arrow_head(view, path, ends, style.leads)
+        head = arrow_head(path, ends, style.leads)
         if head is not None:
             heads.append(head)
-            head_colors.append(match_color(head_number(numbers, style.leads)) if numbers else style.color)
+            head_colors.append(colors[-1 if style.leads > 0 else -parts])  # of the part where the arrow is
     drawn = collections.LineCollection(
         segments, linewidths=widths, colors=colors, linestyles=dashes, capstyle="butt", zorder=1, gid="edges"
     )
@@ -132,7 +131,7 @@ def _draw_edges(axes: Axes, view: LocalView, paths: list[Points], explanation: M
 def _draw_nodes(axes: Axes, view: LocalView, points: Points, explanation: Mentioned) -> None:
     nodes = [explanation.nodes[node] for node in view.nodes.tolist()]
     size = _node_size(len(view.nodes))
-    short = any(node.label != UNKNOWN for node in nodes) and max(map(len, explanation.class_names)) <= 2
+    letters = has_letters(explanation, nodes)
     axes.scatter(
         points[0, 0], points[0, 1], s=size * 3.6, marker="o", facecolors="white", edgecolors=INK, linewidths=1.6,
         zorder=2, gid="center",
@@ -142,21 +141,14 @@ def _draw_nodes(axes: Axes, view: LocalView, points: Points, explanation: Mentio
             points[i, 0], points[i, 1], s=size * (1.5 if i == 0 else 1), marker=style.marker, color=style.color,
             edgecolors=INK if node.case else "white", linewidths=1.2 if node.case else 0.6, zorder=3, gid="node",
         )  # fmt: skip
-        if short and node.label != UNKNOWN:
+        if letters and node.label != UNKNOWN:
             axes.annotate(
                 show(explanation.class_names[node.label]), points[i], ha="center", va="center_baseline",
                 fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=style.ink, zorder=4,
             )  # fmt: skip
-    for name, point in zip(_names(view, explanation), points[1:]):
+    for name, point in zip(node_names(view, explanation), points[1:]):
         x, y = name_place(point, name)
-        axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
-
-
-def _names(view: LocalView, explanation: Mentioned) -> list[str]:
-    """What is written at the nodes but the center; nothing where there are many."""
-    if len(view.nodes) > MOST_NODES_WITH_NAMES:
-        return []
-    return [show(explanation.nodes[node].caption, 14) for node in view.nodes[1:].tolist()]
+        axes.text(x, y, show(name), ha="center", va="center", fontsize=SMALL - 1, color=FAINT, zorder=4, gid="name")
 
 
 def _draw_numbers(axes: Axes, view: LocalView, spots: list[Points]) -> None:
@@ -182,39 +174,29 @@ def _caption(view: LocalView) -> str:
     return f"{shown} of {shown + view.hidden:,} edges drawn" if view.hidden else f"{shown} {noun}"
 
 
-def known_answer(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:
+def known_text(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:
     """The known class or number of a node, in words."""
-    if isinstance(explanation.answer, NumberAnswer):
-        return "not known" if node.number is None else show(explanation.answer.text(node.number), limit)
-    return f"‘{show(explanation.class_names[node.label], limit)}’" if node.label != UNKNOWN else "not known"
+    known = show(explanation.answer_of(node), limit)
+    return (known if explanation.answer.kind == "number" else f"‘{known}’") if known else "not known"
 
 
 def _legend(
     figure: FigureBase, views: list[LocalView], explanation: Explanation, arrangement: Arrangement, height: float
 ) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
-
-    def mark(color: str, marker: str, rim: str) -> Any:
-        return lines.Line2D([], [], linestyle="", marker=marker, color=color, markersize=7, markeredgecolor=rim)
-
     shown = [explanation.nodes[node] for view in views for node in view.nodes.tolist()]
-    present, counts = np.unique([node.label for node in shown], return_counts=True)
-    often = np.sort(present[np.argsort(-counts, kind="stable")][:MOST_CLASSES]).tolist()
-    longest = 24 if len(often) <= 5 else 16
-    looks = [
-        (class_style(label), show(explanation.class_names[label], longest) if label != UNKNOWN else "gray: unknown")
-        for label in often
-    ]
+    counts = Counter(node.label for node in shown)
+    unknown = [(class_style(UNKNOWN), "gray: unknown", counts.pop(UNKNOWN))] if UNKNOWN in counts else []
     if isinstance(explanation.answer, NumberAnswer):
-        unknown = [look for look in looks if any(node.number is None for node in shown)]
-        looks = [(number_style(0), "light: low"), (number_style(1), "dark: high"), *unknown]
-    handles = [mark(style.color, style.marker, "white") for style, _ in looks]
-    names = [name for _, name in looks]
-    if len(present) > MOST_CLASSES:
-        handles.append(mark("none", "", "none"))
-        names.append(f"and {len(present) - MOST_CLASSES} more classes")
-    handles.append(mark(UNKNOWN_COLOR, "o", INK))
-    names.append("dark rim: labeled, can vote")
+        unknown = [one for one in unknown if any(node.number is None for node in shown)]
+        looks = [(number_style(0), "light: low", 1), (number_style(1), "dark: high", 1)]
+    else:
+        longest = 24 if len(counts) + len(unknown) <= 5 else 16
+        looks = [
+            (class_style(label), show(explanation.class_names[label], longest), counts[label])
+            for label in sorted(counts)
+        ]
+    handles, names = legend_marks([*unknown, *looks])
     for number, name in list(shown_types(explanation, *(view.edge_ids for view in views)).items())[:MOST_TYPES]:
         color, dash = type_look(number)
         handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))

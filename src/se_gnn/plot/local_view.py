@@ -115,17 +115,16 @@ def _matched(
 
     An edge that ends at the node in question is no evidence about it, and has no number.
     """
-    matches = vote.matches
     similarity: dict[int, float] = {}
     numbers: dict[int, tuple[int, ...]] = {}
-    if matches is None:
-        return similarity, numbers
     own_numbers = dict(zip(target.edge_ids.tolist(), target.numbers))
-    columns = (matches.edge_ids, matches.matched_ids, matches.similarity)
-    for edge, matched, value in zip(*(column[matches.matched].tolist() for column in columns)):
-        similarity[matched] = max(value, similarity.get(matched, -np.inf))
-        if not explanation.touches_query(matched):
-            numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(edge, ())}))
+    for one in explanation.matched_edges(vote):
+        if one.match is None:
+            continue
+        matched = one.match.id
+        similarity[matched] = max(one.similarity, similarity.get(matched, -np.inf))
+        if not one.own:
+            numbers[matched] = tuple(sorted({*numbers.get(matched, ()), *own_numbers.get(one.edge.id, ())}))
     return similarity, {edge: found for edge, found in numbers.items() if found}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.csgraph import shortest_path
 
 from se_gnn.compiled_code import compiled
@@ -21,7 +22,6 @@ from se_gnn.plot.local_view import LocalView
 
 Points = npt.NDArray[np.float64]
 
-_ROUNDS = 100  # of stress majorization
 _PASSES = 6  # of exchanging nodes on a ring
 _CLEARANCE = 0.12  # an edge that comes nearer to a node looks like one of its edges
 _CROWDED = 0.22  # least distance on a ring before nodes take turns between two radii
@@ -39,7 +39,7 @@ def layout(rings: IntArray, edges: IntArray) -> Points:
     joined = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(rings), len(rings)))
     hops = shortest_path(joined, directed=False, unweighted=True)  # [P, P]
     hops[np.isinf(hops)] = 1 + hops[np.isfinite(hops)].max()
-    points = _on_rings(_least_stress(hops), rings)
+    points = _on_rings(_by_hops(hops), rings)
     return _exchanged(points, rings, edges)
 
 
@@ -47,25 +47,15 @@ def turned_to(points: Points, ours: Points, theirs: Points) -> Points:
     """``points`` rotated and mirrored so that ``ours`` [R, 2] come to lie as near to ``theirs`` [R, 2] as they can."""
     if not len(ours):
         return points
-    left, _, right = np.linalg.svd(ours.T @ theirs)
-    turned: Points = points @ (left @ right)
+    turned: Points = points @ orthogonal_procrustes(ours, theirs)[0]
     return turned
 
 
-def _least_stress(hops: npt.NDArray[np.float64]) -> Points:
-    """Positions whose distances follow the number of hops: Gansner, Koren and North, "Graph Drawing by Stress
-    Majorization" (2004), from a circle.
-    """  # noqa: D205
-    angle = 2 * np.pi * np.arange(len(hops)) / len(hops)
-    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    itself = np.eye(len(hops), dtype=bool)
-    wanted = np.where(itself, 1, hops)
-    weights = np.where(itself, 0, wanted**-2.0)  # [P, P]
-    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    for _ in range(_ROUNDS):
-        drawn = np.linalg.norm(points[:, None] - points[None], axis=2)
-        pull = weights * wanted / np.maximum(drawn, 1e-6)
-        points = inverse @ (np.diag(pull.sum(axis=1)) - pull) @ points
+def _by_hops(hops: npt.NDArray[np.float64]) -> Points:
+    """Positions whose distances follow the number of hops [P, P]: classical multidimensional scaling."""
+    squared = hops**2 - (hops**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-(squared - squared.mean(axis=1, keepdims=True)) / 2)
+    points: Points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
     return points
 
 
@@ -200,13 +190,34 @@ def name_place(point: Points, name: str) -> Points:
 
 def pieces(path: Points, count: int) -> list[Points]:
     """A path cut into ``count`` parts of about equal length, each [B, 2]."""
-    steps = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
-    cuts = np.linspace(0, steps[-1], count + 1)
+    steps = _steps(path)
     parts = []
-    for low, high in itertools.pairwise(cuts.tolist()):
+    for low, high in itertools.pairwise(np.linspace(0, steps[-1], count + 1).tolist()):
         inside = path[(steps > low + 1e-9) & (steps < high - 1e-9)]
-        parts.append(np.concatenate([[_at(path, steps, low)], inside, [_at(path, steps, high)]]))
+        parts.append(np.concatenate([[point_after(path, low)], inside, [point_after(path, high)]]))
     return parts
+
+
+def path_length(path: Points) -> float:
+    """The length of a path [B, 2]."""
+    return float(_steps(path)[-1])
+
+
+def point_after(path: Points, length: float) -> Points:
+    """The point of a path after that length."""
+    steps = _steps(path)
+    return np.array([np.interp(length, steps, path[:, axis]) for axis in range(2)])
+
+
+def _steps(path: Points) -> Points:
+    """The length of a path up to each of its points, [B]."""
+    return np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+
+
+def _across(step: Points) -> Points:
+    """The direction to the left of a step, of length 1."""
+    left: Points = np.array([-step[1], step[0]]) / max(float(np.linalg.norm(step)), 1e-9)
+    return left
 
 
 def edge_strengths(similarity: FloatArray) -> FloatArray:
@@ -226,9 +237,8 @@ def edge_strengths(similarity: FloatArray) -> FloatArray:
 
 def _fanned(ends: Points, sorted_ends: Points, place: int, count: int) -> Points:
     """One of several edges between the same two nodes: a curve, the farther aside the farther from the middle one."""
-    along = sorted_ends[1] - sorted_ends[0]
-    across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
-    control = ends.mean(axis=0) + (place - (count - 1) / 2) * min(_FAN, 1.2 / count) * across
+    aside = (place - (count - 1) / 2) * min(_FAN, 1.2 / count)
+    control = ends.mean(axis=0) + aside * _across(sorted_ends[1] - sorted_ends[0])
     return _curve(ends, control)
 
 
@@ -241,8 +251,7 @@ def _curve(ends: Points, control: Points) -> Points:
 
 def _path(ends: Points, others: Points, radius: Points) -> Points:
     """Straight if that is clear of all others, else the least bent curve that is, else the clearest."""
-    along = ends[1] - ends[0]
-    across = np.array([-along[1], along[0]]) / max(float(np.linalg.norm(along)), 1e-9)
+    across = _across(ends[1] - ends[0])
     best, most = ends, _clearance(ends, others, radius)
     if most >= 0:
         return best
@@ -271,17 +280,16 @@ def _clearance(path: Points, others: Points, radius: Points) -> float:
 
 def _row(path: Points, count: int, taken: Points) -> Points:
     """Places of some numbers side by side [count, 2]: the first of the usual ones that is free, else the freest."""
-    steps = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    length = path_length(path)
     spread = (np.arange(count) - (count - 1) / 2)[:, None] * BADGE
     best, most = np.empty((0, 2)), -np.inf
     for aside in _ASIDE:
         for step in _STEPS:
-            middle = _at(path, steps, step * steps[-1])
-            ahead, behind = (_at(path, steps, (step + shift) * steps[-1]) for shift in (0.05, -0.05))
-            along = (ahead - behind) / max(float(np.linalg.norm(ahead - behind)), 1e-9)
-            across = np.array([-along[1], along[0]])
+            behind, middle, ahead = (point_after(path, (step + shift) * length) for shift in (-0.05, 0, 0.05))
+            across = _across(ahead - behind)
+            along = np.array([across[1], -across[0]])
             for direction in (along, np.array([1.0, 0.0])) if count > 1 else (along,):
-                places = middle + aside * BADGE * across + spread * direction
+                places: Points = middle + aside * BADGE * across + spread * direction
                 gaps = np.linalg.norm(places[:, None] - taken[None, :, :2], axis=2) - taken[None, :, 2]
                 free = min(gaps.min() - BADGE / 2, EDGE_OF_PICTURE - np.abs(places).max())
                 if free >= 0:
@@ -297,11 +305,6 @@ def _name_circles(point: Points, name: str) -> Points:
     count = 1 + int(np.ceil(half / LINE))
     x, y = name_place(point, name)
     return np.column_stack([x + np.linspace(-half, half, count), np.full(count, y), np.full(count, LINE)])
-
-
-def _at(path: Points, steps: Points, length: float) -> Points:
-    """The point of a path after that length."""
-    return np.array([np.interp(length, steps, path[:, axis]) for axis in range(2)])
 
 
 def _numbered_middles(

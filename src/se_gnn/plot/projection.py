@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
+from se_gnn.graph.arrays import dense
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.placement import Points
 
@@ -98,7 +99,6 @@ _APART = 0.13  # between two nodes
 def placed_by_features(views: Sequence[LocalView], graph: Graph) -> list[Points]:
     """Positions [P, 2] of the nodes of each view, -1 to 1; a node that several show stands in the same place in all."""
     nodes = np.unique(np.concatenate([view.nodes for view in views]))
-    rows: Any = graph.features[nodes]
-    points = evenly(project(rows if isinstance(rows, np.ndarray) else rows.toarray(), "tsne"))
+    points = evenly(project(dense(graph.features[nodes]), "tsne"))
     points = apart(points, min(_APART, 1.4 / np.sqrt(len(nodes))))
     return [points[np.searchsorted(nodes, view.nodes)] for view in views]

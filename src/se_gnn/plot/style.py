@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import unicodedata
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +73,25 @@ def number_style(share: float) -> ClassStyle:
     mixed = [round(low + (high - low) * min(max(share, 0), 1)) for low, high in zip(LOW_NUMBER, HIGH_NUMBER)]
     color = "#{:02X}{:02X}{:02X}".format(*mixed)
     return ClassStyle(color, "o", "white" if _luminance(color) < 0.213 else INK)
+
+
+MOST_CLASSES = 12  # of a legend
+
+
+def legend_marks(looks: Sequence[tuple[ClassStyle, str, int]]) -> tuple[list[Any], list[str]]:
+    """Marks and names of a legend: of classes with their number of nodes the most frequent, and the rim of cases."""
+    lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
+
+    def mark(color: str, marker: str, rim: str) -> Any:
+        return lines.Line2D([], [], linestyle="", marker=marker, color=color, markersize=7, markeredgecolor=rim)
+
+    often = sorted(sorted(range(len(looks)), key=lambda i: -looks[i][2])[:MOST_CLASSES])
+    marks = [mark(looks[i][0].color, looks[i][0].marker, "white") for i in often]
+    names = [looks[i][1] for i in often]
+    if len(looks) > MOST_CLASSES:
+        marks.append(mark("none", "", "none"))
+        names.append(f"and {len(looks) - MOST_CLASSES} more classes")
+    return [*marks, mark(UNKNOWN_COLOR, "o", INK)], [*names, "dark rim: labeled, can vote"]
 
 
 def match_color(number: int) -> str:

@@ -15,27 +15,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation, NodeInfo
-from se_gnn.explain.explanation import NumberAnswer
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.text import edge_in_words
 from se_gnn.graph import UNKNOWN
 from se_gnn.number_format import decimal
-from se_gnn.plot.edge_style import arrow_head, edge_style, head_number, node_styles
+from se_gnn.plot.edge_style import arrow_head, edge_style, has_letters, node_names, node_styles, type_look
 from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_cases, local_views
 from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
-from se_gnn.plot.style import (
-    EDGE_COLOR,
-    FAINT,
-    INK,
-    MATCH_COLORS,
-    class_style,
-    isolated,
-    match_color,
-    readable,
-    shorten,
-)
-
-MOST_NODES_WITH_NAMES = 8
+from se_gnn.plot.style import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, isolated, match_color, readable
 
 _DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
@@ -91,12 +78,42 @@ def plain_picture(
     return LocalGraphPicture(view, svg)
 
 
+def picture(kind: str, view_box: tuple[float, float, float, float], label: str) -> Svg:
+    """An empty picture of a CSS class, with a description for screen readers."""
+    return Svg("svg", {"class": kind, "viewBox": " ".join(map(_at, view_box)), "role": "img", "aria-label": label})
+
+
+def add(parent: Svg, tag: str, text: str | None = None, /, **attributes: float | str) -> Svg:
+    """A new element in another one; ``class_`` stands for ``class``, ``stroke_width`` for ``stroke-width``."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    found = ElementTree.SubElement(
+        parent, tag, {name: value if isinstance(value, str) else _at(value) for name, value in named.items()}
+    )
+    found.text = text
+    return found
+
+
+def as_text(root: Svg) -> str:
+    """An element as a page holds it."""
+    return ElementTree.tostring(root, encoding="unicode")
+
+
 def class_mark(label: int) -> str:
     """The mark of a class, for legends."""
-    root = ElementTree.Element("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
+    root = Svg("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
     style = class_style(label)
-    _shape(root, style.marker, 0, 0, 8, {"fill": style.color, "stroke": INK, "stroke-width": "0.8"})
-    return ElementTree.tostring(root, encoding="unicode")
+    _shape(root, style.marker, 0, 0, 8, fill=style.color, stroke=INK, stroke_width=0.8)
+    return as_text(root)
+
+
+def type_mark(number: int) -> str:
+    """The line of a type of edges, for legends."""
+    root = Svg("svg", {"class": "type-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
+    color, dash = type_look(number)
+    line = add(root, "line", x1=0, y1=4, x2=34, y2=4, stroke=color, stroke_width=2.4)
+    if dash:
+        line.set("stroke-dasharray", " ".join(_at(2 * length) for length in dash))
+    return as_text(root)
 
 
 def _own_links(target: LocalView) -> Links:
@@ -107,12 +124,10 @@ def _own_links(target: LocalView) -> Links:
 def _case_links(vote: CaseVote, explanation: Explanation, target: LocalView) -> Links:
     """Of each edge of a case, the shown edges of the explained node that are matched with it."""
     links: Links = {}
-    if vote.matches is not None:
-        shown = set(target.edge_ids.tolist())
-        columns = (vote.matches.edge_ids, vote.matches.matched_ids, vote.matches.similarity)
-        for edge, matched, value in zip(*(column.tolist() for column in columns)):
-            if edge in shown and matched >= 0 and not explanation.touches_query(matched):
-                links.setdefault(matched, []).append((edge, value))
+    shown = set(target.edge_ids.tolist())
+    for one in explanation.matched_edges(vote):
+        if one.match is not None and not one.own and one.edge.id in shown:
+            links.setdefault(one.match.id, []).append((one.edge.id, one.similarity))
     return links
 
 
@@ -126,21 +141,14 @@ def _draw(
     own: bool | None,
     href: Href | None,
 ) -> str:
-    root = ElementTree.Element(
-        "svg",
-        {
-            "class": "local-graph",
-            "viewBox": f"{-_REACH} {-_REACH} {2 * _REACH} {2 * _REACH}",
-            "role": "img",
-            "aria-label": _in_words(view, explanation.caption(center)),
-        },
-    )
+    box = (-_REACH, -_REACH, 2 * _REACH, 2 * _REACH)
+    root = picture("local-graph", box, _in_words(view, explanation.caption(center)))
     paths = edge_paths(view, points)
     _draw_edges(root, view, paths, links, explanation, own=own)
-    names = _names(view, explanation) if own is not None or href is not None else []
+    names = node_names(view, explanation) if own is not None or href is not None else []
     _draw_nodes(root, view, points, explanation, href, names)
     _draw_numbers(root, view, number_places(view, points, paths, names), links)
-    return ElementTree.tostring(root, encoding="unicode")
+    return as_text(root)
 
 
 def _in_words(view: LocalView, name: str) -> str:
@@ -157,19 +165,15 @@ def _in_words(view: LocalView, name: str) -> str:
 def _draw_edges(
     root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool | None
 ) -> None:
-    edges = ElementTree.SubElement(root, "g", {"class": "edges", "stroke": EDGE_COLOR, "stroke-linecap": "round"})
+    edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round")
     strengths = edge_strengths(view.similarity).tolist()
-    ids = zip(view.edge_ids.tolist(), view.edges.tolist())
-    lines = zip(ids, view.ends, paths, view.numbers, strengths, view.similarity.tolist())
-    for (edge, _), ends, path, numbers, strength, value in lines:
-        style = edge_style(explanation, edge)
+    lines = zip(view.edge_ids.tolist(), view.ends, paths, view.numbers, strengths, view.similarity.tolist())
+    for edge, ends, path, numbers, strength, value in lines:
+        style, info = edge_style(explanation, edge), explanation.edges[edge]
         width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
-        look = {"class": "edge", "stroke-width": _at(width), **_linked(links.get(edge))}
-        group = ElementTree.SubElement(edges, "g", look)
-        title = ElementTree.SubElement(group, "title")
+        group = _linked(add(edges, "g", class_="edge", stroke_width=width), links.get(edge))
         meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
-        info = explanation.edges[edge]
-        title.text = edge_in_words(info, _name(explanation, info.start), _name(explanation, info.end)) + meaning
+        add(group, "title", edge_in_words(info, _name(explanation, info.start), _name(explanation, info.end)) + meaning)
         if style.dash:
             group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in style.dash))
             group.set("stroke-linecap", "butt")
@@ -178,74 +182,59 @@ def _draw_edges(
         parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
         rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
         for part, piece in enumerate(pieces(rough * _DOWN, parts)):
-            color = {"class": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
+            look = {"class_": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
             passed = 0.0  # of the path: the dashes of one line go on where those of the last one ended
             for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
-                place = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2)}
-                if style.dash and passed:
-                    place["stroke-dashoffset"] = _at(passed)
+                shift = {"stroke_dashoffset": passed} if style.dash and passed else {}
+                add(group, "line", x1=x1, y1=y1, x2=x2, y2=y2, **shift, **look)
                 passed += math.hypot(x2 - x1, y2 - y1)
-                ElementTree.SubElement(group, "line", place | color)
-        head = arrow_head(view, path, ends, style.leads)
+        head = arrow_head(path, ends, style.leads)
         if head is not None:
-            corners = " ".join(f"{_at(x)},{_at(y)}" for x, y in (head * _DOWN).tolist())
-            look = {"class": "arrow", "fill": style.color}
-            if numbers:
-                number = head_number(numbers, style.leads)
-                look = {"class": f"arrow {match_class(number)}", "fill": match_color(number)}
-            ElementTree.SubElement(group, "polygon", {"points": corners, "stroke": "none", **look})
+            number = numbers[-1 if style.leads > 0 else 0] if numbers else None  # of the part where the arrow is
+            kind = "arrow" if number is None else f"arrow {match_class(number)}"
+            color = style.color if number is None else match_color(number)
+            add(group, "polygon", points=_corners(head * _DOWN), stroke="none", class_=kind, fill=color)
 
 
 def _draw_nodes(
     root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None, names: list[str]
 ) -> None:
-    places, infos = points * _DOWN, [explanation.nodes[node] for node in view.nodes.tolist()]
+    places, infos = (points * _DOWN).tolist(), [explanation.nodes[node] for node in view.nodes.tolist()]
     radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
-    short = any(info.label != UNKNOWN for info in infos) and max(map(len, explanation.class_names)) <= 2
-    x, y = places[0]
-    ring = {"cx": _at(x), "cy": _at(y), "r": _at(radius * 1.9), "fill": "white", "stroke": INK, "stroke-width": "2"}
-    ElementTree.SubElement(root, "circle", {"class": "center", **ring})
-    nodes = ElementTree.SubElement(root, "g", {"class": "nodes", "stroke": "white", "stroke-width": "0.8"})
+    (x, y), letters = places[0], has_letters(explanation, infos)
+    add(root, "circle", class_="center", cx=x, cy=y, r=radius * 1.9, fill="white", stroke=INK, stroke_width=2)
+    nodes = add(root, "g", class_="nodes", stroke="white", stroke_width=0.8)
     for i, (info, style, (x, y)) in enumerate(zip(infos, node_styles(explanation, view.nodes), places)):
         node, size = info.id, radius * (1.25 if i == 0 else 1)
-        attributes = {"fill": style.color}
-        if info.case:
-            attributes |= {"class": "labeled", "stroke": INK, "stroke-width": "1.6"}
+        rim = {"class_": "labeled", "stroke": INK, "stroke_width": "1.6"} if info.case else {}
         target = href(node) if href is not None else None
         # one stop of the tab key per picture: the table below has the same links
-        holder = nodes if target is None else ElementTree.SubElement(nodes, "a", {"href": target, "tabindex": "-1"})
-        shape = _shape(holder, style.marker, float(x), float(y), size, attributes)
-        title = ElementTree.SubElement(shape, "title")
-        title.text = f"{_name(explanation, node)}: {_known(explanation, info)}{', labeled' if info.case else ''}"
-        if short and info.label != UNKNOWN:
+        holder = nodes if target is None else add(nodes, "a", href=target, tabindex="-1")
+        shape = _shape(holder, style.marker, x, y, size, fill=style.color, **rim)
+        known = explanation.answer_of(info)
+        said = isolated(known) if known else f"{explanation.answer.kind} not known"
+        add(shape, "title", f"{_name(explanation, node)}: {said}{', labeled' if info.case else ''}")
+        if letters and info.label != UNKNOWN:
             letter = readable(explanation.class_names[info.label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
     for name, point in zip(names, points[1:]):
-        x, y = name_place(point, name) * _DOWN
+        x, y = (name_place(point, name) * _DOWN).tolist()
         _text(root, name, x, y + 4, 11.5, FAINT, "name")
-
-
-def _names(view: LocalView, explanation: Explanation) -> list[str]:
-    """What is written at the nodes but the center; nothing where there are many."""
-    if len(view.nodes) > MOST_NODES_WITH_NAMES:
-        return []
-    return [shorten(readable(explanation.caption(node)), 14) for node in view.nodes[1:].tolist()]
 
 
 def _draw_numbers(root: Svg, view: LocalView, places: list[Points], links: Links) -> None:
     for edge, spots, numbers in zip(view.edge_ids.tolist(), places, view.numbers):
-        for (x, y), number in zip(spots * _DOWN, numbers):
-            group = ElementTree.SubElement(root, "g", {"class": "number", **_linked(links.get(edge))})
-            box = {"x": _at(x - _BADGE), "y": _at(y - _BADGE), "width": _at(2 * _BADGE), "height": _at(2 * _BADGE)}
-            look = {"rx": "3.5", "class": match_class(number), "fill": match_color(number), "stroke": "white"}
-            ElementTree.SubElement(group, "rect", {**box, **look})
+        for (x, y), number in zip((spots * _DOWN).tolist(), numbers):
+            group = _linked(add(root, "g", class_="number"), links.get(edge))
+            box = {"x": x - _BADGE, "y": y - _BADGE, "width": 2 * _BADGE, "height": 2 * _BADGE, "rx": 3.5}
+            add(group, "rect", **box, class_=match_class(number), fill=match_color(number), stroke="white")
             _text(group, str(number), x, y + 3.6, 10, "white", "digit")
 
 
-def _shape(root: Svg, marker: str, x: float, y: float, r: float, attributes: dict[str, str]) -> Svg:
+def _shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: float | str) -> Svg:
     """The marker of a class, about as large as a circle of radius ``r``."""
     if marker == "o":
-        return ElementTree.SubElement(root, "circle", {"cx": _at(x), "cy": _at(y), "r": _at(r), **attributes})
+        return add(root, "circle", cx=x, cy=y, r=r, **attributes)
     wide, thin = r * 1.25, r * 0.4
     corners = {
         "s": [(-r, -r), (r, -r), (r, r), (-r, r)],
@@ -255,13 +244,15 @@ def _shape(root: Svg, marker: str, x: float, y: float, r: float, attributes: dic
         "P": [(-thin, -r), (thin, -r), (thin, -thin), (r, -thin), (r, thin), (thin, thin), (thin, r), (-thin, r),
               (-thin, thin), (-r, thin), (-r, -thin), (-thin, -thin)],
     }[marker]  # fmt: skip
-    path = " ".join(f"{_at(x + dx)},{_at(y + dy)}" for dx, dy in corners)
-    return ElementTree.SubElement(root, "polygon", {"points": path, **attributes})
+    return add(root, "polygon", points=_corners(np.add(corners, (x, y))), **attributes)
+
+
+def _corners(points: Points) -> str:
+    return " ".join(f"{_at(x)},{_at(y)}" for x, y in points.tolist())
 
 
 def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> None:
-    place = {"x": _at(x), "y": _at(y), "font-size": _at(size), "text-anchor": "middle", "class": kind}
-    ElementTree.SubElement(root, "text", {**place, "fill": color, "stroke": "none"}).text = text
+    add(root, "text", text, x=x, y=y, font_size=size, text_anchor="middle", class_=kind, fill=color, stroke="none")
 
 
 def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> str:
@@ -276,8 +267,11 @@ def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> st
     return f"similarity {best}" if len(matches) == 1 else f"matched with {len(matches)} edges, similarity up to {best}"
 
 
-def _linked(matches: list[tuple[int, float]] | None) -> dict[str, str]:
-    return {"data-m": " ".join(str(edge) for edge, _ in matches)} if matches else {}
+def _linked(element: Svg, matches: list[tuple[int, float]] | None) -> Svg:
+    """The element with the edges of the explained node that it stands for."""
+    if matches:
+        element.set("data-m", " ".join(str(edge) for edge, _ in matches))
+    return element
 
 
 def match_class(number: int) -> str:
@@ -289,12 +283,6 @@ def _name(explanation: Explanation, node: int) -> str:
     return isolated(explanation.caption(node))
 
 
-def _known(explanation: Explanation, info: NodeInfo) -> str:
-    if isinstance(explanation.answer, NumberAnswer):
-        return "number not known" if info.number is None else explanation.answer.text(info.number)
-    return isolated(explanation.class_names[info.label]) if info.label != UNKNOWN else "class not known"
-
-
 def _at(value: float) -> str:
-    """A coordinate, a tenth of a unit exact: pages hold thousands of them."""
+    """A length, a tenth of a unit exact: pages hold thousands of them."""
     return f"{value:.1f}".removesuffix(".0") if abs(value) >= 0.05 else "0"

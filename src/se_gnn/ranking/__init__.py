@@ -8,7 +8,6 @@ from se_gnn.ranking.ranking import (
     Ranker,
     Ranking,
     WhatIf,
-    check_num_nearest,
     nearest_per_class,
 )
 from se_gnn.ranking.removals import (
@@ -41,7 +40,6 @@ __all__ = [
     "SmallestSet",
     "SmallestSets",
     "WhatIf",
-    "check_num_nearest",
     "contributions",
     "knn_shapley",
     "nearest_per_class",

@@ -45,7 +45,8 @@ class Cases:
     @classmethod
     def of(cls, graph: Graph, settings: Resolved) -> Cases:
         """The labeled nodes of a graph."""
-        check_num_nearest(graph, settings.vote)
+        if (wanted := settings.vote.num_nearest) > (labeled := len(graph.train)):
+            raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")
         answers: Answers
         if graph.predicts_numbers:
             answers = NumberAnswers(torch.from_numpy(graph.values[graph.train]))
@@ -66,13 +67,6 @@ class Cases:
         if device not in self._moved:
             self._moved[device] = self.answers.to(device)
         return self._moved[device]
-
-
-def check_num_nearest(graph: Graph, settings: VoteSettings) -> None:
-    """K labeled nodes must exist."""
-    wanted, labeled = settings.num_nearest, len(graph.train)
-    if wanted > labeled:
-        raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,32 +202,29 @@ class Ranking:
     def rows(self, rows: IntArray | slice) -> Ranking:
         """Some of the queries."""
         index = rows if isinstance(rows, slice) else torch.tensor(rows, device=self.overall.device)
-        return Ranking(self.queries[rows], self.nearest.taken(index), self.cases, self.settings, self.num_cases)
+        return dataclasses.replace(self, queries=self.queries[rows], nearest=self.nearest.taken(index))
 
     def first(self, depth: int) -> Ranking:
         """The first ranks alone."""
-        if depth >= self.depth:
-            return self
-        return Ranking(self.queries, self.nearest.first(depth), self.cases, self.settings, self.num_cases)
+        return self if depth >= self.depth else dataclasses.replace(self, nearest=self.nearest.first(depth))
 
     def without(self, ranks: Sequence[int]) -> Ranking:
         """The same without the cases of some ranks (0: the nearest), as if they were not labeled."""
         kept = np.delete(np.arange(self.depth), np.asarray(ranks, dtype=np.int64))
         columns = torch.from_numpy(kept).to(self.overall.device).expand(len(self), -1)
         left = self.num_cases - (self.depth - len(kept))
-        return Ranking(self.queries, self.nearest.columns(columns), self.cases, self.settings, left)
+        return dataclasses.replace(self, nearest=self.nearest.columns(columns), num_cases=left)
 
     def cpu(self) -> Ranking:
         """The same in the memory of the host."""
-        return Ranking(self.queries, self.nearest.cpu(), self.cases, self.settings, self.num_cases)
+        return dataclasses.replace(self, nearest=self.nearest.cpu())
 
     @staticmethod
     def joined(rankings: Sequence[Ranking]) -> Ranking:
         """The queries of several rankings of the same cases, one after the other."""
-        one = rankings[0]
         queries = np.concatenate([ranking.queries for ranking in rankings])
         nearest = Nearest.joined([ranking.nearest for ranking in rankings], dim=0)
-        return Ranking(queries, nearest, one.cases, one.settings, one.num_cases)
+        return dataclasses.replace(rankings[0], queries=queries, nearest=nearest)
 
 
 class Ranker:
@@ -255,16 +246,12 @@ class Ranker:
 
     def rank_with_matches(self, queries: Items, *, depth: int) -> tuple[Ranking, Matches]:
         """The ``depth`` nearest cases of some queries, or more, with the matched edges of the K that vote."""
-        count = min(self.settings.num_nearest, len(self.cases))
+        cases, count = self.cases.items, min(self.settings.num_nearest, len(self.cases))
         kept = self.kept(queries.nodes)
         if kept is not None:
-            ranking = kept
-            matches = self.similarity.match(queries, self.cases.items, who_votes(kept.nearest.first(count)))
-        else:
-            depth = min(depth, len(self.cases))
-            found, matches = self.similarity.nearest_with_matches(queries, self.cases.items, count, depth=depth)
-            ranking = Ranking(queries.nodes, found, self.cases, self.settings, len(self.cases))
-        return ranking, matches
+            return kept, self.similarity.match(queries, cases, who_votes(kept.nearest.first(count)))
+        found, matches = self.similarity.nearest_with_matches(queries, cases, count, depth=min(depth, len(cases)))
+        return Ranking(queries.nodes, found, self.cases, self.settings, len(cases)), matches
 
     def blocks(self, queries: IntArray | None = None, *, depth: int | None = None) -> Iterator[Ranking]:
         """The ``depth`` nearest cases (None: all) of some nodes, or of all, as many at a time as fit the memory.
@@ -330,15 +317,14 @@ class Ranker:
         return Ranking(known.queries, found, self.cases, self.settings, len(now))
 
     def _compared(self, nodes: IntArray, count: int) -> Iterator[Ranking]:
-        step = self.similarity.queries_at_a_time(len(nodes))
-        if count == len(self.cases):
-            step = min(step, items_within(self._budget // 2, BYTES_PER_PAIR * max(1, count), max(1, len(nodes))))
-        for items in self._items(nodes, step):
+        complete = count == len(self.cases)
+        most = items_within(self._budget // 2, BYTES_PER_PAIR * max(1, count), max(1, len(nodes))) if complete else None
+        for items in self._items(nodes, most):
             yield self.rank(items, depth=count)
 
-    def _items(self, nodes: IntArray, step: int | None = None) -> Iterator[Items]:
-        """Some nodes with their local graphs, as many at a time as can be compared."""
-        step = self.similarity.queries_at_a_time(len(nodes)) if step is None else step
+    def _items(self, nodes: IntArray, most: int | None = None) -> Iterator[Items]:
+        """Some nodes with their local graphs, as many at a time as can be compared, and at most ``most``."""
+        step = min(self.similarity.queries_at_a_time(len(nodes)), most or len(nodes))
         if step >= len(nodes):
             yield self.similarity.items(nodes)
             return

@@ -76,8 +76,7 @@ def knn_shapley(right: BoolArray, num_nearest: int) -> Float64Array:
     places = np.arange(1, count)
     steps = (a[:, :-1] - a[:, 1:]) / num_nearest * np.minimum(num_nearest, places) / places
     last = a[:, -1:] / count * min(num_nearest, count) / num_nearest
-    values: Float64Array = np.concatenate([steps, last], axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
-    return values
+    return np.concatenate([steps, last], axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
 
 
 @compiled(parallel=True)

@@ -16,7 +16,7 @@ import os
 import secrets
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from se_gnn.errors import InputError, shortened
 
@@ -38,31 +38,21 @@ def restarts_counted() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or 0)
 
 
-class Connection(NamedTuple):
-    """One process among the others."""
-
-    rank: int
-    size: int
-    local_size: int  # ranks on this machine
-    store: Any
-    restarted: bool
-
-
-def connect() -> Connection:
-    """Find the others, as the environment that `torchrun` makes says."""
+def connect() -> dict[str, Any]:
+    """Find the others, as the environment that `torchrun` makes says; the arguments of :class:`~se_gnn.ranks.Ranks`."""
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
     try:
         store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=CONNECTING)))
-        local_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        found = {"rank": rank, "size": size, "local_size": int(os.environ.get("LOCAL_WORLD_SIZE", "1"))}
         name, restarted = name_of_start(store, rank, size, restarts=restarts_counted())
     except (RuntimeError, ValueError, OSError) as error:
         if isinstance(error, InputError):
             raise
         told = shortened(str(error).partition("\n")[0], 200, quoted=False)
         raise InputError(f"the ranks did not find each other: {told}; start them with torchrun") from error
-    return Connection(rank, size, local_size, PrefixStore(f"se-gnn/{name}", store), restarted)
+    return {**found, "store": PrefixStore(f"se-gnn/{name}", store), "restarted": restarted}
 
 
 def name_of_start(
@@ -107,13 +97,13 @@ def _check_time(end: float, who: str, limit: float) -> None:
 
 
 class Gathering:
-    """A connection of each rank with each other one, for tensors.
+    """A connection of each rank with each other one, for tensors, those of one operation at a time.
 
     Args:
         store: key-value store of `torch.distributed`, through which the ranks find each other's addresses.
         rank: number of this process.
         size: how many there are.
-        limit: seconds after which an operation that nobody watches any more ends.
+        limit: seconds after which an abandoned operation ends.
     """
 
     def __init__(self, store: Any, rank: int, size: int, *, limit: float) -> None:
@@ -124,30 +114,19 @@ class Gathering:
         own = PrefixStore("gathering", store)
         self.group: Any = ProcessGroupGloo(own, rank, size, timedelta(seconds=CONNECTING))
 
-    def begin(self, tensor: Tensor) -> Gathered:
-        """Hand in this rank's tensor, of the same shape and type on every rank, and be told when all are there."""
+    def begin(self, tensor: Tensor) -> None:
+        """Hand in this rank's tensor, of the same shape and type on every rank."""
         import torch
         from torch.distributed.distributed_c10d import AllgatherOptions  # type: ignore[attr-defined]
 
         options = AllgatherOptions()
         options.timeout = self.limit
         own = tensor.detach().cpu().contiguous()
-        parts = [torch.empty_like(own) for _ in range(self.size)]
-        return Gathered(parts, self.group.allgather([parts], [own], options))
-
-    def abandon(self) -> None:
-        """Leave an operation that has not ended: the group is never freed, for that would wait for the operation."""
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.group))
-
-
-class Gathered:
-    """The tensors of all ranks, in the order of the ranks; whole when they have :meth:`arrived`."""
-
-    def __init__(self, parts: list[Tensor], work: Any) -> None:
-        self.parts, self._work = parts, work
+        self.parts = [torch.empty_like(own) for _ in range(self.size)]  # those of all ranks, once they have arrived
+        self._work = self.group.allgather([self.parts], [own], options)
 
     def arrived(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether all tensors are there; RuntimeError where a connection is lost."""
+        """Wait at most this long; whether all tensors are there. RuntimeError if a connection is lost."""
         try:
             self._work.wait(timedelta(seconds=seconds))
         except RuntimeError:  # the time is over, or the connection lost
@@ -156,9 +135,13 @@ class Gathered:
             self._work.wait()
         return True
 
+    def abandon(self) -> None:
+        """Leave an operation that has not ended: the group is never freed, for that would wait for the operation."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.group))
+
 
 def divided_threads(local_size: int) -> int:
-    """Give this process its share of the cores, and tell how many threads that is; alone it keeps what it has.
+    """Give this process its share of the cores and return the number of threads; a single process keeps what it has.
 
     `torchrun` sets one thread of OpenMP for every rank, however many cores there are, and numba takes all of them in
     every rank.

@@ -36,6 +36,17 @@ class RankStopped(InputError):
     """Another rank ended, or cannot be reached: this one stops, too."""
 
 
+@contextlib.contextmanager
+def _connected() -> Iterator[None]:
+    """Store and ranks are reached through the network: what goes wrong there is one clear error."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:  # torch's DistError is a RuntimeError
+        said = re.sub(r"^\[\S*\] ", "", str(error).partition("\n")[0])  # gloo begins with a line of its source
+        told = shortened(said.partition(". This is typically")[0], 200, quoted=False)
+        raise RankStopped(f"the connection to the other ranks is lost: {told}") from error
+
+
 class Ranks:
     """One process among ``size``, and how it talks to the others.
 
@@ -68,13 +79,17 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that speaks to the user and writes what exists once."""
+        """Whether this is the rank that prints messages and writes the files that exist once."""
         return self.rank == 0
 
     @property
     def several(self) -> bool:
         """Whether there is anybody to talk to."""
         return self.size > 1
+
+    @property
+    def _others(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank != self.rank]
 
     def check_same(self, values: Mapping[str, str]) -> None:
         """Refuse to work with ranks that have other values; the error, on every rank, says which of them differ."""
@@ -98,17 +113,16 @@ class Ranks:
         with _connected():
             return int(self.store.add(f"claim/{name}", 1)) - 1
 
+    @_connected()
     def broadcast(self, name: str, content: bytes) -> None:
         """Let the others know something, under a name that is used once; the store takes some megabytes at a time."""
-        with _connected():
-            for number, low in enumerate(range(0, len(content), PIECE)):
-                self.store.set(f"{name}/piece/{number}", content[low : low + PIECE])
-            self.store.set(name, str(-(-len(content) // PIECE)))
+        for number, low in enumerate(range(0, len(content), PIECE)):
+            self.store.set(f"{name}/piece/{number}", content[low : low + PIECE])
+        self.store.set(name, str(-(-len(content) // PIECE)))
 
     def receive(self, name: str, awaited: list[int] | None = None) -> bytes:
-        """What a rank told under a name; ``awaited`` are the ranks that may be the one, None: any other."""
-        others = [rank for rank in range(self.size) if rank != self.rank] if awaited is None else awaited
-        self._wait(name, others)
+        """What a rank broadcast under a name; ``awaited`` are the ranks that it may come from, None: any other."""
+        self._wait(name, self._others if awaited is None else awaited)
         with _connected():
             pieces = range(int(self.store.get(name)))
             return b"".join(bytes(self.store.get(f"{name}/piece/{number}")) for number in pieces)
@@ -122,22 +136,17 @@ class Ranks:
             with _connected():
                 self._gathering = Gathering(self.store, self.rank, self.size, limit=self.patience + self.silence)
         self.check()
-        others = [rank for rank in range(self.size) if rank != self.rank]
+        gathering = self._gathering
         try:
             with _connected():
-                found = self._gathering.begin(tensor)
-
-            def arrived() -> bool:
-                with _connected():
-                    return found.arrived(STEP)
-
-            self._until(arrived, others, every=True)
+                gathering.begin(tensor)
+            self._until(_connected()(lambda: gathering.arrived(STEP)), self._others, every=True)
         except BaseException:
-            self._gathering.abandon()
+            gathering.abandon()
             self._gathering = None
             self.check()  # a rank that stopped has said why, before its connection was lost
             raise
-        return [part.to(tensor.device) for part in found.parts]
+        return [part.to(tensor.device) for part in gathering.parts]
 
     def summed(self, tensor: Tensor) -> Tensor:
         """The sum over the ranks, in the order of the ranks: the same bits on each of them."""
@@ -147,7 +156,7 @@ class Ranks:
         return total
 
     def heartbeat(self) -> None:
-        """A sign that this rank's work goes on."""
+        """Tell the others that this rank makes progress."""
         if self.several:
             with _connected():
                 self.store.add(f"{_DONE}/{self.rank}", 1)
@@ -160,16 +169,12 @@ class Ranks:
         for rank in range(self.size):
             self._wait(f"barrier/{name}/{rank}", [rank])
 
+    @_connected()
     def check(self) -> None:
         """Stop where another rank has stopped."""
-        if not self.several:
-            return
-        with _connected():
-            stopped = self.store.check([_STOPPED])
-        if stopped:
-            with _connected():
-                text = bytes(self.store.get(_STOPPED)).decode(errors="replace")
-                self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
+        if self.several and self.store.check([_STOPPED]):
+            text = bytes(self.store.get(_STOPPED)).decode(errors="replace")
+            self.store.set(f"{_NOTICED}/{self.rank}", b"yes")
             raise RankStopped(text)
 
     @contextlib.contextmanager
@@ -204,10 +209,8 @@ class Ranks:
         if not self.first:
             self.broadcast(f"left/{self.rank}", b"yes")
             return
-        limit, others = time.monotonic() + FAREWELL, [f"left/{rank}" for rank in range(1, self.size)]
         with contextlib.suppress(Exception):  # the work is done
-            while time.monotonic() < limit and not self.store.check(others):
-                time.sleep(STEP)
+            self._linger("left")
 
     def _farewell(self, error: BaseException) -> None:
         """Tell the others why this rank stops, and give them time to say so, before a supervisor ends them."""
@@ -221,17 +224,20 @@ class Ranks:
             if self.store.add(f"first-{_STOPPED}", 1) > 1:
                 return  # another one stopped before, and waits for us
             self.store.set(_STOPPED, f"rank {self.rank} stopped: {text}".encode())
-            limit = time.monotonic() + FAREWELL
-            others = [f"{_NOTICED}/{rank}" for rank in range(self.size) if rank != self.rank]
-            while time.monotonic() < limit and not self.store.check(others):
-                time.sleep(STEP)
+            self._linger(_NOTICED)
+
+    def _linger(self, sign: str) -> None:
+        """Wait for a sign of all other ranks, but not for long."""
+        limit = time.monotonic() + FAREWELL
+        while time.monotonic() < limit and not self.store.check([f"{sign}/{rank}" for rank in self._others]):
+            time.sleep(STEP)
 
     def _wait(self, name: str, awaited: list[int]) -> None:
         """Until the name is in the store."""
 
+        @_connected()
         def there() -> bool:
-            with _connected():
-                found = bool(self.store.check([name]))
+            found = bool(self.store.check([name]))
             if not found:
                 time.sleep(STEP)
             return found
@@ -254,44 +260,22 @@ class Ranks:
                     if counts.get(kind) != count:
                         counts[kind], moved[kind] = count, now
                 for some in [[rank] for rank in awaited] if every else [awaited]:
-                    self._check_alive(some, now, moved)
-                self._check_progress(awaited, now, moved)
+                    if now - max(moved[f"{_ALIVE}/{rank}"] for rank in some) > self.silence:
+                        why = f"given no sign of life for {self.silence:g} s: it has ended, or is out of reach"
+                        raise InputError(f"{_named(some)} has {why}")
+                if now - max(moved[f"{_DONE}/{rank}"] for rank in awaited) > self.patience:
+                    why = f"made no progress for {self.patience:g} s: set SE_GNN_WAIT to more seconds"
+                    raise InputError(f"{_named(awaited)} has {why}")
 
+    @_connected()
     def _counts(self, awaited: list[int]) -> dict[str, int]:
         """Signs of life, and of progress, of each awaited rank so far."""
-        with _connected():
-            return {
-                f"{kind}/{rank}": int(self.store.add(f"{kind}/{rank}", 0))
-                for rank in awaited
-                for kind in (_ALIVE, _DONE)
-            }
-
-    def _check_alive(self, awaited: list[int], now: float, moved: Mapping[str, float]) -> None:
-        if now - max(moved[f"{_ALIVE}/{rank}"] for rank in awaited) > self.silence:
-            raise InputError(
-                f"{_named(awaited)} has given no sign of life for {self.silence:g} s: it has ended, or is out of reach"
-            )
-
-    def _check_progress(self, awaited: list[int], now: float, moved: Mapping[str, float]) -> None:
-        if now - max(moved[f"{_DONE}/{rank}"] for rank in awaited) > self.patience:
-            raise InputError(
-                f"{_named(awaited)} has made no progress for {self.patience:g} s: set SE_GNN_WAIT to more seconds"
-            )
+        kinds = [f"{kind}/{rank}" for rank in awaited for kind in (_ALIVE, _DONE)]
+        return {kind: int(self.store.add(kind, 0)) for kind in kinds}
 
 
 def _named(ranks: list[int]) -> str:
     return "rank " + " or ".join(map(str, ranks))
-
-
-@contextlib.contextmanager
-def _connected() -> Iterator[None]:
-    """Store and ranks are reached through the network: what goes wrong there is one clear error."""
-    try:
-        yield
-    except (RuntimeError, OSError) as error:  # torch's DistError is a RuntimeError
-        said = re.sub(r"^\[\S*\] ", "", str(error).partition("\n")[0])  # gloo begins with a line of its source
-        told = shortened(said.partition(". This is typically")[0], 200, quoted=False)
-        raise RankStopped(f"the connection to the other ranks is lost: {told}") from error
 
 
 def alone() -> Ranks:
@@ -313,10 +297,6 @@ def joined(*, patience: float | None = None, silence: float = SILENCE) -> Iterat
     if not started_by_torchrun():
         yield Ranks(restarted=restarts_counted() > 0)  # of one rank, too, torchrun gives the same command again
         return
-    connection = connect()
-    ranks = Ranks(
-        connection.rank, connection.size, connection.local_size, connection.store,
-        restarted=connection.restarted, patience=patience, silence=silence,
-    )  # fmt: skip
+    ranks = Ranks(**connect(), patience=patience, silence=silence)
     with ranks.together():
         yield ranks

@@ -19,7 +19,7 @@ from se_gnn.model.metrics import (
     evaluate_nodes,
 )
 from se_gnn.model.numbers import NumberPrediction
-from se_gnn.number_format import decimal, tenths
+from se_gnn.number_format import decimal, percent, tenths
 from se_gnn.report.charts import known_and_predicted
 from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
@@ -175,18 +175,13 @@ def _data(graph: Graph) -> list[Fact]:
         Fact("number", graph.numbers.name, graph.numbers.unit)
         if graph.predicts_numbers
         else Fact("classes", f"{graph.num_classes:,}", "possible answers"),
-        Fact("labeled", f"{len(graph.train):,}", "nodes that teach and vote"),
+        Fact("labeled", f"{len(graph.train):,}", "nodes used for training, which vote"),
         Fact("validation", f"{len(graph.validation):,}", "nodes that chose the best epoch"),
         Fact("test", f"{len(graph.test):,}", f"nodes whose {word} the training never saw"),
     ]
     if len(graph.calibration):
-        facts.append(
-            Fact(
-                "calibration",
-                f"{len(graph.calibration):,}",
-                f"nodes held out for {'intervals' if graph.predicts_numbers else 'sets'} with a guarantee",
-            )
-        )
+        purpose = "intervals" if graph.predicts_numbers else "prediction sets"
+        facts.append(Fact("calibration", f"{len(graph.calibration):,}", f"nodes held out to calibrate {purpose}"))
     if alone:
         facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
     if not known.all():
@@ -199,7 +194,7 @@ def _settings(settings: Resolved, labeled: int) -> list[Fact]:
     measure = measure_named(s.measure)
     ways = {"one": "one", "both": "both, averaged"}[s.directions]
     return [
-        Fact("labeled neighbors that vote", str(vote.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
+        Fact("cases that vote", str(vote.num_nearest), f"the nearest of {labeled:,} labeled nodes", "K"),
         Fact("weight of the node itself", f"{s.node_weight:g}", f"its local graph weighs {1 - s.node_weight:g}", "λ"),
         Fact(
             "size of a local graph",
@@ -277,21 +272,21 @@ def _rests_on(
     half = 1 + (np.cumsum(weights, axis=1) < 0.5).sum(axis=1)
     facts = [
         Fact("cases that vote", f"{len(np.unique(cases[weights > 0])):,} of {len(graph.train):,}", "at least once"),
-        Fact("vote of the nearest", f"{weights[:, 0].mean():.0%}", "its mean weight"),
+        Fact("vote of the nearest", percent(weights[:, 0].mean()), "its mean weight"),
         Fact("cases for half the weight", f"{np.median(half):g}", "median number"),
     ]
     if not isinstance(prediction, Prediction):
         spread = graph.numbers.text(float(np.median(prediction.spread[nodes])))
         return [*facts, Fact("spread of the voting values", spread, "median of their weighted standard deviation")]
     agree = (graph.labels[cases] == prediction.classes[nodes][:, None]) | (weights == 0)
-    facts.append(Fact("unanimous votes", f"{agree.all(axis=1).mean():.0%}", "all cases are of the predicted class"))
+    facts.append(Fact("unanimous votes", percent(agree.all(axis=1).mean()), "all cases are of the predicted class"))
     compared = np.isfinite(prediction.structure[nodes])
     node = settings.similarity.node_weight * prediction.node[nodes][compared].astype(np.float64)
     structure = (1 - settings.similarity.node_weight) * prediction.structure[nodes][compared].astype(np.float64)
     if np.abs(node).sum() + np.abs(structure).sum() > 0:
         share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
         meaning = "size of the two terms of similarity"
-        facts.append(Fact("node : local graph", f"{share:.0%} : {1 - share:.0%}", meaning))
+        facts.append(Fact("node : local graph", f"{percent(share)} : {percent(1 - share)}", meaning))
     if not compared.all():
-        facts.append(Fact("compared by attributes alone", f"{1 - compared.mean():.1%}", "of all comparisons: no edges"))
+        facts.append(Fact("compared by attributes alone", tenths(1 - compared.mean()), "of all comparisons: no edges"))
     return facts

@@ -2,163 +2,125 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
+import numpy as np
 
 from se_gnn.explain.explanation import Explanation, NumberAnswer
 from se_gnn.graph.arrays import Float64Array
 from se_gnn.model.metrics import Calibration
-from se_gnn.number_format import percent
+from se_gnn.number_format import percent, tenths
+from se_gnn.plot.svg import Svg, add, as_text, picture
 
-_SIZE, _LEFT, _BOTTOM = 200, 34, 30
+_LEFT, _BOTTOM = 34, 30  # room for what stands beside the axes
+_MOST_TICKS = 6
+
+
+def _axes(kind: str, width: float, height: float, label: str, across: str, ticks: dict[float, str]) -> Svg:
+    """An empty chart: shares from 0% to 100% upward, and ``ticks`` at their places across."""
+    root = picture(kind, (-_LEFT, -8, width + _LEFT + 14, height + _BOTTOM + 14), label)
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        y = height * (1 - share)
+        add(root, "line", class_="grid", x1=0, x2=width, y1=y, y2=y)
+        add(root, "text", f"{share:.0%}", x=-5, y=y + 3, text_anchor="end")
+    for x, text in ticks.items():
+        add(root, "text", text, x=x, y=height + 13, text_anchor="middle")
+    add(root, "text", across, x=width / 2, y=height + 28, text_anchor="middle")
+    return root
 
 
 def reliability_diagram(calibration: Calibration) -> str:
     """Bars: how often predictions of about this probability are right. Diagonal: where they should reach."""
-    root = ElementTree.Element(
-        "svg",
-        {
-            "class": "reliability",
-            "viewBox": f"{-_LEFT} -8 {_SIZE + _LEFT + 14} {_SIZE + _BOTTOM + 14}",
-            "role": "img",
-            "aria-label": f"Reliability diagram, expected calibration error {percent(calibration.error)}; "
-            "its numbers are in the table beside it.",
-        },
-    )
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        y = f"{_SIZE * (1 - tick):g}"
-        ElementTree.SubElement(root, "line", {"class": "grid", "x1": "0", "x2": str(_SIZE), "y1": y, "y2": y})
-        _text(root, f"{tick:.0%}", -5, _SIZE * (1 - tick) + 3, "end")
-        _text(root, f"{tick:.0%}", _SIZE * tick, _SIZE + 13, "middle")
+    size = 200
+    error = f"Reliability diagram, expected calibration error {percent(calibration.error)}"
+    ticks = {size * share: f"{share:.0%}" for share in (0, 0.25, 0.5, 0.75, 1)}
+    label = f"{error}; its numbers are in the table beside it."
+    root = _axes("reliability", size, size, label, "probability of the predicted class", ticks)
     for one in calibration.bins:
-        x, width = _SIZE * one.low + 1, _SIZE * (one.high - one.low) - 2
-        box = {"x": f"{x:g}", "width": f"{width:g}"}
-        bar = {"y": f"{_SIZE * (1 - one.accuracy):.1f}", "height": f"{_SIZE * one.accuracy:.1f}", **box}
-        group = ElementTree.SubElement(root, "g")
-        ElementTree.SubElement(group, "rect", {"class": "accuracy", **bar})
-        top, bottom = max(one.accuracy, one.probability), min(one.accuracy, one.probability)
-        gap = {"y": f"{_SIZE * (1 - top):.1f}", "height": f"{_SIZE * (top - bottom):.1f}", **box}
-        ElementTree.SubElement(group, "rect", {"class": "gap", **gap})
-        ElementTree.SubElement(group, "title").text = (
-            f"{one.low:.0%} to {one.high:.0%}: {one.nodes:,} nodes, {percent(one.accuracy)} right "
-            f"at a mean probability of {percent(one.probability)}"
-        )
-    ends = {"x1": "0", "y1": str(_SIZE), "x2": str(_SIZE), "y2": "0"}
-    ElementTree.SubElement(root, "line", {"class": "diagonal", **ends})
-    _text(root, "probability of the predicted class", _SIZE / 2, _SIZE + 28, "middle")
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _text(root: ElementTree.Element, text: str, x: float, y: float, anchor: str) -> None:
-    place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor}
-    ElementTree.SubElement(root, "text", place).text = text
-
-
-_WIDTH, _HEIGHT = 260, 150
-_MOST_TICKS = 6
+        group, box = add(root, "g"), {"x": size * one.low + 1, "width": size * (one.high - one.low) - 2}
+        low, high = sorted((one.accuracy, one.probability))
+        add(group, "rect", class_="accuracy", y=size * (1 - one.accuracy), height=size * one.accuracy, **box)
+        add(group, "rect", class_="gap", y=size * (1 - high), height=size * (high - low), **box)
+        right = f"{one.nodes:,} nodes, {percent(one.accuracy)} right"
+        title = f"{one.low:.0%} to {one.high:.0%}: {right} at a mean probability of {percent(one.probability)}"
+        add(group, "title", title)
+    add(root, "line", class_="diagonal", x1=0, y1=size, x2=size, y2=0)
+    return as_text(root)
 
 
 def certified_chart(removed: Float64Array, relabeled: Float64Array) -> str:
     """Steps from all predictions at r = 0 down; a curve that ends before the other stays at its last value."""
-    most = max(len(removed), len(relabeled)) - 1
-    root = ElementTree.Element(
-        "svg",
-        {
-            "class": "certified",
-            "viewBox": f"{-_LEFT} -8 {_WIDTH + _LEFT + 14} {_HEIGHT + _BOTTOM + 14}",
-            "role": "img",
-            "aria-label": f"Share of predictions that no change of up to r labeled nodes changes: for r = 1, "
-            f"{percent(_at(removed, 1))} if they are removed and {percent(_at(relabeled, 1))} if they are relabeled; "
-            "more numbers are in the table beside it.",
-        },
+    width, height, most = 260, 150, max(len(removed), len(relabeled)) - 1
+    curves = {
+        kind: np.concatenate([curve, np.full(most + 1 - len(curve), curve[-1])])
+        for kind, curve in (("relabeled", relabeled), ("removed", removed))
+    }
+    one = {kind: percent(float(curve[min(1, most)])) for kind, curve in curves.items()}
+    label = (
+        f"Share of predictions that no change of up to r labeled nodes changes: for r = 1, {one['removed']} if they "
+        f"are removed and {one['relabeled']} if they are relabeled; more numbers are in the table beside it."
     )
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        y = _HEIGHT * (1 - tick)
-        ElementTree.SubElement(
-            root, "line", {"class": "grid", "x1": "0", "x2": str(_WIDTH), "y1": f"{y:g}", "y2": f"{y:g}"}
-        )
-        _text(root, f"{tick:.0%}", -5, y + 3, "end")
-    step = max(1, -(-most // _MOST_TICKS))
-    for r in range(0, most + 1, step):
-        _text(root, str(r), _WIDTH * r / most, _HEIGHT + 13, "middle")
-    for kind, curve in (("relabeled", relabeled), ("removed", removed)):
-        path = _steps([_at(curve, r) for r in range(most + 1)], most)
-        line = ElementTree.SubElement(root, "path", {"class": kind, "d": path})
-        ElementTree.SubElement(line, "title").text = f"labeled nodes are {kind}"
-    _text(root, "r, labeled nodes removed (solid) or relabeled (dashed)", _WIDTH / 2, _HEIGHT + 28, "middle")
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _at(curve: Float64Array, r: int) -> float:
-    return float(curve[min(r, len(curve) - 1)])
-
-
-def _steps(shares: list[float], most: int) -> str:
-    """A line that keeps its height up to the next r, and falls there."""
-    places = [(_WIDTH * r / most, _HEIGHT * (1 - share)) for r, share in enumerate(shares)]
-    (_, top), *rest = places
-    return f"M0 {top:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in rest)
+    ticks = {width * r / most: str(r) for r in range(0, most + 1, max(1, -(-most // _MOST_TICKS)))}
+    across = "r, labeled nodes removed (solid) or relabeled (dashed)"
+    root = _axes("certified", width, height, label, across, ticks)
+    for kind, curve in curves.items():
+        (_, top), *rest = ((width * r / most, height * (1 - share)) for r, share in enumerate(curve.tolist()))
+        path = f"M0 {top:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in rest)
+        add(add(root, "path", class_=kind, d=path), "title", f"labeled nodes are {kind}")
+    return as_text(root)
 
 
 _WIDE, _TALL, _EDGE = 420, 90, 10  # of a distribution
-_SQUARE = 260  # side of the picture of known and predicted numbers
 
 
 def distribution(explanation: Explanation) -> str:
-    """The values that vote, each as a bar of its weight; the prediction as a line, its interval as a band."""
-    answer = explanation.answer
+    """The values that vote, each as a bar of its weight; the prediction as a line, its interval as a band.
+
+    If the model abstains, the prediction is not drawn.
+    """
+    answer, known = explanation.answer, explanation.query.number
     assert isinstance(answer, NumberAnswer)
-    values = [one.number for one in explanation.votes if one.number is not None]
-    known = explanation.query.number
-    ends = [*values, answer.value, *(end for end in (answer.low, answer.high, known) if end is not None)]
-    low, high = min(ends), max(ends)
+    votes = [(one, one.number) for one in explanation.votes if one.number is not None]
+    values, marks = [value for _, value in votes], {} if known is None else {"known": known}
+    interval = None if answer.low is None or answer.high is None else (answer.low, answer.high)
+    if answer.abstained is None:
+        marks["predicted"] = answer.value
+    else:
+        interval = None
+    ends = [*values, *marks.values(), *(interval or ())]
+    low, high, floor = float(min(ends)), float(max(ends)), _TALL - 24
     heaviest = max(one.weight for one in explanation.votes) or 1.0
 
     def place(value: float) -> float:
         return _EDGE + (_WIDE - 2 * _EDGE) * (value - low) / ((high - low) or 1)
 
-    said = f"{len(values)} values that vote, from {answer.text(min(values))} to {answer.text(max(values))}"
-    root = ElementTree.Element(
-        "svg", {"class": "distribution", "viewBox": f"0 0 {_WIDE} {_TALL}", "role": "img", "aria-label": said}
-    )
-    floor = _TALL - 24
-    if answer.low is not None and answer.high is not None:
-        box = {"x": f"{place(answer.low):.1f}", "width": f"{place(answer.high) - place(answer.low):.1f}"}
-        band = {"class": "interval", "y": "4", "height": f"{floor - 4}", "fill": "currentColor", "fill-opacity": "0.1"}
-        ElementTree.SubElement(root, "rect", {**band, **box})
-    for one in explanation.votes:
-        if one.number is None:
-            continue
+    label = f"{len(values)} values that vote, from {answer.text(min(values))} to {answer.text(max(values))}"
+    root, ink = picture("distribution", (0, 0, _WIDE, _TALL), label), {"fill": "currentColor"}
+    if interval is not None:
+        left, right = map(place, interval)
+        box = {"x": left, "width": right - left, "y": 4, "height": floor - 4}
+        add(root, "rect", class_="interval", **box, **ink, fill_opacity="0.1")
+    for one, value in votes:
         tall = (floor - 10) * one.weight / heaviest
-        bar = {"x": f"{place(one.number) - 2:.1f}", "width": "4", "y": f"{floor - tall:.1f}", "height": f"{tall:.1f}"}
-        shape = ElementTree.SubElement(root, "rect", {**bar, "fill": "currentColor", "fill-opacity": "0.55"})
-        title = f"{explanation.caption(one.node)}: {answer.text(one.number)}, weight {one.weight:.1%}"
-        ElementTree.SubElement(shape, "title").text = title
-    _line(root, place(answer.value), floor, "predicted", dashed=False)
-    if known is not None:
-        _line(root, place(known), floor, "known", dashed=True)
+        box = {"x": place(value) - 2, "width": 4, "y": floor - tall, "height": tall}
+        title = f"{explanation.caption(one.node)}: {answer.text(value)}, weight {tenths(one.weight)}"
+        add(add(root, "rect", **box, **ink, fill_opacity="0.55"), "title", title)
+    for name, value in marks.items():
+        x, dash = place(value), {"stroke_dasharray": "4 3"} if name == "known" else {}
+        line = add(root, "line", class_=name, x1=x, x2=x, y1=0, y2=floor, stroke="currentColor", stroke_width=2, **dash)
+        add(line, "title", name)
     for value, anchor in ((low, "start"), (high, "end")):
-        place_of = {"x": f"{place(value):.1f}", "y": str(_TALL - 8), "text-anchor": anchor}
-        ElementTree.SubElement(root, "text", {**place_of, "font-size": "12"}).text = answer.text(value)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _line(root: ElementTree.Element, x: float, floor: int, name: str, *, dashed: bool) -> None:
-    ends = {"x1": f"{x:.1f}", "x2": f"{x:.1f}", "y1": "0", "y2": str(floor)}
-    style = {"stroke": "currentColor", "stroke-width": "2", **({"stroke-dasharray": "4 3"} if dashed else {})}
-    shape = ElementTree.SubElement(root, "line", {"class": name, **ends, **style})
-    ElementTree.SubElement(shape, "title").text = name
+        add(root, "text", answer.text(value), x=place(value), y=_TALL - 8, text_anchor=anchor, font_size=12)
+    return as_text(root)
 
 
 def known_and_predicted(known: Float64Array, predicted: Float64Array, name: str) -> str:
     """Nodes by their known and their predicted number, [T] each; on the diagonal both are the same."""
-    said = f"Known (across) and predicted (up) {name} of {len(known):,} nodes"
-    box = {"viewBox": f"0 0 {_SQUARE} {_SQUARE}", "width": str(_SQUARE)}
-    root = ElementTree.Element("svg", {"class": "scatter", **box, "role": "img", "aria-label": said})
+    side = 260
+    label = f"Known (across) and predicted (up) {name} of {len(known):,} nodes"
+    root = picture("scatter", (0, 0, side, side), label)
+    root.set("width", str(side))
     low, high = min(known.min(), predicted.min()), max(known.max(), predicted.max())
-    across, up = ((_SQUARE - 8) * (values - low) / ((high - low) or 1) + 4 for values in (known, predicted))
-    ends = {"x1": "4", "y1": str(_SQUARE - 4), "x2": str(_SQUARE - 4), "y2": "4"}
-    ElementTree.SubElement(root, "line", {"class": "diagonal", **ends, "stroke": "currentColor"})
+    across, up = ((side - 8) * (values - low) / ((high - low) or 1) + 4 for values in (known, predicted))
+    add(root, "line", class_="diagonal", x1=4, y1=side - 4, x2=side - 4, y2=4, stroke="currentColor")
     for x, y in zip(across.tolist(), up.tolist()):
-        dot = {"cx": f"{x:.1f}", "cy": f"{_SQUARE - y:.1f}", "r": "2", "fill": "currentColor", "fill-opacity": "0.4"}
-        ElementTree.SubElement(root, "circle", dot)
-    return ElementTree.tostring(root, encoding="unicode")
+        add(root, "circle", cx=x, cy=side - y, r=2, fill="currentColor", fill_opacity="0.4")
+    return as_text(root)

@@ -37,12 +37,11 @@ class CertifiedShare:
 
 
 class Stranger(NamedTuple):
-    """A node without an answer: its closest known case, and the class that it would have got."""
+    """A node without an answer, and its closest known case."""
 
     node: int
     score: float
     closest: int
-    predicted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ def _strangers(found: Novelty, prediction: Prediction) -> Strangers:
     far = np.flatnonzero(found.abstains)
     order = far[np.argsort(-found.score[far], kind="stable")]
     first = tuple(
-        Stranger(node, float(found.score[node]), int(prediction.cases[node, 0]), int(prediction.classes[node]))
+        Stranger(node, float(found.score[node]), int(prediction.cases[node, 0]))
         for node in order[:MOST_STRANGERS].tolist()
     )
     return Strangers(first, len(far), found.threshold, found.false_alarms)
@@ -166,7 +165,7 @@ class SetRow(NamedTuple):
 
 
 class SetTable(NamedTuple):
-    """Sets with a guarantee at some coverages."""
+    """Prediction sets at some coverages."""
 
     rows: tuple[SetRow, ...]
     num_calibration: int

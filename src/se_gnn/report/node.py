@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,10 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, explain
-from se_gnn.explain.explanation import NumberAnswer
-from se_gnn.explain.text import SideBySide, agreeing_facts, side_by_side
+from se_gnn.explain.explanation import MatchedEdge, NumberAnswer
+from se_gnn.explain.text import SideBySide, side_by_side
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
 from se_gnn.plot.edge_style import shown_types
@@ -76,15 +77,10 @@ def vote_rows(explanation: Explanation) -> list[VoteRow]:
 
 def slices(explanation: Explanation) -> list[tuple[int, float, float]]:
     """Class, start and share of the probabilities side by side, highest first; a class without votes has no slice."""
-    found, start = [], 0.0
     if isinstance(explanation.answer, NumberAnswer):
         return []
-    for label in sorted(range(len(explanation.class_names)), key=lambda c: -explanation.probabilities[c]):
-        share = explanation.probabilities[label]
-        if share > 0:
-            found.append((label, start, share))
-            start += share
-    return found
+    starts = itertools.accumulate((share for _, share in explanation.shares), initial=0.0)
+    return [(label, start, share) for (label, share), start in zip(explanation.shares, starts)]
 
 
 class NodeImages:
@@ -102,9 +98,7 @@ class NodeImages:
         shape = self.graph.image_shape
         if shape is None:
             return None
-        row = self.graph.features[[node]]
-        dense: FloatArray = row if isinstance(row, np.ndarray) else row.toarray()
-        share = (dense.reshape(shape) - self.low) / (self.high - self.low or 1)
+        share = (dense(self.graph.features[[node]]).reshape(shape) - self.low) / (self.high - self.low or 1)
         content = _png(np.round(255 * (1 - share)).astype(np.uint8))
         return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
@@ -121,17 +115,6 @@ def _png(grey: npt.NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
-class Match(NamedTuple):
-    """An edge of a case that one of the node's is matched with."""
-
-    edge: EdgeInfo | None  # None: the case has none that may match
-    alike: tuple[str, ...]  # what both edges carry alike
-    similarity: float  # of the two edges, not the best that the edge of the case has
-    good: bool
-    same: bool  # it is the node's own edge: both local graphs hold it
-    own: bool  # it ends at the node itself, so it is no evidence about it
-
-
 class EdgeRow(NamedTuple):
     """An edge of the node beside its match in each of the shown cases."""
 
@@ -139,7 +122,7 @@ class EdgeRow(NamedTuple):
     number: int | None
     edge: EdgeInfo
     importance: float
-    matches: tuple[Match | None, ...]
+    matches: tuple[MatchedEdge | None, ...]  # None: the case has no edges
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -196,20 +179,9 @@ def node_part(
 
 def _edge_rows(explanation: Explanation, shown: Sequence[CaseVote], view: LocalView) -> list[EdgeRow]:
     """The edges in the node's picture, the most important first."""
+    matched = [{one.edge.id: one for one in explanation.matched_edges(vote)} for vote in shown]
     rows = []
     for edge, importance, numbers in zip(view.edge_ids.tolist(), view.similarity.tolist(), view.numbers):
-        matches = tuple(_match(one, edge, explanation) for one in shown)
+        matches = tuple(of_case.get(edge) for of_case in matched)
         rows.append(EdgeRow(edge, numbers[0] if numbers else None, explanation.edges[edge], importance, matches))
     return sorted(rows, key=lambda row: -np.nan_to_num(row.importance, nan=-np.inf))
-
-
-def _match(vote: CaseVote, edge: int, explanation: Explanation) -> Match | None:
-    matches = vote.matches
-    if matches is None or not len(matches):
-        return None
-    row = int(np.searchsorted(matches.edge_ids, edge))  # ascending, as the local graph is
-    found = explanation.edges.get(int(matches.matched_ids[row]))
-    alike = () if found is None else agreeing_facts(explanation.edges[edge], found)
-    same = found is not None and found.id == edge
-    own = found is not None and not same and explanation.touches_query(found.id)
-    return Match(found, alike, float(matches.similarity[row]), bool(matches.above_average[row]), same, own)

@@ -119,7 +119,7 @@ def _about_classes(
     """Facts about the labeled nodes and about all predictions."""
     misleading = find_misleading(prediction, trained.graph)
     return {
-        "predictions": prediction_table(prediction, trained.graph, explained=explained),
+        "predictions": prediction_table(prediction, trained.graph, explained=explained, novelty=novelty),
         "memory": labeled_memory(trained, prediction, novelty),
         "misleading": misleading[:MOST_MISLEADING],
         "num_misleading": len(misleading),

@@ -1,7 +1,6 @@
-"""What a page shows of a pair of nodes: both local graphs in one picture, and the rows that are compared.
+"""The picture of a pair of nodes: the two in the middle, and their neighbors at both sides.
 
-The picture has the two nodes in the middle and their neighbors at both sides. A neighbor that votes is joined by a
-dashed line with the end that it is similar to.
+A neighbor that votes is joined by a dashed line with the end that it is similar to.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from se_gnn.display.text import shorten
 from se_gnn.explain.explanation import NodeInfo
-from se_gnn.explain.text import SideBySide, side_by_side
 
 if TYPE_CHECKING:  # links are learned with scikit-learn, which takes a second to import
     from se_gnn.links import NeighborVote, PairExplanation
@@ -34,17 +32,8 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """The rows of an end and of the neighbors that are similar to it."""
-
-    end: str
-    neighbors: tuple[str, ...]
-    values: SideBySide
-
-
-@dataclass(frozen=True, slots=True)
 class PairPart:
-    """All that the page shows of a pair."""
+    """The picture of a pair."""
 
     explanation: PairExplanation
     width: int
@@ -52,11 +41,10 @@ class PairPart:
     neighbors: tuple[Drawn, ...]
     hidden: dict[End, int]  # neighbors that are not drawn
     height: float
-    compared: tuple[Compared, ...]
 
 
 def pair_part(explanation: PairExplanation) -> PairPart:
-    """What is drawn and compared of one pair; neighbors that vote come first."""
+    """What is drawn of one pair; neighbors that vote come first."""
     query = explanation.query
     ends: dict[End, NodeInfo] = {"source": query.source, "target": query.target}
     drawn: list[Drawn] = []
@@ -76,12 +64,4 @@ def pair_part(explanation: PairExplanation) -> PairPart:
         neighbors=tuple(drawn),
         hidden=hidden,
         height=height,
-        compared=tuple(_compared(ends["target" if end == "source" else "source"], explanation, end) for end in ends),
     )
-
-
-def _compared(other: NodeInfo, explanation: PairExplanation, end: End) -> Compared:
-    """Neighbors of one end beside the other end."""
-    nodes = [vote.node for vote in explanation.votes_of(end)]
-    values = side_by_side(other, nodes) if nodes else SideBySide((), 0)
-    return Compared(other.caption, tuple(node.caption for node in nodes), values)

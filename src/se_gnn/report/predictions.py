@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from se_gnn.graph import Graph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
+from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Prediction
 from se_gnn.plot.style import readable
 
@@ -25,6 +26,7 @@ class Row(NamedTuple):
 
     node: int
     predicted: int
+    answered: bool  # else the model abstains
     probability: float
     label: int
     part: str  # of the split; empty where it is in none
@@ -40,13 +42,45 @@ class PredictionTable(NamedTuple):
     first: tuple[Row, ...]
 
 
-def prediction_table(prediction: Prediction, graph: Graph, *, explained: IntArray) -> PredictionTable:
-    """The predictions of all nodes of a graph, in the order of the nodes; the ``explained`` ones become links."""
-    order = np.argsort(shares_in_units(certainty(prediction)), kind="stable")[:FIRST_ROWS]  # as the script sorts
-    columns = {**_columns(prediction, graph), "explained": explained.tolist()}
+def prediction_table(
+    prediction: Prediction, graph: Graph, *, explained: IntArray, novelty: Novelty | None = None
+) -> PredictionTable:
+    """The predictions of all nodes of a graph, in the order of the nodes.
+
+    The ``explained`` ones become links. A node that is too unlike anything known has no answer, -1 in the columns.
+    """
+    answered = np.ones(graph.num_nodes, dtype=bool) if novelty is None else ~novelty.abstains
+    parts = ["", *SHOWN_PARTS.values()]
+    columns: dict[str, Any] = {
+        "classes": [readable(name) for name in graph.class_names],
+        "parts": parts,
+        "name": [readable(name) for name in graph.node_names],
+        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
+        "predicted": np.where(answered, prediction.classes, UNKNOWN).tolist(),
+        "probability": shares_in_units(certainty(prediction)),
+        "label": graph.labels.tolist(),
+        "part": parts_of(graph).tolist(),
+        "closest": prediction.cases[:, 0].tolist(),
+        "weight": shares_in_units(prediction.weights[:, 0]),
+        "explained": explained.tolist(),
+    }
+    rows = [
+        Row(
+            node=node,
+            predicted=int(prediction.classes[node]),
+            answered=bool(answered[node]),
+            probability=float(certainty(prediction)[node]),
+            label=columns["label"][node],
+            part=parts[columns["part"][node]],
+            closest=columns["closest"][node],
+            closest_label=columns["label"][columns["closest"][node]],
+            weight=float(prediction.weights[node, 0]),
+        )
+        for node in np.argsort(columns["probability"], kind="stable")[:FIRST_ROWS].tolist()  # as the script sorts
+    ]
     text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
     # a name may hold </script> or <!--, which would end or change the element that the text stands in
-    return PredictionTable(text.replace("<", "\\u003c"), tuple(_row(int(node), prediction, graph) for node in order))
+    return PredictionTable(text.replace("<", "\\u003c"), tuple(rows))
 
 
 def certainty(prediction: Prediction) -> FloatArray:
@@ -73,39 +107,9 @@ def shares_in_units(shares: FloatArray) -> list[int]:
     return np.where(between, np.clip(units, 1, UNITS - 1), units).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
-def _columns(prediction: Prediction, graph: Graph) -> dict[str, Any]:
-    names = [readable(name) for name in graph.node_names]
-    return {
-        "classes": [readable(name) for name in graph.class_names],
-        "parts": ["", *SHOWN_PARTS.values()],
-        "name": names,
-        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
-        "predicted": prediction.classes.tolist(),
-        "probability": shares_in_units(certainty(prediction)),
-        "label": graph.labels.tolist(),
-        "part": parts_of(graph).tolist(),
-        "closest": prediction.cases[:, 0].tolist(),
-        "weight": shares_in_units(prediction.weights[:, 0]),
-    }
-
-
 def parts_of(graph: Graph) -> IntArray:
     """The part of the split that each node is in, 0 for none, [N]."""
     parts = np.zeros(graph.num_nodes, dtype=np.int64)
     for number, part in enumerate(SHOWN_PARTS, start=1):
         parts[getattr(graph, part)] = number
     return parts
-
-
-def _row(node: int, prediction: Prediction, graph: Graph) -> Row:
-    predicted, closest = int(prediction.classes[node]), int(prediction.cases[node, 0])
-    return Row(
-        node=node,
-        predicted=predicted,
-        probability=float(prediction.probabilities[node, predicted]),
-        label=int(graph.labels[node]),
-        part=["", *SHOWN_PARTS.values()][int(parts_of(graph)[node])],
-        closest=closest,
-        closest_label=int(graph.labels[closest]),
-        weight=float(prediction.weights[node, 0]),
-    )

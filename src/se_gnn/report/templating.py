@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, joint
+from se_gnn.explain.text import agreeing_facts, contrast_edges, contrast_values, contrast_words, joint, side_by_side
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
-from se_gnn.plot.edge_style import type_mark
 from se_gnn.plot.style import class_style, isolated, readable
-from se_gnn.plot.svg import match_class
+from se_gnn.plot.svg import match_class, type_mark
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -70,9 +69,11 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         type_mark=type_mark,
         match_class=match_class,
         joint=joint,
+        agreeing_facts=agreeing_facts,
         contrast_words=contrast_words,
         contrast_values=contrast_values,
         contrast_edges=contrast_edges,
+        side_by_side=side_by_side,
         vote_actions=lambda node: "",
         link_edges=False,
     )

@@ -1,7 +1,12 @@
-"""Checks of single values. Every error names the setting, the rule and the value."""
+"""Checks of single values. Every error names the setting, the rule and the value.
+
+A dataclass states the rules of its fields with their defaults: `hops: int = ruled((between, 1, 3))(2)`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,7 +26,10 @@ _TYPE_WORDS: dict[Any, str] = {
 
 
 def check_types(section: Any) -> None:
-    """Check that each value has the type of its annotation. Whole numbers are accepted, and converted, for floats."""
+    """Check that each value has the type of its annotation, and passes the rules of its field.
+
+    Whole numbers are accepted, and converted, for floats.
+    """
     for name, hint in _hints(type(section)).items():  # type: ignore[arg-type]  # a class can be hashed
         value = getattr(section, name)
         if get_origin(hint) is Literal:
@@ -39,6 +47,14 @@ def check_types(section: Any) -> None:
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
             raise InputError(f"{name} must be {words}, got {shortened(value)}")
+    for one in dataclasses.fields(section):
+        for rule, *bounds in one.metadata.get("rules", ()):
+            rule(section, *bounds, one.name)
+
+
+def ruled(*rules: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Makes a field from its default: `(at_least, 1)` stands for the rule `at_least(section, 1, name)`."""
+    return lambda default: dataclasses.field(default=default, metadata={"rules": rules})
 
 
 def at_least(section: Any, low: float, *names: str) -> None:

@@ -24,7 +24,6 @@ from se_gnn.files import (
     read_file,
     remove_tree,
     replace_file,
-    sha256,
     visible_names,
     writing_to,
 )
@@ -37,10 +36,12 @@ from se_gnn.shards.manifest import (
     Shard,
     ShardRun,
     hidden,
+    is_content,
     is_read,
     parts_name,
     read_manifest,
     shard_name,
+    shard_of,
     strangers,
 )
 
@@ -99,15 +100,11 @@ class ShardFolder:
     def is_done(self, shard: int) -> bool:
         """Whether the shard is there and has the digest of its record."""
         expected, path = self._record(shard), self.place / shard_name(shard)
-        if expected is None or not path.is_file():
-            return False
-        content = read_file(path)
-        return len(content) == expected.bytes and sha256(content) == expected.sha256
+        return expected is not None and path.is_file() and is_content(expected, read_file(path))
 
     def write(self, shard: int, content: bytes) -> None:
         """Write a shard beside and rename it, after the record that it is known by."""
-        rows = self.run.rows(shard)
-        record = Shard(shard_name(shard), rows.start, rows.stop - rows.start, len(content), sha256(content))
+        record = shard_of(self.run, shard, content)
         replace_file(self._record_path(shard), json_bytes(asdict(record)))
         replace_file(self.place / record.file, content)
 
@@ -158,17 +155,14 @@ class ShardFolder:
         if not os.path.lexists(self.path / MANIFEST):
             return False
         try:
-            same = self._read_known()
-        except InputError:
-            if not overwrite:
-                raise
-            return False
-        if not same:
-            if not overwrite:
+            if not self._read_known():
                 raise InputError(
                     f"{self.path} already holds a result, of another model, graph, version or setting; --overwrite "
                     "replaces it"
                 )
+        except InputError:
+            if not overwrite:
+                raise
             return False
         changed = [shard.file for number, shard in enumerate(self.known) if not self.is_done(number)]
         if changed and not overwrite:
@@ -191,7 +185,7 @@ class ShardFolder:
         return self.place / f".{shard_name(shard)}.json"
 
     def _record(self, shard: int) -> Shard | None:
-        """What the shard must be; None where nobody has made it yet."""
+        """What the shard must be; None: it has not been made yet."""
         path = self._record_path(shard)
         if not path.is_file():
             return self.known[shard] if shard < len(self.known) else None

@@ -17,12 +17,10 @@ from se_gnn.errors import InputError
 from se_gnn.files import check_format, json_bytes, parse_json, read_file, sha256
 from se_gnn.optional import require
 
-_SIZES = ("kind", "num_nodes", "shard_nodes")  # beside the values
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardRun:
-    """One piece of work, whoever does it: shards do not depend on how many processes there are.
+    """One piece of work: its shards do not depend on how many processes write them.
 
     Args:
         kind: what a row is: ``predictions``, ``explanations``.
@@ -54,17 +52,15 @@ class ShardRun:
 
     def to_dict(self) -> dict[str, str]:
         """All of it as texts: what ranks must agree on."""
-        sizes = dict(zip(_SIZES, (self.kind, str(self.num_nodes), str(self.shard_nodes)), strict=True))
-        return {**sizes, **self.values}
+        sizes = {"num_nodes": str(self.num_nodes), "shard_nodes": str(self.shard_nodes)}
+        return {"kind": self.kind, **sizes, **self.values}
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ShardRun:
-        """The run that :meth:`to_dict` tells of."""
-        sizes = {name: values[name] for name in _SIZES}
-        rest = {name: value for name, value in values.items() if name not in sizes}
-        return cls(
-            kind=sizes["kind"], num_nodes=int(sizes["num_nodes"]), shard_nodes=int(sizes["shard_nodes"]), values=rest
-        )
+        """The run that :meth:`to_dict` describes."""
+        rest = dict(values)
+        kind, num_nodes, shard_nodes = (rest.pop(name) for name in ("kind", "num_nodes", "shard_nodes"))
+        return cls(kind=kind, num_nodes=int(num_nodes), shard_nodes=int(shard_nodes), values=rest)
 
     @property
     def digest(self) -> str:
@@ -110,6 +106,17 @@ class Manifest:
         run = {"kind": self.run.kind, "run": self.run.digest, "values": self.run.to_dict(), "parts": self.parts}
         shards = [asdict(shard) for shard in self.shards]
         return json_bytes({"format": FORMAT, "version": VERSION, **run, "shards": shards})
+
+
+def shard_of(run: ShardRun, number: int, content: bytes) -> Shard:
+    """The shard of a run that has this content."""
+    rows = run.rows(number)
+    return Shard(shard_name(number), rows.start, rows.stop - rows.start, len(content), sha256(content))
+
+
+def is_content(shard: Shard, content: bytes) -> bool:
+    """Whether the content is that of the shard."""
+    return len(content) == shard.bytes and sha256(content) == shard.sha256
 
 
 def shard_name(shard: int) -> str:
@@ -161,7 +168,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def _checked(about: dict[str, Any]) -> Manifest:
-    """Types and names are ours: no path that somebody made up; and the shards are all those of the run, in order."""
+    """Refuse forged types and names, and anything but all shards of the run, in order."""
     kind, digest, values, parts = (about[name] for name in ("kind", "run", "values", "parts"))
     if not isinstance(values, dict) or not all(isinstance(text, str) for text in (*values, *values.values())):
         raise ValueError("values must be texts by name")
@@ -172,10 +179,9 @@ def _checked(about: dict[str, Any]) -> Manifest:
     if len(shards) != len(run):
         raise ValueError(f"{run.num_nodes:,} nodes are {len(run):,} shards, it lists {len(shards):,}")
     for number, shard in enumerate(shards):
-        rows = run.rows(number)
-        expected = (shard_name(number), rows.start, rows.stop - rows.start)
-        if (shard.file, shard.first, shard.nodes) != expected or type(shard.bytes) is not int:
-            raise ValueError(f"shard {number} must be {expected[0]} with the {expected[2]:,} nodes from {rows.start:,}")
+        own = shard_of(run, number, b"")
+        if (shard.file, shard.first, shard.nodes) != (own.file, own.first, own.nodes) or type(shard.bytes) is not int:
+            raise ValueError(f"shard {number} must be {own.file} with the {own.nodes:,} nodes from {own.first:,}")
     return Manifest(run, shards)
 
 
@@ -207,6 +213,6 @@ def verify_shards(folder: str | Path) -> Manifest:
 def _content(folder: Path, manifest: Manifest, shard: Shard) -> bytes:
     path = manifest.place(folder) / shard.file
     content = read_file(path)
-    if len(content) != shard.bytes or sha256(content) != shard.sha256:
+    if not is_content(shard, content):
         raise InputError(f"{path} is truncated or was changed: it does not have the digest in {MANIFEST}")
     return content

@@ -103,20 +103,16 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
         return graph_from_arrays(arrays.pop(ABOUT).tobytes(), arrays, where=file)
     parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
     given: dict[str, Any] = {"name": file.stem, **parts, **details}
-    labels = _first(arrays, _LABELS)
+    labels = next((arrays[name] for name in _LABELS if name in arrays), None)
     if "adj_data" in arrays:
         sparse = "attr_data" in arrays
-        features = csr(arrays, "attr", str(file)) if sparse else _first(arrays, (*_FEATURES, "attr_matrix"))
-        _check_there(features, file, _FEATURES)
+        features = csr(arrays, "attr", str(file)) if sparse else _first(arrays, (*_FEATURES, "attr_matrix"), file)
         return from_scipy(csr(arrays, "adj", str(file)), features, labels, **given)
-    edges, features = _first(arrays, _EDGES), _first(arrays, _FEATURES)
-    _check_there(edges, file, _EDGES)
-    _check_there(features, file, _FEATURES)
-    assert edges is not None
+    edges, features = _first(arrays, _EDGES, file), _first(arrays, _FEATURES, file)
     return Graph.build(
         features=features,
-        edges=edges.T if "edges" not in arrays else edges,
-        labels=np.full(len(np.asarray(features)), UNKNOWN) if labels is None else labels,
+        edges=edges if "edges" in arrays else edges.T,
+        labels=np.full(len(features), UNKNOWN) if labels is None else labels,
         **given,
     )
 
@@ -136,13 +132,11 @@ def _read(file: Path) -> dict[str, np.ndarray]:
         raise InputError(f"{file} cannot be read as an .npz file: {error}") from error
 
 
-def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
-    return next((arrays[name] for name in names if name in arrays), None)
-
-
-def _check_there(found: Any, file: Path, names: tuple[str, ...]) -> None:
+def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...], file: Path) -> np.ndarray:
+    found = next((arrays[name] for name in names if name in arrays), None)
     if found is None:
         raise InputError(f"{file} must hold an array named {' or '.join(map(repr, names))}")
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ two types of nodes. Shapes: E edges, A attributes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,19 @@ import pyarrow.compute as pc
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, RawTable
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
-from se_gnn.graph.columns import MISSING, Column, type_prefix
+from se_gnn.graph.columns import MISSING, type_prefix
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
-from se_gnn.graph.edges import EdgeReport, canonical_valued_edges
+from se_gnn.graph.edges import EdgeReport, canonical_edges
 from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.node_types import joined_columns, own_columns
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, such_rows
-from se_gnn.tables.values import Reading, as_names, parse_column, read_times
+from se_gnn.tables.values import DateForm, as_names, date_form, parse_column, read_times
 
 LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
+MISSING_PARTS = {"weight": 1, "time": NO_TIME}  # of an edge whose table does not have the column
 DROP = "--set drop_dangling=true leaves these edges out."
 
 
@@ -55,48 +57,49 @@ def edge_tables(edges: Any) -> list[EdgeTable]:
     return list(edges) if isinstance(edges, list | tuple) else [EdgeTable(type="", table=edges)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeSettings:
-    """Which columns of one edge table are what; the fields are those of :class:`ImportSettings`."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EdgeRoles:
+    """An edge table, or a block of it, and which of its columns are what; see :class:`ImportSettings`."""
 
+    table: Table
     ends: tuple[str, str]
+    of_type: str = ""  # of all its edges
+    joins: tuple[str, str] = ("", "")  # the node types
     directed: bool = False
     weight: str | None = None
     type: str | None = None
     time: str | None = None
+    until_by: str | None = None  # the dates that `until` cuts by, also where edges carry no date
     ignore: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
-    reading: Reading = Reading()  # noqa: RUF009 - frozen
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
+    dates: DateForm | None = None  # how dates are written; None: as the table looks
 
     @classmethod
-    def of(cls, settings: ImportSettings, table: Table, reading: Reading, *, several: bool) -> EdgeSettings:
-        """The settings as far as they are about one table; with several tables, each has some of the columns."""
-        own = cls(
-            ends=(settings.source, settings.target),
-            directed=settings.directed,
-            weight=settings.edge_weight,
-            type=settings.edge_type,
-            time=settings.edge_time,
-            ignore=settings.edge_ignore,
-            kinds=settings.edge_kinds,
-            reading=reading,
-        )
-        table.check_has(*own.ends)
-        if several:
-            known = set(table.columns)
-            own = dataclasses.replace(
-                own,
-                weight=own.weight if own.weight in known else None,
-                time=own.time if own.time in known else None,
-                ignore=[name for name in own.ignore if name in known],
-                kinds={name: kind for name, kind in own.kinds.items() if name in known},
-            )
-        table.check_has(*own.roles.values(), *own.ignore)
-        wrong = next((name for name in (*own.roles.values(), *own.ignore) if name in own.ends), None)
+    def of(cls, settings: ImportSettings, given: EdgeTable, table: Table, ids: Mapping[str, Ids]) -> EdgeRoles:
+        """The settings as far as they are about one table; where each type has one, it has some of the columns."""
+
+        def own(names: Iterable[str]) -> list[str]:
+            return [name for name in names if name in table.columns or not given.type]
+
+        columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
+        roles: dict[str, Any] = {part: name for part, name in columns.items() if name is not None and own([name])}
+        ends, ignore = (settings.source, settings.target), own(settings.edge_ignore)
+        table.check_has(*ends, *roles.values(), *ignore)
+        wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:
             raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
-        return own
+        return cls(
+            table=table,
+            ends=ends,
+            of_type=given.type,
+            joins=joined_types(given, table, ends, ids),
+            directed=settings.directed,
+            **roles,
+            until_by=roles.get("time"),
+            ignore=ignore,
+            kinds={name: settings.edge_kinds[name] for name in own(settings.edge_kinds)},
+        )
 
     @property
     def roles(self) -> dict[str, str]:
@@ -104,29 +107,36 @@ class EdgeSettings:
         given = {"weight": self.weight, "type": self.type, "time": self.time}
         return {part: column for part, column in given.items() if column is not None}
 
-    def shown(self, table: Table) -> list[str]:
+    @property
+    def shown(self) -> list[str]:
         """Columns whose cells are kept to be shown: all but the ends and those to ignore."""
-        return [name for name in table.columns if name not in (*self.ends, *self.ignore)]
+        return [name for name in self.table.columns if name not in (*self.ends, *self.ignore)]
 
-    def attributes(self, table: Table) -> list[str]:
-        """Columns that become attributes."""
-        return [name for name in self.shown(table) if name not in self.roles.values()]
+    def times(self) -> IntArray:
+        """The date of each row."""
+        return read_times(self.table, str(self.time or self.until_by), self.dates)
 
-    def as_before(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
+    def until(self, date: str | None) -> BoolArray | None:
+        """Whether each row is an edge up to a date, or without one; None: all are."""
+        if date is None or self.until_by is None:
+            return None
+        kept: BoolArray = self.times() <= as_seconds(date)
+        return kept
+
+    def as_before(self, values: EdgeValues) -> EdgeRoles:
         """The same with the direction and the columns that edge values had before."""
         known = dict(values.names)
-        found: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
-        if several:
-            found = {part: name if name in table.columns and part != "type" else None for part, name in found.items()}
-        return dataclasses.replace(self, directed=values.direction is not None, **found, ignore=(), kinds={})
+        roles: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
+        return dataclasses.replace(self, directed=values.direction is not None, **roles)
 
-    def for_blocks(self, values: EdgeValues, table: Table, *, several: bool) -> EdgeSettings:
-        """The same for blocks of a table: an empty weight is the median of the whole table, not of its block."""
-        own = self.as_before(values, table, several=several)
-        if own.weight is None:
-            return own
-        weights, _ = _weights(table, own.weight, own)
-        return dataclasses.replace(own, empty_weight=float(np.median(weights)))
+    def blocks(self, rows: int) -> Callable[[], Iterator[EdgeRoles]]:
+        """Some rows at a time, as often as asked for, with what they do not show: median weight, and form of dates."""
+        whole = self
+        if self.weight is not None:
+            whole = dataclasses.replace(whole, empty_weight=float(np.median(_weights(self)[0])))
+        if self.time is not None or self.until_by is not None:
+            whole = dataclasses.replace(whole, dates=date_form(self.table, str(self.time or self.until_by)))
+        return lambda: (dataclasses.replace(whole, table=table) for table in self.table.blocks(rows))
 
 
 class Ids:
@@ -212,7 +222,7 @@ def joined_types(given: EdgeTable, table: Table, ends: Sequence[str], ids: Mappi
 
 
 def _type_of(given: EdgeTable, table: Table, end: str, ids: Mapping[str, Ids]) -> str:
-    names = as_names(table, end, Reading())
+    names = as_names(table, end, missing=())
     found = {name: int((known.positions(names) >= 0).sum()) for name, known in ids.items()}
     most = max(found.values())
     best = [name for name, count in found.items() if count == most]
@@ -230,72 +240,57 @@ def _type_of(given: EdgeTable, table: Table, end: str, ids: Mapping[str, Ids]) -
 
 
 def find_ends(
-    table: Table,
-    ends: tuple[str, str],
-    joins: tuple[str, str],
-    ids: Mapping[str, Ids],
-    *,
-    nodes: str,
-    drop_dangling: bool = False,
-    hint: str = DROP,
+    one: EdgeRoles, ids: Mapping[str, Ids], *, nodes: str, drop_dangling: bool = False, hint: str = DROP
 ) -> EdgeRows:
     """The nodes that the ends of each edge name; ``nodes`` is what errors call the tables that have them.
 
     Each end is looked up among the nodes of its type: ids of two types may be the same. An end that is a node of
     another type is an error, because edges between those types were not declared.
     """
-    names = {end: as_names(table, end, Reading()) for end in ends}
-    places = {end: ids[one].positions(names[end]) for end, one in zip(ends, joins)}
-    pairs = np.stack([places[end] for end in ends], axis=1)
-    lost = np.flatnonzero((pairs < 0).any(axis=1))
-    if len(lost):
-        _check_lost(table, names, places, joins, ids, lost, nodes, None if drop_dangling else hint)
-    kept = np.setdiff1d(np.arange(len(pairs)), lost) if len(lost) else np.arange(len(pairs))
-    pairs = np.stack([ids[one].in_graph(place) for one, place in zip(joins, pairs[kept].T)], axis=1)
-    return EdgeRows(pairs, kept, len(table), len(lost))
+    names = [as_names(one.table, end, missing=()) for end in one.ends]
+    pairs = np.stack([ids[own].positions(column) for own, column in zip(one.joins, names)], axis=1)
+    known = (pairs >= 0).all(axis=1)
+    if not known.all():
+        _check_lost(one, names, pairs, ids, nodes, None if drop_dangling else hint)
+    found = [ids[own].in_graph(place) for own, place in zip(one.joins, pairs[known].T)]
+    return EdgeRows(np.stack(found, axis=1), np.flatnonzero(known), len(pairs), int((~known).sum()))
 
 
 def _check_lost(
-    table: Table,
-    names: Mapping[str, pa.Array],
-    places: Mapping[str, IntArray],
-    joins: tuple[str, str],
-    ids: Mapping[str, Ids],
-    lost: IntArray,
-    nodes: str,
-    hint: str | None,
+    one: EdgeRoles, names: Sequence[pa.Array], pairs: IntArray, ids: Mapping[str, Ids], nodes: str, hint: str | None
 ) -> None:
     """Refuse ends of another node type, and unknown ends unless dangling edges are dropped."""
-    for end, own in zip(names, joins):
-        missing = np.flatnonzero(places[end] < 0)
+    table, joins = one.table, one.joins
+    for end, texts, own, places in zip(one.ends, names, joins, pairs.T):
+        missing = np.flatnonzero(places < 0)
         for other, known in ids.items():
-            there = missing[known.positions(names[end].take(pa.array(missing))) >= 0] if other != own else missing[:0]
+            there = missing[known.positions(texts.take(pa.array(missing))) >= 0] if other != own else missing[:0]
             if len(there):
                 row = int(there[0])
                 raise table.error(
                     end,
                     row,
-                    f"{names[end][row].as_py()!r} is a node of type {other}, but these edges join {joins[0]} and "
+                    f"{texts[row].as_py()!r} is a node of type {other}, but these edges join {joins[0]} and "
                     f"{joins[1]}; edges between other types are a type of their own",
                 )
-    source = next(iter(names))
-    if len(lost) == len(table) and not table.first:
-        known, seen = ids[joins[0]].names[0].as_py(), names[source][0].as_py()
+    lost = np.flatnonzero((pairs < 0).any(axis=1))
+    if len(lost) == len(table) and table.first is None:
+        first, seen = ids[joins[0]].names[0].as_py(), names[0][0].as_py()
         raise InputError(
-            f"{table.name}: no edge joins two nodes of {nodes}; column {source!r} holds names such as {seen!r}, the "
-            f"nodes are called {known!r} and so on; are these the right columns?"
+            f"{table.name}: no edge joins two nodes of {nodes}; column {one.ends[0]!r} holds names such as {seen!r}, "
+            f"the nodes are called {first!r} and so on; are these the right columns?"
         )
     if hint is None:
         return
     which = "refers to an unknown node" if len(lost) == 1 else "refer to unknown nodes"
     lines = []
     for row in lost[:LISTED]:
-        for (end, texts), own in zip(names.items(), joins):
-            if places[end][row] < 0:
+        for end, texts, own, place in zip(one.ends, names, joins, pairs[row]):
+            if place < 0:
                 name = texts[int(row)].as_py()
                 shown = "no name at all" if name is None else repr(name)
                 of_type = f", which is no {own}" if len(ids) > 1 else ""
-                lines.append(f"  row {table.first + row + 1}, column {end!r}: {shown}{of_type}")
+                lines.append(f"  row {table.number(int(row))}, column {end!r}: {shown}{of_type}")
     if len(lost) > LISTED:
         lines.append(f"  and {len(lost) - LISTED:,} more rows")
     listed = ";\n".join(lines)  # which reads well on one line, too
@@ -305,16 +300,8 @@ def _check_lost(
     )
 
 
-def until_date(table: Table, settings: EdgeSettings, until: str | None) -> BoolArray | None:
-    """Whether each row is an edge up to a date, or without one; None: all are."""
-    if until is None or settings.time is None:
-        return None
-    kept: BoolArray = read_times(table, settings.time, settings.reading) <= as_seconds(until)
-    return kept
-
-
 def distinct_edges(
-    table: Table, found: EdgeRows, directed: bool, cells: Sequence[str], count: int
+    one: EdgeRoles, found: EdgeRows, directed: bool, cells: Sequence[str], count: int
 ) -> tuple[EdgeRows, EdgeReport | None]:
     """The rows that become edges, in the order of the graph, and what was merged; no report where edges carry nothing.
 
@@ -323,9 +310,9 @@ def distinct_edges(
     """
     if not directed and not cells:
         return found, None
-    raw = raw_table(table, cells, found.rows)
+    raw = raw_table(one.table, cells, found.rows)
     direction = np.ones(len(found.rows), np.int8) if directed else None
-    _, given, _, report = canonical_valued_edges(found.pairs, EdgeValues(direction=direction, raw=raw), count)
+    _, given, _, report = canonical_edges(found.pairs, count, EdgeValues(direction=direction, raw=raw))
     return found.take(given), report
 
 
@@ -339,39 +326,25 @@ class EdgeColumns:
 
 
 def read_edge_values(
-    table: Table,
-    settings: EdgeSettings,
-    *,
-    like: EdgeValues | None = None,
-    rows: IntArray | None = None,
-    several: bool = False,
-    cells: bool = True,
-    streamed: bool = False,
+    one: EdgeRoles, *, like: EdgeValues | None = None, rows: IntArray | None = None, streamed: bool = False
 ) -> EdgeColumns:
-    """Values of the edges in some rows, fitted, or read as those of ``like`` were.
+    """Values of the edges in some rows of a table without their cells, fitted, or read as those of ``like`` were.
 
     Args:
-        table: the edge table, or a block of it.
-        settings: which columns are what.
+        one: the edge table, or a block of it.
         like: values whose columns and types are used, so that nothing is fitted; a type that they do not have is an
             error: nothing was learned about it.
         rows: those that become edges; None: all.
-        several: each edge type has a table of its own.
-        cells: keep the cells of the rows, to be shown.
         streamed: the rows do not fit into memory: columns are fitted, and the values are those of no edge. As ``like``
             they then say how to read blocks of the table.
     """
-    taken = np.arange(len(table)) if rows is None else rows
-    if like is not None:
-        settings = settings.as_before(like, table, several=several)
-    parts, warnings = _parts(table, settings, taken, None if like is None else like.type_names or None)
-    summaries = _role_summaries(settings, parts)
-    fitted: FittedColumns | None = None
+    one = one if like is None else one.as_before(like)
+    taken = np.arange(len(one.table)) if rows is None else rows
+    parts, warnings = _parts(one, taken, None if like is None else like.type_names or None)
+    fitted = FittedColumns((), np.empty((0, 0), np.float32))
     if like is None:
-        fitted = fit_columns(
-            table, settings.attributes(table), settings.reading, kinds=settings.kinds, text_words=TEXT_WORDS,
-            rows=rows, streamed=streamed,
-        )  # fmt: skip
+        names = [name for name in one.shown if name not in one.roles.values()]
+        fitted = fit_columns(one.table, names, kinds=one.kinds, text_words=TEXT_WORDS, rows=rows, streamed=streamed)
         warnings += fitted.warnings
     elif like.attributes is not None:
         if not like.columns:
@@ -379,55 +352,51 @@ def read_edge_values(
                 "the edges of the graph have attributes that did not come from a table, so that rows of a table cannot "
                 "be encoded"
             )
-        fitted = encode_columns(table, like.columns, settings.reading, rows=rows)
-    if fitted is not None:
-        summaries += fitted.summaries
-        if fitted.columns:
-            parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
-            parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
+        fitted = encode_columns(one.table, like.columns, rows)
+    summaries = (*_role_summaries(one.roles, parts), *fitted.summaries)
+    if fitted.columns:
+        parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
+        parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
     if streamed:
         parts |= {part: parts[part][:0] for part in ARRAYS if part in parts}
-    shown: Sequence[str] = ()
-    if cells and not streamed:
-        shown = settings.shown(table) if like is None else () if like.raw is None else like.raw.columns
     if not parts:
         return EdgeColumns(None, summaries, tuple(warnings))
-    if like is not None and settings.type is not None:
+    if like is not None and one.type is not None:
         parts["type_verbs"] = like.type_verbs
-    raw = raw_table(table, shown, taken) if shown else None
-    values = EdgeValues(**parts, raw=raw, names=tuple(settings.roles.items()))
-    return EdgeColumns(values, summaries, tuple(warnings))
+    return EdgeColumns(EdgeValues(**parts, names=tuple(one.roles.items())), summaries, tuple(warnings))
 
 
 def _parts(
-    table: Table, settings: EdgeSettings, rows: IntArray, known_types: Sequence[str] | None = None
+    one: EdgeRoles, rows: IntArray, known_types: Sequence[str] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Direction, weight, type and time of each edge, as far as it has them, and what people should know."""
     parts: dict[str, Any] = {}
     warnings: list[str] = []
-    if settings.directed:
+    table = one.table
+    if one.directed:
         parts["direction"] = np.ones(len(rows), np.int8)
-    if settings.weight is not None:
-        weights, empty = _weights(table, settings.weight, settings)
+    if one.weight is not None:
+        weights, empty = _weights(one)
         parts["weight"] = weights[rows]
         if empty:
             warnings.append(
                 f"{empty:,} edges of {table.name} have no weight: they count as the median edge, {np.median(weights):g}"
             )
-    if settings.type is not None:
-        types, names = _types(table, settings.type, settings.reading, rows, known_types)
+    if one.type is not None:
+        types, names = _types(table, one.type, rows, known_types)
         parts |= {"type": types, "type_names": names}
-    if settings.time is not None:
-        parts["time"] = read_times(table, settings.time, settings.reading)[rows]
+    if one.time is not None:
+        parts["time"] = one.times()[rows]
         undated = int((parts["time"] == NO_TIME).sum())
         if undated:
             warnings.append(f"{undated:,} edges of {table.name} have no date: they are taken as always there")
     return parts, warnings
 
 
-def _weights(table: Table, name: str, settings: EdgeSettings) -> tuple[FloatArray, int]:
+def _weights(one: EdgeRoles) -> tuple[FloatArray, int]:
     """The weight of each row, and how many are empty: these get the median of the others."""
-    parsed = parse_column(table, name, settings.reading, kind="number")
+    table, name = one.table, str(one.weight)
+    parsed = parse_column(table, name, kind="number")
     assert parsed.numbers is not None
     numbers = parsed.numbers
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -438,7 +407,7 @@ def _weights(table: Table, name: str, settings: EdgeSettings) -> tuple[FloatArra
         text = f"a weight must be above 0, got {numbers[row]:g}; leave out an edge that does not count"
         remedy = f"or use the column as an attribute: {table.option(name, 'number')}"
         raise table.error(name, row, f"{text}, {remedy} ({such_rows(len(wrong))})")
-    empty, usual = int(parsed.missing.sum()), settings.empty_weight
+    empty, usual = int(parsed.missing.sum()), one.empty_weight
     if not empty:
         return weights, 0
     if empty == len(weights) and usual is None:
@@ -447,10 +416,8 @@ def _weights(table: Table, name: str, settings: EdgeSettings) -> tuple[FloatArra
     return filled.astype(np.float32), empty
 
 
-def _types(
-    table: Table, name: str, reading: Reading, rows: IntArray, known: Sequence[str] | None
-) -> tuple[Any, tuple[str, ...]]:
-    named = pc.fill_null(as_names(table, name, reading), MISSING).take(pa.array(rows))
+def _types(table: Table, name: str, rows: IntArray, known: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
+    named = pc.fill_null(as_names(table, name), MISSING).take(pa.array(rows))
     names = tuple(sorted(pc.unique(named).to_pylist()) if known is None else known)
     found = pc.fill_null(pc.index_in(named, value_set=pa.array(names, pa.string())), -1)
     types = found.to_numpy(zero_copy_only=False).astype(np.int32)
@@ -464,7 +431,7 @@ def _types(
     return types, names
 
 
-def _role_summaries(settings: EdgeSettings, parts: dict[str, Any]) -> tuple[ColumnSummary, ...]:
+def _role_summaries(roles: Mapping[str, str], parts: dict[str, Any]) -> tuple[ColumnSummary, ...]:
     notes = {}
     if "weight" in parts and len(parts["weight"]):
         notes["weight"] = f"from {parts['weight'].min():g} to {parts['weight'].max():g}"
@@ -475,86 +442,97 @@ def _role_summaries(settings: EdgeSettings, parts: dict[str, Any]) -> tuple[Colu
         dated = parts["time"][parts["time"] != NO_TIME]
         low, high = (str(np.datetime64(int(time), "s").astype("datetime64[D]")) for time in (dated.min(), dated.max()))
         notes["time"] = f"from {low} to {high}"
-    return tuple(ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in settings.roles.items())
+    return tuple(ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in roles.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeLayout:
-    """What the edges of several tables carry as one: a type for each table, its attributes in a block of their own.
+    """What the edges of all tables carry as one: a type for each table, its attributes in a block of their own.
 
     Args:
-        types: the type of the edges of each table.
-        template: the values of no edge, with all columns of all tables.
+        types: the type of the edges of each table; one without a name: there is one table, and its edges are as it
+            says.
+        template: the values of no edge, with all columns of all tables; None: edges carry nothing.
     """
 
     types: tuple[str, ...]
-    template: EdgeValues
+    template: EdgeValues | None
 
     @classmethod
     def of(cls, types: Sequence[str], values: Sequence[EdgeValues | None], *, directed: bool) -> EdgeLayout:
         """The layout for tables whose edges carry certain values."""
+        if tuple(types) == ("",):
+            return cls(("",), values[0])
         parts: dict[str, Any] = {"type": np.empty(0, np.int32), "type_names": tuple(types)}
         if directed:
             parts["direction"] = np.empty(0, np.int8)
-        for part, kind in (("weight", np.float32), ("time", np.int64)):
+        for part in MISSING_PARTS:
             if any(getattr(one, part, None) is not None for one in values):
-                parts[part] = np.empty(0, kind)
-        columns: list[Column] = []
-        width = 0
-        for name, one in zip(types, values):
-            for column in one.columns or () if one is not None else ():
-                columns.append(dataclasses.replace(column, name=type_prefix(name) + column.name, first=width))
-                width += column.size
+                parts[part] = np.empty(0, ARRAYS[part])
+        columns = joined_columns(
+            {name: () if one is None else one.columns or () for name, one in zip(types, values)}, marked=False
+        )
         if columns:
-            names = tuple(name for column in columns for name in column.feature_names)
-            parts |= {"attributes": np.empty((0, width), np.float32)}
-            parts |= {"columns": tuple(columns), "attribute_names": names}
+            parts |= {"attributes": np.empty((0, columns[-1].features.stop), np.float32), "columns": columns}
+            parts["attribute_names"] = tuple(name for column in columns for name in column.feature_names)
         roles = {part: column for one in values if one is not None for part, column in one.names}
         return cls(tuple(types), EdgeValues(**parts, names=tuple(roles.items())))
 
-    def own(self, type_name: str) -> EdgeValues:
+    @classmethod
+    def like(cls, values: EdgeValues | None, *, typed: bool) -> EdgeLayout:
+        """The layout of the edges of a graph; ``typed``: each type had a table of its own."""
+        template = None if values is None else values.take(np.empty(0, np.int64))
+        return cls(template.type_names if typed and template is not None else ("",), template)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Columns whose cells are kept to be shown."""
+        return () if self.template is None or self.template.raw is None else self.template.raw.columns
+
+    def without_cells(self) -> EdgeLayout:
+        """The same for edges whose cells are not kept."""
+        return self if self.template is None else EdgeLayout(self.types, dataclasses.replace(self.template, raw=None))
+
+    def own(self, one: EdgeRoles) -> EdgeValues | None:
         """The template of one table: its own columns, by their names there."""
-        columns = own_columns(self.template.columns or (), type_name)
-        names = tuple(name for column in columns for name in column.feature_names)
-        width = sum(column.size for column in columns)
+        if self.template is None or self.types == ("",):
+            return self.template
+        columns = own_columns(self.template.columns or (), one.of_type)
         return dataclasses.replace(
             self.template,
-            type=None,
-            type_names=(),
-            type_verbs=None,
-            attributes=np.empty((0, width), np.float32) if width else None,
-            columns=columns if width else None,
-            attribute_names=names if width else None,
-            direction=np.empty(0, np.int8),  # so that there is a part
+            attributes=np.empty((0, columns[-1].features.stop), np.float32) if columns else None,
+            columns=columns or None,
+            attribute_names=tuple(name for column in columns for name in column.feature_names) or None,
+            names=tuple((part, name) for part, name in self.template.names if name in one.table.columns),
         )
 
-    def place(self, type_name: str, values: EdgeValues | None, count: int, raw: RawTable | None = None) -> EdgeValues:
-        """The values of ``count`` edges of one table, in the layout of all.
+    def read(self, one: EdgeRoles, rows: IntArray | None = None) -> EdgeValues | None:
+        """The values of some rows of one table in the layout of all; a type or a category is one of the template's."""
+        own = self.own(one)
+        if own is None:
+            return None
+        values = read_edge_values(one, like=own, rows=rows).values
+        return self.place(one.of_type, values, raw_table(one.table, self.shown, rows))
+
+    def place(self, type_name: str, values: EdgeValues | None, cells: RawTable) -> EdgeValues | None:
+        """The values of the edges of one table, in the layout of all; ``cells`` has a row for each of them.
 
         Edges without a weight count 1, and those without a date have none.
         """
-        whole = self.template
+        count = len(cells)
+        whole, raw = self.template, cells if cells.columns else None
+        if whole is None or self.types == ("",):
+            return None if values is None else dataclasses.replace(values, raw=raw)
         arrays: dict[str, Any] = {"type": np.full(count, self.types.index(type_name), np.int32)}
         if whole.direction is not None:
             arrays["direction"] = np.ones(count, np.int8)
-        for part, missing in (("weight", np.float32(1)), ("time", np.int64(NO_TIME))):
+        for part, missing in MISSING_PARTS.items():
             if getattr(whole, part) is not None:
                 held = getattr(values, part, None)
-                arrays[part] = np.full(count, missing) if held is None else held
+                arrays[part] = np.full(count, missing, ARRAYS[part]) if held is None else held
         if whole.columns:
             arrays["attributes"] = np.zeros((count, whole.num_attributes), np.float32)
             own = [column for column in whole.columns if column.name.startswith(type_prefix(type_name))]
             if own and values is not None and values.attributes is not None:
-                first, last = own[0].first, own[-1].first + own[-1].size
-                arrays["attributes"][:, first:last] = values.attributes
+                arrays["attributes"][:, own[0].first : own[-1].features.stop] = values.attributes
         return dataclasses.replace(whole, **arrays, raw=raw)
-
-
-def own_columns(columns: Sequence[Column], type_name: str) -> tuple[Column, ...]:
-    """The columns of one type of nodes or edges, called as in its table, and their features counted from 0."""
-    prefix, first, found = type_prefix(type_name), 0, []
-    for column in columns:
-        if column.name.startswith(prefix):
-            found.append(dataclasses.replace(column, name=column.name.removeprefix(prefix), first=first))
-            first += column.size
-    return tuple(found)

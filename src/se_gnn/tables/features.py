@@ -36,7 +36,7 @@ from se_gnn.graph.rows import Texts
 from se_gnn.tables.settings import ColumnSummary
 from se_gnn.tables.source import Table
 from se_gnn.tables.structure import DECIMALS, structure_numbers
-from se_gnn.tables.values import Parsed, Reading, check_kinds, is_key, parse_column
+from se_gnn.tables.values import Parsed, check_kinds, is_key, parse_column
 
 MOST_CATEGORIES = 50
 SPARSE_FROM = 100  # features of a column of categories, which are then names of nodes
@@ -69,7 +69,6 @@ class FittedColumns:
 def fit_columns(
     table: Table,
     names: Sequence[str],
-    reading: Reading,
     *,
     kinds: Mapping[str, str],
     keep: Sequence[str] = (),
@@ -82,7 +81,6 @@ def fit_columns(
     Args:
         table: a node table or an edge table.
         names: the columns to look at.
-        reading: how text is read.
         kinds: what a column is, where it is not understood right.
         keep: columns to use although they look like keys.
         text_words: the most words of a text column that become features.
@@ -96,7 +94,7 @@ def fit_columns(
     warnings: list[str] = []
     of = "edge column" if table.of_edges else "column"
     for name in names:
-        parsed = parse_column(table, name, reading, kind=kinds.get(name))
+        parsed = parse_column(table, name, kind=kinds.get(name))
         if streamed and parsed.kind == "text":
             raise InputError(
                 f"{table.name}, column {name!r} is text, whose words are counted in memory, and the table does not fit "
@@ -125,17 +123,15 @@ def fit_columns(
     return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
 
 
-def encode_columns(
-    table: Table, columns: Sequence[Column], reading: Reading, *, rows: IntArray | None = None
-) -> FittedColumns:
+def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | None = None) -> FittedColumns:
     """Encode the rows of a table, or some of them, as those of an earlier one were; nothing is fitted."""
     blocks: list[Features] = []
     warnings: list[str] = []
     summaries: list[ColumnSummary] = []
     for column in columns:
-        known = dataclasses.replace(reading, decimal=getattr(column, "decimal_point", reading.decimal))
+        own = dataclasses.replace(table, decimal=getattr(column, "decimal_point", table.decimal))
         pattern = column.pattern if isinstance(column, DateColumn) else None
-        parsed = parse_column(table, column.name, known, kind=column.kind, pattern=pattern)
+        parsed = parse_column(own, column.name, kind=column.kind, pattern=pattern)
         parsed = parsed if rows is None else parsed.take(rows)
         blocks.append(encode_column(column, parsed))
         summaries.append(_summary(column, parsed))
@@ -189,16 +185,6 @@ def number_leaks(columns: Sequence[Column], features: Features, values: Float64A
     ]
 
 
-def leak_warnings(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
-    """Columns that give the class of training rows away; ``features`` and ``labels`` are those of these rows."""
-    leaks = leaking_columns(tuple(columns), features, labels, generator=np.random.default_rng(seed))
-    return [
-        f"column {name!r} alone tells the class of {score:.1%} of the training rows, each class counting the same: is "
-        f"it known before the class is? If not, leave it out: --column {shlex.quote(f'{name}=ignore')}"
-        for name, score in leaks.items()
-    ]
-
-
 def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
     """The encoding of a column, from all rows; or why it says nothing about a node.
 
@@ -223,29 +209,20 @@ def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: 
     values = parsed.numbers[present]
     if values.min() == values.max() and not marked:
         return "the same value in all rows"
-    fit = {"number": _fit_number, "boolean": _fit_boolean, "date": _fit_date}[parsed.kind]
-    return fit(values, parsed, place)
-
-
-def _fit_number(numbers: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    heavy = np.abs(numbers - numbers.mean()).max() > HEAVY_TAIL * numbers.std() > 0
-    log_unit = max(SMALLEST, float(np.median(np.abs(numbers[numbers != 0])))) if heavy else None
-    size = 1 + place["marked"]
-    column = NumberColumn(**place, size=size, offset=0.0, scale=1.0, log_unit=log_unit, **parsed.details)
-    return dataclasses.replace(column, **_standardization(column.encode(numbers)))
-
-
-def _fit_date(days: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    return DateColumn(**place, size=1 + place["marked"], **_standardization(days), **parsed.details)
+    place |= {"size": 1 + marked, **parsed.details}
+    if parsed.kind == "boolean":
+        return BooleanColumn(**place, fill=float(values.mean()))
+    if parsed.kind == "date":
+        return DateColumn(**place, **_standardization(values))
+    heavy = np.abs(values - values.mean()).max() > HEAVY_TAIL * values.std() > 0
+    log_unit = max(SMALLEST, float(np.median(np.abs(values[values != 0])))) if heavy else None
+    column = NumberColumn(**place, offset=0.0, scale=1.0, log_unit=log_unit)
+    return dataclasses.replace(column, **_standardization(column.encode(values)))
 
 
 def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     offset, spread = float(values.mean()), float(values.std())
     return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
-
-
-def _fit_boolean(values: npt.NDArray[np.float64], parsed: Parsed, place: dict[str, Any]) -> Column:
-    return BooleanColumn(**place, size=1 + place["marked"], fill=float(values.mean()), **parsed.details)
 
 
 def _fit_category(values: pa.Array, place: dict[str, Any]) -> Column | str:
@@ -346,33 +323,36 @@ def _unmarked(column: Column, parsed: Parsed) -> list[str]:
     return [f"column {column.name!r}: {told}"]
 
 
-def leaking_columns(
-    columns: tuple[Column, ...], features: Features, labels: IntArray, *, generator: np.random.Generator
-) -> dict[str, float]:
-    """Columns from which a decision tree reads the class, with its cross-validated balanced accuracy.
+def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
+    """Columns from which a decision tree reads the class of training rows, by their features and labels.
 
-    Balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells nothing. Training rows only;
-    classes of fewer than five of them are left aside.
+    Its cross-validated accuracy is balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells
+    nothing. Classes of fewer than five rows are left aside.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.tree import DecisionTreeClassifier
 
     if len(labels) > MOST_ROWS:
+        generator = np.random.default_rng(seed)
         chosen = np.sort(generator.choice(len(labels), MOST_ROWS, replace=False))
         features, labels = features[chosen], labels[chosen]
     counts = np.bincount(labels)
     enough = np.isin(labels, np.flatnonzero(counts >= FEWEST_ROWS))
     features, labels = features[enough], labels[enough]
     if len(np.unique(labels)) < 2:
-        return {}
+        return []
     tree = DecisionTreeClassifier(max_depth=6, class_weight="balanced", random_state=0)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    found = {}
+    found = []
     for column in columns:
         own = dense(features[:, column.first : column.first + column.size])
         score = float(cross_val_score(tree, own, labels, cv=folds, scoring="balanced_accuracy").mean())
         if score >= GIVES_AWAY:
-            found[column.name] = score
+            found.append(
+                f"column {column.name!r} alone tells the class of {score:.1%} of the training rows, each class "
+                "counting the same: is it known before the class is? If not, leave it out: --column "
+                f"{shlex.quote(f'{column.name}=ignore')}"
+            )
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,19 +18,21 @@ import pyarrow.compute as pc
 
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Classes, Graph, RawTable
-from se_gnn.graph.arrays import Features, IntArray
+from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.split import Split, split_by_time, split_stratified
 from se_gnn.graph.target import Target
-from se_gnn.tables.edges import EdgeRows, EdgeSettings, EdgeTable, Ids, find_ends, joined_types, own_columns, until_date
-from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
+from se_gnn.tables.edges import EdgeRoles, EdgeRows, EdgeTable, Ids, find_ends
+from se_gnn.tables.features import FittedColumns, encode_column, encode_columns, fit_columns, join_features, raw_table
+from se_gnn.tables.node_types import name_column, own_columns
 from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Reading, find_decimal, first_times, read_times
+from se_gnn.tables.values import Parsed, read_times
 
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
+READ_WITH = ("separator", "encoding", "decimal", "missing")
 ONE = ""  # name of the only node type, and of the only edge type
 
 
@@ -40,7 +42,6 @@ class NodeTable:
 
     type: str
     table: Table
-    reading: Reading
     id: str
     ids: pa.Array
     attributes: list[str]
@@ -53,9 +54,8 @@ class NodeTable:
         labeled = settings.label in table.columns
         table.check_has(column)
         ids, notes = read_ids(table, column)
-        reading, more = _reading(table, settings)
         attributes = settings.attributes(table.columns, type_name or None, labeled=labeled)
-        return cls(type_name, table, reading, column, ids, attributes, settings), [*table.notes, *notes, *more]
+        return cls(type_name, table, column, ids, attributes, settings), [*_notes(table, settings), *notes]
 
     @property
     def shown(self) -> list[str]:
@@ -68,22 +68,28 @@ class NodeTable:
         return fit_columns(
             self.table,
             known,
-            self.reading,
             kinds={name: kind for name, kind in given.kinds.items() if not self.type or name in known},
             keep=[name for name in given.keep if name in known],
             text_words=given.text_words,
             streamed=streamed,
         )
 
-    def encode(self, columns: Sequence[Column], table: Table | None = None) -> FittedColumns:
-        """The features of its rows, or of some of them, with columns that were fitted before."""
-        table = table or self.table
-        named = with_names(table, columns, self.ids.slice(table.first, len(table)))
-        return encode_columns(named, columns, self.reading)
+    def named(self, found: FittedColumns, *, streamed: bool) -> FittedColumns:
+        """Its columns and features with those that tell its nodes apart by their names, if they are few."""
+        names, features = name_column(self.ids.to_pylist(), self.table.columns), found.features
+        if not streamed:
+            parsed = Parsed(kind="category", texts=self.ids, missing=np.zeros(len(self.ids), bool))
+            features = join_features([features, *(encode_column(one, parsed) for one in names)], len(self.ids))
+        return dataclasses.replace(found, columns=(*found.columns, *names), features=features)
 
-    def encoded(self, columns: Sequence[Column], table: Table) -> Features:
-        """The features of a block of its rows."""
-        return self.encode(columns, table).features
+    def encode(self, columns: Sequence[Column], table: Table | None = None, *, streamed: bool = False) -> FittedColumns:
+        """The features of its rows, or of some of them, with columns that were fitted before; none yet if streamed."""
+        if streamed:
+            summaries = [ColumnSummary(name=one.name, kind=one.kind, num_features=one.size) for one in columns]
+            return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
+        table = table or self.table
+        named = with_names(table, columns, self.ids.slice(table.first or 0, len(table)))
+        return encode_columns(named, columns)
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
         """What became of each column, in their order."""
@@ -104,20 +110,10 @@ class NodeTable:
             elif name == given.caption:
                 note = f"; {summary.note}" if summary.note else ""
                 summary = dataclasses.replace(summary, note=f"caption of the nodes{note}")
-            yield dataclasses.replace(summary, name=called(self.type, name))
+            yield dataclasses.replace(summary, name=type_prefix(self.type) + name)
         for column in found.summaries:
             if column.kind == StructureColumn.kind:
                 yield column
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OneEdgeTable:
-    """The table of one edge type, and the node types it joins."""
-
-    given: EdgeTable
-    table: Table
-    settings: EdgeSettings
-    joins: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +121,7 @@ class GivenTables:
     """All tables, read as far as both ways need it: ids, labels, split."""
 
     nodes: list[NodeTable]
-    edges: list[OneEdgeTable]
+    edges: list[EdgeRoles]
     settings: ImportSettings
     like: Graph | None
     labeled: NodeTable
@@ -143,7 +139,7 @@ class GivenTables:
         work: Path | None,
     ) -> Self:
         """Read and check all tables; ``work`` is a folder for those that do not fit into memory."""
-        how: dict[str, Any] = {"separator": settings.separator, "encoding": settings.encoding, "work": work}
+        how: dict[str, Any] = {name: getattr(settings, name) for name in READ_WITH} | {"work": work}
         tables = {name: read_table(one, what=f"nodes {name}".strip(), **how) for name, one in nodes.items()}
         _check_columns(tables, settings)
         _check_like(like, list(tables), [one.type for one in edges])
@@ -155,24 +151,18 @@ class GivenTables:
         own = next(one for one in read if settings.label in one.table.columns)
         known: Target
         if settings.target_number is not None:
-            known, more = read_numbers(own.table, settings.target_number, own.reading, settings.unit)
+            known, more = read_numbers(own.table, settings.target_number, settings.unit)
         else:
             classes = None if like is None else like.class_names
-            known, more = read_labels(own.table, settings.label, own.reading, classes, merge=settings.merge_classes)
+            known, more = read_labels(own.table, settings.label, classes, merge=settings.merge_classes)
         of_labels = tuple(more)
         firsts = np.cumsum([0, *(len(one.ids) for one in read)]).tolist()
         ids = {one.type: Ids(one.ids, first, in_blocks=work is not None) for one, first in zip(read, firsts)}
-        of_edges = []
-        several = len(edges) > 1 or edges[0].type != ONE
         what = [read_table(one.table, what=f"edges {one.type}".strip(), of_edges=True, **how) for one in edges]
-        if several:
+        if edges[0].type != ONE:
             _check_edge_columns(what, settings)
-        for one, table in zip(edges, what):
-            reading, more = _reading(table, settings)
-            notes += [*table.notes, *more]
-            of_table = EdgeSettings.of(settings, table, reading, several=several)
-            joins = joined_types(one, table, of_table.ends, ids)
-            of_edges.append(OneEdgeTable(one, table, of_table, joins))
+        notes += [note for table in what for note in _notes(table, settings)]
+        of_edges = [EdgeRoles.of(settings, one, table, ids) for one, table in zip(edges, what)]
         return cls(read, of_edges, settings, like, own, known, ids, (*notes, *of_labels))
 
     @property
@@ -183,7 +173,7 @@ class GivenTables:
     @property
     def typed(self) -> bool:
         """Whether each edge type has a table of its own."""
-        return self.edges[0].given.type != ONE
+        return self.edges[0].of_type != ONE
 
     @property
     def num_nodes(self) -> int:
@@ -225,43 +215,36 @@ class GivenTables:
         array[self.first : self.first + len(self.known)] = self.known.array
         return dataclasses.replace(whole.with_array(array), node_type=self.labeled.type or None)
 
-    def caption(self, one: NodeTable) -> pa.Array:
-        """What people see for each node of one table; empty where it has no such column."""
-        column = self.settings.caption
-        if column is None or column not in one.table.columns:
-            return pa.array([""] * len(one.ids), pa.string())
-        return read_captions(one.table, column)
-
-    def captions(self) -> tuple[str, ...] | None:
-        """What people see for each node; empty where the table of its type does not have the column."""
-        if self.settings.caption is None:
-            return None
-        return tuple(pa.concat_arrays([self.caption(one) for one in self.nodes]).to_pylist())
+    def captions(self) -> Iterator[pa.Array]:
+        """What people see for the nodes of each type; empty where its table does not have the column."""
+        column = str(self.settings.caption)
+        for one in self.nodes:
+            held = column in one.table.columns
+            yield read_captions(one.table, column) if held else pa.array([""] * len(one.ids), pa.string())
 
     def raw(self) -> RawTable:
         """The rows of all tables, columns called by their type; empty where a node is of another type."""
-        whole = [called(one.type, name) for one in self.nodes for name in one.shown]
-        blocks = [raw_table(one.table, whole, prefix=called(one.type, "")) for one in self.nodes]
+        whole = [type_prefix(one.type) + name for one in self.nodes for name in one.shown]
+        blocks = [raw_table(one.table, whole, prefix=type_prefix(one.type)) for one in self.nodes]
         return functools.reduce(RawTable.joined, blocks)
 
-    def rows(self, one: OneEdgeTable) -> EdgeRows:
+    def rows(self, one: EdgeRoles) -> EdgeRows:
         """The rows of an edge table, or of a block of it, that become edges."""
-        ends, joins, table = one.settings.ends, one.joins, one.table
-        nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in joins))
-        found = find_ends(table, ends, joins, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
-        in_time = until_date(table, one.settings, self.settings.until)
+        nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in one.joins))
+        found = find_ends(one, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
+        in_time = one.until(self.settings.until)
         if in_time is None:
             return found
         kept = in_time[found.rows]
-        if len(kept) and not kept.any() and not table.first:
-            raise InputError(f"until: {table.name} has no edge up to {self.settings.until}")
+        if len(kept) and not kept.any() and one.table.first is None:
+            raise InputError(f"until: {one.table.name} has no edge up to {self.settings.until}")
         return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
 
-    def split(self, found: Sequence[EdgeRows] | None) -> Split:
+    def split(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> Split:
         """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
-        Nodes that got their label since then test. Where nobody who voted before is there, all labeled nodes vote.
-        ``found`` are the edges, None where they do not fit into memory.
+        Nodes labeled since then form the test set. If no training node of it is present, all labeled nodes vote.
+        ``found`` are the edge tables, or blocks of them, with the rows that become edges.
         """
         given, like, own = self.settings, self.like, self.labeled
         labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
@@ -295,40 +278,30 @@ class GivenTables:
         names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
         return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
 
-    def _node_times(self, found: Sequence[EdgeRows] | None) -> IntArray:
-        """When each node came to be: by a column of its table, or by its first edge."""
+    def _node_times(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> IntArray:
+        """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
         column, own = self.settings.split_by_time, self.labeled
         assert column is not None
         if column in own.table.columns:
-            return read_times(own.table, column, own.reading)
+            return read_times(own.table, column)
         if column != FIRST_EDGE:
             own.table.check_has(column)
         if self.settings.edge_time is None:
             raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with dates")
-        if found is None:
-            raise InputError(
-                f"split_by_time {FIRST_EDGE!r} needs the edges in memory: name a column of the node table instead"
-            )
-        dated = [(one, rows) for one, rows in zip(self.edges, found) if one.settings.time is not None]
-        pairs = np.concatenate([rows.pairs for _, rows in dated])
-        times = [read_times(one.table, str(one.settings.time), one.settings.reading)[rows.rows] for one, rows in dated]
-        first = first_times(pairs, np.concatenate(times), self.num_nodes)
-        return first[self.first : self.first + len(own.ids)]
+        never = np.iinfo(np.int64).max
+        first = np.full(self.num_nodes, never)
+        for one, rows in found:
+            if one.time is not None:
+                times = one.times()[rows.rows]
+                dated = times != NO_TIME
+                np.minimum.at(first, rows.pairs[dated], times[dated, None])
+        return np.where(first == never, NO_TIME, first)[self.first : self.first + len(own.ids)]
 
 
-def called(type_name: str, column: str) -> str:
-    """What people see for a column of one type."""
-    return type_prefix(type_name) + column if type_name else column
-
-
-def _reading(table: Table, settings: ImportSettings) -> tuple[Reading, list[str]]:
-    """How the text of one table is read, and what people should know about it."""
-    missing = frozenset(settings.missing)
-    if settings.decimal is not None:
-        return Reading(decimal=settings.decimal, missing=missing), []
-    found = find_decimal(table)
+def _notes(table: Table, settings: ImportSettings) -> list[str]:
+    """What people should know about how a table was read."""
     told = f"{table.name}: numbers are read with a decimal comma, as 3,5; --set decimal=. reads them otherwise"
-    return Reading(decimal=found, missing=missing), [told] if found == "," else []
+    return [*table.notes, told] if settings.decimal is None and table.decimal == "," else list(table.notes)
 
 
 def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:

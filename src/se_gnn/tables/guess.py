@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph.arrays import Float64Array
 from se_gnn.graph.split import PART_WORDS
 from se_gnn.tables.source import Table, memory_of, read_table
-from se_gnn.tables.values import Parsed, Reading, as_names, find_decimal, parse_column
+from se_gnn.tables.values import Parsed, as_names, parse_column
 
 MOSTLY = 0.8  # share of the values of a column that must be ids of nodes
 SYMMETRIC = 0.9  # share of edges that are given in both directions, from which on they have no direction
@@ -102,36 +104,41 @@ class Guess:
         return shlex.join([*words, "--out", str(out)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Column:
-    """A column, its values as ids are compared, and what it holds."""
+    """A column, and its values as ids are compared."""
 
-    table: _Look
+    table: Table
     name: str
     names: pa.Array
+
+    @cached_property
+    def values(self) -> pa.Array:
+        """Its different values."""
+        return pc.unique(self.names.drop_null())
 
     @property
     def unique(self) -> bool:
         """Whether every row has a value of its own."""
-        return self.names.null_count == 0 and len(pc.unique(self.names)) == len(self.names) > 1
+        return self.names.null_count == 0 and len(self.values) == len(self.names) > 1
 
-    @property
-    def values(self) -> list[str]:
-        """Its different values."""
-        found: list[str] = pc.unique(self.names.drop_null()).to_pylist()
-        return found
-
-    @property
-    def distinct(self) -> int:
-        """How many different values it has."""
-        return len(pc.unique(self.names.drop_null()))
-
-    def parsed(self) -> Parsed | None:
-        """Its values; None where they cannot be read without more being said."""
+    @cached_property
+    def _parsed(self) -> Parsed | None:
         try:
-            return parse_column(self.table.table, self.name, self.table.reading)
+            return parse_column(self.table, self.name)
         except InputError:
             return None
+
+    @property
+    def kind(self) -> str:
+        """What it holds; empty where that cannot be read without more being said."""
+        return "" if self._parsed is None else self._parsed.kind
+
+    @property
+    def numbers(self) -> Float64Array:
+        """Its numbers or dates, without those that are missing."""
+        parsed = self._parsed
+        return np.empty(0) if parsed is None or parsed.numbers is None else parsed.numbers[~parsed.missing]
 
     def share_in(self, other: _Column) -> float:
         """Share of its values that another column has, too."""
@@ -139,32 +146,12 @@ class _Column:
         return 0.0 if not len(known) else (pc.sum(pc.is_in(known, value_set=other.names)).as_py() or 0) / len(known)
 
 
-@dataclass(slots=True, eq=False)
 class _Look:
     """A table and its columns."""
 
-    path: str
-    table: Table
-    reading: Reading
-    columns: list[_Column] = field(default_factory=list)
-
-    @classmethod
-    def at(cls, path: str, options: dict[str, Any]) -> _Look:
-        return cls.of(read_table(path, what="a table", **options), path)
-
-    @classmethod
-    def of(cls, table: Table, path: str = "") -> _Look:
-        look = cls(path, table, Reading(decimal=find_decimal(table)))
-        look.columns = [_Column(look, name, as_names(table, name, Reading())) for name in table.columns]
-        return look
-
-    @property
-    def stem(self) -> str:
-        return Path(self.path).stem
-
-    @property
-    def file(self) -> str:
-        return Path(self.path).name
+    def __init__(self, table: Table, path: str = "") -> None:
+        self.table, self.path, self.stem, self.file = table, path, Path(path).stem, Path(path).name
+        self.columns = [_Column(table, name, as_names(table, name)) for name in table.columns]
 
     def ids(self) -> list[_Column]:
         """Columns that can name the nodes, the likeliest first."""
@@ -193,7 +180,7 @@ def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: A
         raise InputError("give at least two tables: one row per node in the first, one row per edge in the second")
     if sum(map(memory_of, paths)) > MOST_MEMORY:
         raise InputError("these tables are too large to look at; name their columns with `se-gnn import`")
-    looks = [_Look.at(path, options) for path in paths]
+    looks = [_Look(read_table(path, what="a table", **options), path) for path in paths]
     nodes, edges = _parted(looks)
     settings: dict[str, Any] = {}
     reasons: list[tuple[str, str]] = []
@@ -204,7 +191,8 @@ def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: A
     _label(nodes, settings, reasons, label)
     _edge_roles(edges, settings, reasons)
     captions = [c for look, own in nodes for c in look.columns if c is not own and c.name not in settings.values()]
-    named = [c for c in captions if _hint(c.name, _CAPTIONS) and _is_text(c)]
+    texts = [c for c in captions if c.kind in ("category", "text") and len(c.values) > len(c.names) / 4]
+    named = [c for c in texts if _hint(c.name, _CAPTIONS)]
     if named:
         best = max(named, key=lambda c: _hint(c.name, _CAPTIONS))
         settings["caption"] = best.name
@@ -220,11 +208,6 @@ def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: A
     )
 
 
-def _is_text(column: _Column) -> bool:
-    parsed = column.parsed()
-    return parsed is not None and parsed.texts is not None and column.distinct > len(column.names) / 4
-
-
 def _words(column: _Column) -> float:
     """Words per cell, on average."""
     cells = column.names.drop_null()
@@ -236,7 +219,7 @@ def _parted(looks: list[_Look]) -> tuple[list[tuple[_Look, _Column]], list[tuple
     known = [one for look in looks for one in look.ids()]
     edges = []
     for look in looks:
-        others = [one for one in known if one.table is not look]
+        others = [one for one in known if one.table is not look.table]
         ends = [
             (max((column.share_in(one), _hint(one.name, _IDS)) for one in others), column)
             for column in look.columns
@@ -280,7 +263,7 @@ def _label(
     """The column that is predicted: the one that people name, else the likeliest class, else a number with gaps."""
     columns = [one for look, own in nodes for one in look.columns if one is not own]
     named = [one for one in columns if _hint(one.name, _SPLITS)]
-    split = next((one for one in named if all(text.lower() in PART_WORDS for text in one.values)), None)
+    split = next((one for one in named if all(text.lower() in PART_WORDS for text in one.values.to_pylist())), None)
     if split is not None:
         settings["split"] = split.name
         reasons.append(("split", f"column {split.name!r} says train, validation or test"))
@@ -290,12 +273,12 @@ def _label(
             names = [one.name for one in columns]
             hint = f"{did_you_mean(label, names)}; there are: {', '.join(map(repr, names))}"
             raise InputError(f"--label: no node table has a column {label!r}{hint}")
-        number = _is_number(best) and best.distinct > MOST_CLASSES
+        number = best.kind == "number" and len(best.values) > MOST_CLASSES
     else:
         best, number = _likeliest(columns, split)
     settings["target_number" if number else "label"] = best.name
     empty = f"; {best.names.null_count:,} empty rows will be predicted" if best.names.null_count else ""
-    values = best.values
+    values: list[str] = best.values.to_pylist()
     shown = ", ".join(map(repr, sorted(values)[:4])) + (", ..." if len(values) > 4 else "")
     what = "a number" if number else f"{len(values)} classes ({shown})"
     reasons.append(("predict", f"column {best.name!r}: {what}{empty}"))
@@ -307,8 +290,8 @@ def _likeliest(columns: list[_Column], split: _Column | None) -> tuple[_Column, 
     score, best = max(scored, key=lambda pair: pair[0], default=(0.0, None))
     if best is not None and score >= CLEARLY_CLASSES:
         return best, False
-    numbers = [one for one in columns if _is_number(one)]
-    with_gaps = [one for one in numbers if one.names.null_count and one.distinct > MOST_CLASSES]
+    numbers = [one for one in columns if one.kind == "number"]
+    with_gaps = [one for one in numbers if one.names.null_count and len(one.values) > MOST_CLASSES]
     if len(with_gaps) == 1:
         return with_gaps[0], True
     if best is not None and score > 0:
@@ -317,21 +300,14 @@ def _likeliest(columns: list[_Column], split: _Column | None) -> tuple[_Column, 
     raise InputError(f"no column is clearly the one to predict; name it with --label COLUMN (columns: {listed})")
 
 
-def _is_number(column: _Column) -> bool:
-    parsed = column.parsed()
-    return parsed is not None and parsed.kind == "number"
-
-
 def _class_score(column: _Column, *, last: bool) -> float:
     """How much a column looks like the classes to predict; 0: not at all."""
-    parsed, labeled = column.parsed(), len(column.names) - column.names.null_count
-    few = 2 <= column.distinct <= min(MOST_CLASSES, max(2, labeled // 4))
-    if not few or parsed is None or parsed.kind in ("date", "text"):
+    labeled = len(column.names) - column.names.null_count
+    few = 2 <= len(column.values) <= min(MOST_CLASSES, max(2, labeled // 4))
+    hint, number = _hint(column.name, _LABELS), column.kind == "number"
+    if not few or column.kind in ("", "date", "text") or (number and not hint):
         return 0.0
-    hint = _hint(column.name, _LABELS)
-    if parsed.kind == "number" and not hint:
-        return 0.0
-    return 2.0 * hint + bool(column.names.null_count) + last + 0.5 * (parsed.kind != "number")
+    return 2.0 * hint + bool(column.names.null_count) + last + 0.5 * (not number)
 
 
 def _edge_roles(
@@ -387,24 +363,18 @@ def _both_ways(source: _Column, target: _Column) -> float:
 
 
 def _is_time(column: _Column) -> bool:
-    parsed = column.parsed()
-    if parsed is None or parsed.numbers is None or parsed.kind not in ("date", "number"):
-        return False
-    known = parsed.numbers[~parsed.missing]
-    return parsed.kind == "date" or (len(known) > 0 and SECONDS[0] < known.min() <= known.max() < SECONDS[1])
+    known = column.numbers
+    seconds = len(known) > 0 and SECONDS[0] < known.min() <= known.max() < SECONDS[1]
+    return column.kind == "date" or (column.kind == "number" and bool(seconds))
 
 
 def _is_type(column: _Column) -> bool:
-    parsed = column.parsed()
-    return parsed is not None and parsed.kind in ("category", "boolean") and 2 <= column.distinct <= MOST_TYPES
+    return column.kind in ("category", "boolean") and 2 <= len(column.values) <= MOST_TYPES
 
 
 def _is_weight(column: _Column) -> bool:
-    parsed = column.parsed()
-    if parsed is None or parsed.kind != "number" or parsed.numbers is None:
-        return False
-    known = parsed.numbers[~parsed.missing]
-    return len(known) > 0 and bool((known > 0).all()) and known.min() < known.max()
+    known = column.numbers
+    return column.kind == "number" and len(known) > 0 and bool(0 < known.min() < known.max())
 
 
 def suggested_edges(table: Table, ends: tuple[str, str], roles: Iterable[str], *, directed: bool) -> str:
@@ -416,7 +386,7 @@ def suggested_edges(table: Table, ends: tuple[str, str], roles: Iterable[str], *
         roles: what the edges carry already: weight, type, time.
         directed: whether they have a direction already.
     """
-    look = _Look.of(table.head(LOOKED_AT))
+    look = _Look(table.head(LOOKED_AT))
     by_name = {one.name: one for one in look.columns}
     found: dict[str, Any] = {}
     _edge_roles([(look, by_name[ends[0]], by_name[ends[1]])], found, [])

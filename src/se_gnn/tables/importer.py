@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -33,29 +33,36 @@ from se_gnn.graph.streaming import EdgeBlock, GraphWriter
 from se_gnn.tables.edges import (
     EdgeColumns,
     EdgeLayout,
+    EdgeRoles,
     EdgeRows,
     EdgeTable,
     distinct_edges,
     edge_tables,
-    own_columns,
     read_edge_values,
-    until_date,
 )
 from se_gnn.tables.features import FittedColumns, encode_structure, fit_structure, raw_table
-from se_gnn.tables.given import ONE, GivenTables, NodeTable, OneEdgeTable, called
+from se_gnn.tables.given import ONE, GivenTables, NodeTable
 from se_gnn.tables.imported import TABLE_FILES, Imported
-from se_gnn.tables.node_types import NodesOfType, join_types, joined_columns, name_column, place_features, type_mark
-from se_gnn.tables.settings import ColumnSummary, ImportSettings, Summary, is_import_file
+from se_gnn.tables.node_types import (
+    dense_if_filled,
+    joined_columns,
+    mean_length,
+    own_columns,
+    type_mark,
+    typed_rows,
+)
+from se_gnn.tables.settings import ImportSettings, Summary, is_import_file
 from se_gnn.tables.source import memory_of
 from se_gnn.tables.streaming import (
     BYTES_A_CELL,
     FIXED_BYTES,
     ROWS_SHARE,
     check_memory,
+    in_blocks,
     row_digests,
     write_features,
+    write_sparse_features,
     write_texts,
-    write_typed_features,
 )
 from se_gnn.tables.summarize import summarize
 
@@ -85,9 +92,9 @@ def read_tables(
             :class:`EdgeTable`.
         settings: which columns are what, and how they are read; or give its fields as keywords:
             ``read_tables("accounts.csv", "payments.csv", id="account", label="fraud", source="from", target="to")``.
-        like: a graph that was imported before: its encoding and its classes are used, nothing is fitted. Without
-            a split column, its nodes keep their part by their names, and nodes that got a label since then test; where
-            none of those who voted is there, all labeled nodes vote.
+        like: a graph that was imported before. Its encoding and its classes are used, and nothing is fitted. Without a
+            split column, nodes of the same name stay in the same part of the split, and nodes labeled since then form
+            the test set. If no training node of that graph is present, all labeled nodes vote.
         strict: a warning is an error.
         out: a folder to write the graph to.
         max_memory: memory to work within, in bytes or as "4GB"; None: ``SE_GNN_MAX_MEMORY``, or a quarter of what is
@@ -192,56 +199,64 @@ class _Import(GivenTables):
     def in_memory(self) -> Imported:
         """The graph of tables that fit into memory."""
         found = [self.rows(one) for one in self.edges]
-        split = self.split(found)
-        found, of_edges, reports = self._edge_values(found)
+        split = self.split(zip(self.edges, found))
+        distinct, reports = self._distinct(found)
+        of_edges = [self._values_of(one, rows.rows) for one, rows in zip(self.edges, distinct)]
+        values = self._joined(of_edges, distinct)
+        found = found if values is None else distinct
         pairs = np.concatenate([one.pairs for one in found])
-        fitted, features, columns = self._features(pairs)
+        fitted = [self._fit(one) for one in self.nodes]
+        if not self.several and not fitted[0].columns:
+            fitted = [self._structure(fitted[0], pairs)]
+        columns = self._columns(fitted)
         nodes = Nodes(
-            features=as_rows(as_features(features)),
+            features=as_rows(as_features(self._features(fitted))),
             names=tuple(pa.concat_arrays(self.names()).to_pylist()),
             feature_names=tuple(name for column in columns for name in column.feature_names),
             columns=columns,
-            captions=self.captions(),
+            captions=None if self.settings.caption is None else tuple(pa.concat_arrays(self.captions()).to_pylist()),
             raw=self.raw(),
             types=self.node_types(),
             type_names=self.type_names,
             roles=tuple(self.settings.roles.items()),
         )
-        edges = Edges.build(pairs, len(nodes), of_edges.values)
-        if edges.values is not None:
+        edges = Edges.build(pairs, len(nodes), values)
+        if values is not None:
             edges = dataclasses.replace(edges, merged=_total([*reports, edges.merged], found), verified=True)
         graph = Graph(nodes=nodes, edges=edges, target=self.target(), split=split, name=self.name)
         summary = summarize(self, graph, fitted, of_edges, found)
-        rows = {one.given.type: one.table.select(rows=own.rows) for one, own in zip(self.edges, found)}
+        rows = {one.of_type: one.table.select(rows=own.rows) for one, own in zip(self.edges, found)}
         tables = {one.type: one.table.data for one in self.nodes}
-        return Imported(graph, summary, self.settings, tables, {} if of_edges.values is None else rows)
+        return Imported(graph, summary, self.settings, tables, {} if values is None else rows)
 
     def streamed(self, out: Path, work: Path, budget: int, *, strict: bool) -> Imported:
         """The graph of tables that do not fit into memory, written to a folder some rows at a time."""
         check_memory([*(one.table for one in self.nodes), *(one.table for one in self.edges)], budget)
-        split, writer = self.split(None), GraphWriter(work)
+        writer = GraphWriter(work)
+        of_edges = [self._values_of(one, None) for one in self.edges]
+        layout = self._layout(of_edges).without_cells()
+        blocks = [self._in_blocks(one, layout, budget) for one in self.edges]
+        split = self.split((one, self.rows(one)) for some in blocks for one in some())
         fitted = [self._fit(one, streamed=True) for one in self.nodes]
         columns = self._columns(fitted)
         self._write_features(writer, fitted, budget)
         write_texts(writer, "nodes.names", self.names())
         if self.settings.caption is not None:
-            write_texts(writer, "nodes.captions", map(self.caption, self.nodes))
+            write_texts(writer, "nodes.captions", self.captions())
         target = self.target()
         writer.put("labels" if isinstance(target, Classes) else "values", target.array)
         for part, ids in split.items():
             writer.put(f"split.{part}", ids)
         if self.several:
             writer.put("nodes.types", self.node_types())
-        of_tables = [self._values_of(one, None) for one in self.edges]
-        layout = self._layout([one.values for one in of_tables])
-        template = of_tables[0].values if layout is None else layout.template
         found: list[EdgeRows] = []
-        blocks = (
-            block
-            for one, own in zip(self.edges, of_tables)
-            for block in self._blocks(one, own.values, layout, found, budget)
-        )
-        merged = writer.edges(blocks, self.num_nodes, budget - FIXED_BYTES * self.num_nodes // 2, template)
+        written = (self._edge_block(one, layout, found) for some in blocks for one in some())
+        merged = writer.edges(written, self.num_nodes, budget - FIXED_BYTES * self.num_nodes // 2, layout.template)
+        if not merged.given:
+            lost, later = (sum(getattr(one, why) for one in found) for why in ("dangling", "later"))
+            raise InputError(
+                f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
+            )
         about = {
             "name": self.name,
             "mapped": True,
@@ -252,195 +267,146 @@ class _Import(GivenTables):
             **about_target(target),
             "roles": tuple(self.settings.roles.items()),
             "merged": merged,
-            "edge_values": None if template is None else about_values(dataclasses.replace(template, raw=None)),
+            "edge_values": None if layout.template is None else about_values(layout.template),
         }
         files = writer.files(about)
         header = cast(bytes, files[HEADER])
         graph = read_graph(work, header, just_written=True)
-        of_edges = EdgeColumns(template, *self._edge_summaries(of_tables, found))
         imported = Imported(graph, summarize(self, graph, fitted, of_edges, found), self.settings, {}, {})
         _check_strict(imported.summary, strict)
         commit_files(out, {**files, **imported.record()}, remove=(ARRAY_FILES, *TABLE_FILES))
         return dataclasses.replace(imported, graph=read_graph(out, header, just_written=True))
 
-    def _write_features(self, writer: GraphWriter, fitted: Sequence[FittedColumns], budget: int) -> None:
-        given = [
-            (one.table, functools.partial(one.encoded, found.columns), sum(column.size for column in found.columns))
-            for one, found in zip(self.nodes, fitted)
-        ]
-        if not self.several:
-            write_features(writer, *given[0], budget, self.settings.feature_type)
-            return
-        like = self.like
-        marks = None if like is None else [type_mark(like, one.type) for one in self.nodes]
-        write_typed_features(writer, given, marks, budget)
-
     def _fit(self, one: NodeTable, *, streamed: bool = False) -> FittedColumns:
         """The columns of one table, as those of the graph before, where there is one."""
         if self.like is None:
             found = one.fit(streamed=streamed)
-            if streamed and self.several:
-                named = not found.columns or (self.settings.name_types and one is not self.labeled)
-                names = name_column(one.ids.to_pylist(), one.table.columns) if named else ()
-                return dataclasses.replace(found, columns=(*found.columns, *names))
-            if streamed and not found.columns:
-                raise InputError(
-                    f"{one.table.name} has no column that says something about a node; features from the edges around "
-                    "it need the tables in memory: add a column, or raise SE_GNN_MAX_MEMORY"
-                )
-            return found
-        columns = self.like.columns or ()
-        if self.several:
-            columns = own_columns(columns, one.type)
-        if any(isinstance(column, StructureColumn) for column in columns):
-            return FittedColumns((), np.empty((len(one.ids), 0), np.float32))
-        if not streamed:
-            return one.encode(columns)
-        summaries = [ColumnSummary(name=c.name, kind=c.kind, num_features=c.size) for c in columns]
-        return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
+            if self.several and (not found.columns or (self.settings.name_types and one is not self.labeled)):
+                found = one.named(found, streamed=streamed)
+        else:
+            columns = own_columns(self.like.columns or (), one.type)
+            structural = any(isinstance(column, StructureColumn) for column in columns)
+            found = one.encode(() if structural else columns, streamed=streamed)
+        if streamed and not self.several and not found.columns:
+            remedy = "add a column, or raise" if self.like is None else "raise"
+            raise InputError(
+                f"{one.table.name} has no column that says something about a node; features from the edges around it "
+                f"need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
+            )
+        return found
+
+    def _structure(self, own: FittedColumns, pairs: IntArray) -> FittedColumns:
+        """Features from the edges, where no column of the only node table says anything."""
+        table = self.nodes[0].table
+        if self.like is None:
+            found = fit_structure(table.name, len(table), pairs)
+        else:
+            found = encode_structure(self.like.columns or (), len(table), pairs)
+        summaries, warnings = (*own.summaries, *found.summaries), (*own.warnings, *found.warnings)
+        return dataclasses.replace(found, summaries=summaries, warnings=warnings)
 
     def _columns(self, fitted: Sequence[FittedColumns]) -> tuple[Column, ...]:
-        """The columns of all types, where the features are not in memory."""
-        if not self.several:
-            return fitted[0].columns
-        if self.like is not None:
-            return self.like.columns or ()
-        return joined_columns({one.type: found.columns for one, found in zip(self.nodes, fitted)}) or ()
-
-    def _features(self, pairs: IntArray) -> tuple[list[FittedColumns], Features, tuple[Column, ...]]:
-        """The features of all nodes, and the columns they were."""
-        fitted = [self._fit(one) for one in self.nodes]
-        like = self.like
-        if self.several and like is not None:
-            blocks = [place_features(like, one.type, own.features) for one, own in zip(self.nodes, fitted)]
-            return fitted, features_like(like.nodes.features, sp.vstack(blocks)).whole(), like.columns or ()
+        """The columns of all types."""
         if self.several:
-            joined = join_types(
-                {
-                    one.type: NodesOfType(
-                        names=one.ids.to_pylist(),
-                        features=found.features if found.columns else None,
-                        columns=found.columns or None,
-                        taken=one.table.columns,
-                    )
-                    for one, found in zip(self.nodes, fitted)
-                },
-                labeled=self.labeled.type if self.settings.name_types else None,
-            )
-            assert joined.columns is not None
-            return fitted, joined.features, joined.columns
-        found, table = fitted[0], self.nodes[0].table
-        if not found.columns:
-            own = found
-            if like is None:
-                found = fit_structure(table.name, len(table), pairs)
-            else:
-                found = encode_structure(like.columns or (), len(table), pairs)
-            summaries, warnings = (*own.summaries, *found.summaries), (*own.warnings, *found.warnings)
-            found = dataclasses.replace(found, summaries=summaries, warnings=warnings)
-        return [found], found.features, found.columns
+            return joined_columns({one.type: found.columns for one, found in zip(self.nodes, fitted)}, marked=True)
+        return fitted[0].columns
 
-    def _edge_values(self, found: list[EdgeRows]) -> tuple[list[EdgeRows], EdgeColumns, list[EdgeReport]]:
-        """The rows that become edges in the order of the graph, what they carry, and what was merged."""
-        reports: list[EdgeReport] = []
+    def _features(self, fitted: Sequence[FittedColumns]) -> Features:
+        """The features of all nodes, in memory."""
+        if not self.several:
+            return fitted[0].features
+        blocks = list(self._typed(fitted, [functools.partial(list, [own.features]) for own in fitted]))
+        if self.like is None:
+            return dense_if_filled(blocks)
+        whole: Features = features_like(self.like.nodes.features, sp.vstack(blocks)).whole()
+        return whole
+
+    def _write_features(self, writer: GraphWriter, fitted: Sequence[FittedColumns], budget: int) -> None:
+        """The features of all nodes, in blocks of rows."""
+
+        def encoded(one: NodeTable, columns: Sequence[Column]) -> Iterator[Features]:
+            for block in in_blocks(one.table, sum(column.size for column in columns), budget):
+                yield one.encode(columns, block).features
+
+        blocks = [functools.partial(encoded, one, own.columns) for one, own in zip(self.nodes, fitted)]
+        if self.several:
+            write_sparse_features(writer, self._typed(fitted, blocks))
+        else:
+            width = sum(column.size for column in fitted[0].columns)
+            write_features(writer, blocks[0](), width, self.settings.feature_type)
+
+    def _typed(
+        self, fitted: Sequence[FittedColumns], blocks: Sequence[Callable[[], Iterable[Features]]]
+    ) -> Iterator[sp.csr_array]:
+        """The features of nodes of several types, which come in blocks, each in its place among those of all types."""
+        firsts = np.cumsum([0, *(1 + sum(column.size for column in own.columns) for own in fitted)]).tolist()
+        for one, first, own in zip(self.nodes, firsts, blocks):
+            mark = mean_length(own()) if self.like is None else type_mark(self.like, one.type)[0]
+            yield from (typed_rows(block, mark, first, firsts[-1]) for block in own())
+
+    def _distinct(self, found: list[EdgeRows]) -> tuple[list[EdgeRows], list[EdgeReport]]:
+        """The rows that become edges where edges carry values, in the order of the graph, and what was merged."""
         like = None if self.like is None else self.like.edge_values
         if self.like is not None and like is None:
-            return found, EdgeColumns(None), reports
-        distinct, shown = [], [self._cells(one) for one in self.edges]
-        for one, rows, cells in zip(self.edges, found, shown):
-            directed = one.settings.directed if like is None else like.direction is not None
-            kept, report = distinct_edges(one.table, rows, directed, cells, self.num_nodes)
-            distinct.append(kept)
-            reports += [report] if report is not None else []
-        read = [self._values_of(one, rows.rows) for one, rows in zip(self.edges, distinct)]
-        layout = self._layout([one.values for one in read])
-        if layout is None:
-            return (found if read[0].values is None else distinct), read[0], reports
-        kept_cells = like is None or like.raw is not None
-        whole = list(dict.fromkeys(name for names in shown for name in names)) if kept_cells else []
-        raws = [raw_table(one.table, whole, rows.rows) if whole else None for one, rows in zip(self.edges, distinct)]
-        placed = [
-            layout.place(one.given.type, own.values, len(rows.rows), raw)
-            for one, own, rows, raw in zip(self.edges, read, distinct, raws)
-        ]
-        values = functools.reduce(EdgeValues.joined, placed)
-        return distinct, EdgeColumns(values, *self._edge_summaries(read, distinct)), reports
+            return found, []
+        parted = []
+        for one, rows in zip(self.edges, found):
+            directed = one.directed if like is None else like.direction is not None
+            parted.append(distinct_edges(one, rows, directed, self._cells(one), self.num_nodes))
+        return [rows for rows, _ in parted], [report for _, report in parted if report is not None]
 
-    def _cells(self, one: OneEdgeTable) -> list[str]:
+    def _cells(self, one: EdgeRoles) -> list[str]:
         """Columns that tell edges apart: those that are shown; where the graph before shows cells, those of them."""
-        shown = one.settings.shown(one.table)
+        shown = one.shown
         before = None if self.like is None or self.like.edge_values is None else self.like.edge_values.raw
         return shown if before is None else [name for name in shown if name in before.columns]
 
-    def _values_of(self, one: OneEdgeTable, rows: IntArray | None) -> EdgeColumns:
+    def _values_of(self, one: EdgeRoles, rows: IntArray | None) -> EdgeColumns:
         """What the edges in some rows of a table carry; without rows, how to read it from blocks of the table."""
         if self.like is None:
-            in_time = until_date(one.table, one.settings, self.settings.until) if rows is None else None
+            in_time = one.until(self.settings.until) if rows is None else None
             fitted_on = rows if in_time is None else np.flatnonzero(in_time)
-            return read_edge_values(one.table, one.settings, rows=fitted_on, streamed=rows is None)
-        like = self.like.edge_values
-        if like is None:
+            return read_edge_values(one, rows=fitted_on, streamed=rows is None)
+        own = self._layout(()).own(one)
+        if own is None or rows is None:
             return EdgeColumns(None)
-        own = like.take(np.empty(0, np.int64))
-        if self.typed:
-            own = EdgeLayout(like.type_names, own).own(one.given.type)
-        if rows is None:
-            return EdgeColumns(dataclasses.replace(own, raw=None))
-        return read_edge_values(one.table, one.settings, like=own, rows=rows, several=self.typed, cells=not self.typed)
+        return read_edge_values(one, like=own, rows=rows)
 
-    def _layout(self, values: Sequence[EdgeValues | None]) -> EdgeLayout | None:
-        """The layout of the edges of all tables; None: there is one table, whose edges have no type of their own."""
-        if not self.typed or (self.like is not None and self.like.edge_values is None):
+    def _layout(self, read: Sequence[EdgeColumns]) -> EdgeLayout:
+        """The layout of the edges of all tables: that of the graph before, or the one for what was read."""
+        if self.like is not None:
+            return EdgeLayout.like(self.like.edge_values, typed=self.typed)
+        types = [one.of_type for one in self.edges]
+        return EdgeLayout.of(types, [one.values for one in read], directed=self.settings.directed)
+
+    def _joined(self, read: Sequence[EdgeColumns], rows: Sequence[EdgeRows]) -> EdgeValues | None:
+        """The values of the edges of all tables, with their cells."""
+        layout = self._layout(read)
+        if layout.template is None:
             return None
+        shown = layout.shown
         if self.like is None:
-            return EdgeLayout.of([one.given.type for one in self.edges], values, directed=self.settings.directed)
-        assert self.like.edge_values is not None
-        return EdgeLayout(self.like.edge_values.type_names, self.like.edge_values.take(np.empty(0, np.int64)))
+            shown = tuple(dict.fromkeys(name for one in self.edges for name in self._cells(one)))
+        placed = [
+            layout.place(one.of_type, own.values, raw_table(one.table, shown, kept.rows))
+            for one, own, kept in zip(self.edges, read, rows)
+        ]
+        held = [values for values in placed if values is not None]
+        return functools.reduce(EdgeValues.joined, held) if held else None
 
-    def _blocks(
-        self,
-        one: OneEdgeTable,
-        template: EdgeValues | None,
-        layout: EdgeLayout | None,
-        found: list[EdgeRows],
-        budget: int,
-    ) -> Iterator[EdgeBlock]:
-        """The edges of a table, some rows at a time, in the layout of all; counts them in ``found``."""
-        counts = EdgeRows(np.empty((0, 2), np.int64), np.empty(0, np.int64), 0)
-        cells, several = self._cells(one), self.typed
-        settings = one.settings if template is None else one.settings.for_blocks(template, one.table, several=several)
-        step = max(1, budget // ROWS_SHARE // (BYTES_A_CELL * (2 + len(cells))))
-        kept = 0
-        for table in one.table.blocks(step):
-            rows = self.rows(dataclasses.replace(one, table=table))
-            values, digests = None, None
-            if template is not None:
-                values = read_edge_values(
-                    table, settings, like=template, rows=rows.rows, several=several, cells=False
-                ).values
-            if layout is not None:
-                values = layout.place(one.given.type, values, len(rows.rows))
-            if values is not None:
-                digests = row_digests(table, cells, rows.rows)
-            counts = EdgeRows(
-                counts.pairs, counts.rows, counts.given + rows.given, counts.dangling + rows.dangling,
-                counts.later + rows.later,
-            )  # fmt: skip
-            kept += len(rows.rows)
-            yield EdgeBlock(rows.pairs, values, digests)
-        found.append(dataclasses.replace(counts, rows=np.empty(kept, np.int8)))
+    def _in_blocks(self, one: EdgeRoles, layout: EdgeLayout, budget: int) -> Callable[[], Iterator[EdgeRoles]]:
+        """A table some rows at a time, as often as it is asked for."""
+        own = layout.own(one)
+        step = max(1, budget // ROWS_SHARE // (BYTES_A_CELL * (2 + len(self._cells(one)))))
+        return (one if own is None else one.as_before(own)).blocks(step)
 
-    def _edge_summaries(
-        self, read: Sequence[EdgeColumns], found: Sequence[EdgeRows]
-    ) -> tuple[tuple[ColumnSummary, ...], tuple[str, ...]]:
-        warnings = tuple(text for one in read for text in one.warnings)
-        if not self.typed:
-            return read[0].summaries, warnings
-        counts = ", ".join(f"{one.given.type}: {len(rows.rows):,}" for one, rows in zip(self.edges, found))
-        summaries = [ColumnSummary(name="(type)", kind="type", note=counts)]
-        for one, own in zip(self.edges, read):
-            summaries += [dataclasses.replace(c, name=called(one.given.type, c.name)) for c in own.summaries]
-        return tuple(summaries), warnings
+    def _edge_block(self, one: EdgeRoles, layout: EdgeLayout, found: list[EdgeRows]) -> EdgeBlock:
+        """The edges of a block of rows, in the layout of all; counts them in ``found``."""
+        rows = self.rows(one)
+        values = layout.read(one, rows.rows)
+        digests = None if values is None else row_digests(one.table, self._cells(one), rows.rows)
+        found.append(rows.take(slice(0)))
+        return EdgeBlock(rows.pairs, values, digests)
 
 
 def _total(reports: Sequence[EdgeReport], found: Sequence[EdgeRows]) -> EdgeReport:

@@ -33,8 +33,8 @@ def to_networkx(graph: Graph) -> Any:
     are several.
 
     Where edges carry values it is a ``MultiGraph``, with directions a ``MultiDiGraph``: an edge has its ``weight``,
-    ``type`` (by name), ``time`` (seconds since 1970), ``attributes`` (a vector) and the cells of its row, as far as
-    they are there; one without a direction among others with one leads from the lower node to the higher and has
+    ``type`` (by name), ``time`` (seconds since 1970), ``attributes`` (a vector) and the cells of its row, if
+    there are any. If only some edges have a direction, one without leads from the lower node to the higher and has
     ``direction`` 0.
     """
     nx: Any = require("networkx", extra="data", feature="NetworkX graphs")
@@ -77,7 +77,7 @@ def from_networkx(
     edge_type: str | None = None,
     edge_time: str | None = None,
 ) -> Graph:
-    """Take over a NetworkX graph, directed or not; the names of its nodes stay.
+    """Make a graph of a NetworkX graph, directed or not; its nodes keep their names.
 
     What :func:`to_networkx` wrote comes back, for the nodes and edges that are still there. A node or an edge that was
     added needs what all the others have: features, a type, a weight.
@@ -108,14 +108,15 @@ def from_networkx(
     if not any(features in known for known in attributes):
         return _by_columns(graph, attributes, label, split, caption, {"directed": directed, **roles})
     names = [str(node) for node in place]
-    matrix = _matrix([known.get(features) for known in attributes], list(place), features)
-    given = [known.get(label) for known in attributes]
-    captions = None
-    if any(caption in known for known in attributes):
-        captions = tuple(_text(known.get(caption)) for known in attributes)
-    parts: dict[str, Any] = {}
-    if any(split in known for known in attributes):
-        parts = _split([known.get(split) for known in attributes])
+
+    def column(name: str) -> list[Any] | None:
+        return [known.get(name) for known in attributes] if any(name in known for known in attributes) else None
+
+    matrix = _matrix(column(features) or [], list(place), features)
+    given = column(label) or [None] * len(names)
+    shown, drawn = column(caption), column(split)
+    captions = None if shown is None else tuple(map(_text, shown))
+    parts: dict[str, Any] = {} if drawn is None else _split(drawn)
     ends = list(graph.edges(data=True))
     about: Graph | None = graph.graph.get("about")
     if about is not None:
@@ -258,13 +259,15 @@ def _read_values(
     """The edge attributes of a user's graph, read as the columns of an edge table."""
     if not directed and not any(known for _, _, known in ends):
         return None
-    from se_gnn.tables.edges import EdgeSettings, read_edge_values
+    from se_gnn.tables.edges import EdgeRoles, read_edge_values
+    from se_gnn.tables.features import raw_table
     from se_gnn.tables.source import read_table
 
-    table = read_table(_edge_frame(ends), what="edges", of_edges=True)
-    ends_of = (SOURCE, TARGET)
-    settings = EdgeSettings(ends=ends_of, directed=directed, weight=edge_weight, type=edge_type, time=edge_time)
-    return read_edge_values(table, settings).values
+    table = read_table(_edge_frame(ends), what="edges", decimal=".", of_edges=True)
+    roles: dict[str, Any] = {"weight": edge_weight, "type": edge_type, "time": edge_time}
+    one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, **roles)
+    values = read_edge_values(one).values
+    return dataclasses.replace(values, raw=raw_table(table, one.shown)) if values is not None and one.shown else values
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

@@ -14,25 +14,15 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, Graph, RawTable
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
-from se_gnn.tables.edges import (
-    EdgeLayout,
-    EdgeSettings,
-    Ids,
-    edge_tables,
-    find_ends,
-    joined_types,
-    own_columns,
-    read_edge_values,
-)
+from se_gnn.tables.edges import EdgeLayout, EdgeRoles, Ids, edge_tables, find_ends, joined_types
 from se_gnn.tables.features import encode_columns, encode_structure, raw_table
-from se_gnn.tables.node_types import place_features
+from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import read_captions, read_ids, with_names
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Reading, find_decimal
 
 NO_EDGES = np.empty((0, 2), np.int64)
 TOLD = "New edges join known nodes and the rows of the new table."
@@ -77,20 +67,17 @@ def read_new_nodes(
             "of new nodes as an array, SEGNNClassifier.extend(features, edges) in Python"
         )
     given = dict(nodes) if isinstance(nodes, Mapping) else {"": nodes}
-    _check_types(graph, list(given))
-    how: dict[str, Any] = {"separator": separator, "encoding": encoding}
-    reading = Reading(missing=frozenset(missing))
+    _check_types(graph, "nodes", list(given), graph.node_type_names or ("",))
+    how: dict[str, Any] = {"separator": separator, "encoding": encoding, "decimal": decimal, "missing": missing}
     tables = {
         name: _NewRows.read(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
         for name, one in given.items()
     }
-    for one in tables.values():
-        one.check_new(graph)
     pairs, values = NO_EDGES, None
     if edges is not None:
         roles = dict(graph.nodes.roles)
         ends = (source or roles.get("source", "source"), target or roles.get("target", "target"))
-        pairs, values = _edges(graph, edges, tables, ends, reading, decimal, how)
+        pairs, values = _edges(graph, edges, tables, ends, how)
     structural = isinstance(graph.columns[0], StructureColumn)
     notes: list[str] = [note for one in tables.values() for note in one.notes]
     known = None
@@ -99,11 +86,12 @@ def read_new_nodes(
         features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole).features
         known, new = features[: graph.num_nodes], features[graph.num_nodes :]
     else:
-        blocks = []
+        blocks: list[Features] = []
         for one in tables.values():
-            own = dataclasses.replace(reading, decimal=decimal or find_decimal(one.table))
-            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns, own)
-            blocks.append(place_features(graph, one.type, encoded.features) if one.type else encoded.features)
+            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns)
+            blocks.append(encoded.features)
+            if one.type:
+                blocks[-1] = typed_rows(encoded.features, *type_mark(graph, one.type), graph.num_features)
             notes += encoded.warnings
             notes += [
                 f"column {c.name!r}: {c.note}" for c in encoded.summaries if "categor" in c.note or "(other)" in c.note
@@ -118,8 +106,7 @@ def read_new_nodes(
         numbers = [graph.node_type_names.index(one.type) for one in rows]
         node_types = np.repeat(numbers, [len(one.names) for one in rows]).astype(np.int32)
     if graph.raw is not None:
-        shown, prefixes = graph.raw.columns, [type_prefix(one.type) if one.type else "" for one in rows]
-        cells = [raw_table(one.table, shown, prefix=prefix) for one, prefix in zip(rows, prefixes)]
+        cells = [raw_table(one.table, graph.raw.columns, prefix=type_prefix(one.type)) for one in rows]
         raw = functools.reduce(RawTable.joined, cells)
     return NewNodes(
         names=tuple(name for one in rows for name in one.names),
@@ -145,7 +132,6 @@ class _NewRows:
     columns: tuple[Column, ...]
     captions: tuple[str, ...]  # empty: none has one
     notes: tuple[str, ...]
-    id: str
 
     @classmethod
     def read(
@@ -156,10 +142,10 @@ class _NewRows:
         if caption is None and roles.get("caption") in table.columns:
             caption = roles["caption"]
         table.check_has(id, caption, *ignore)
-        columns = graph.columns or ()
-        if type_name:
-            columns = own_columns(columns, type_name)
-        shown = [column.name for column in columns] if graph.raw is None else _shown(graph, type_name)
+        columns = own_columns(graph.columns or (), type_name)
+        shown, prefix = [column.name for column in columns], type_prefix(type_name)
+        if graph.raw is not None:
+            shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
         unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
         _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
         ids, notes = read_ids(table, id)
@@ -172,29 +158,22 @@ class _NewRows:
         names: list[str] = ids.to_pylist()
         if _called_by_type(graph):
             names = [f"{type_name} {name}" for name in names]
-        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
-        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told), id)
-
-    def check_new(self, graph: Graph) -> None:
-        """Refuse names that the graph has already."""
-        known = graph.nodes.known(self.names)
+        known = graph.nodes.known(names)
         if known:
-            row = self.names.index(known[0])
-            raise self.table.error(
-                self.id, row, f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
-            )
+            already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
+            raise table.error(id, names.index(known[0]), already)
+        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
+        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told))
 
 
-def _check_types(graph: Graph, types: list[str]) -> None:
-    known = graph.node_type_names
-    if not known and types == [""]:
+def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse tables of new nodes or edges of a type that the graph does not have; the only type has no name."""
+    if set(given) <= set(known):
         return
-    if not known:
-        raise InputError(f"{graph.name} has nodes of one type: give new nodes as one table, without a type")
-    wrong = next((name for name in types if name not in known), None)
-    if wrong is not None:
-        listed = ", ".join(f"{name}=FILE" for name in known)
-        raise InputError(f"{graph.name} has several types of nodes: say of which type new nodes are, as {listed}")
+    if list(known) == [""]:
+        raise InputError(f"{graph.name} has {what} of one type: give new {what} as one table, without a type")
+    listed = ", ".join(f"{name}=FILE" for name in known)
+    raise InputError(f"{graph.name} has several types of {what}: say of which type new {what} are, as {listed}")
 
 
 def _called_by_type(graph: Graph) -> bool:
@@ -204,14 +183,6 @@ def _called_by_type(graph: Graph) -> bool:
         for name in graph.node_type_names
         if len(graph.nodes.of_type(name))
     )
-
-
-def _shown(graph: Graph, type_name: str) -> list[str]:
-    assert graph.raw is not None
-    if not type_name:
-        return list(graph.raw.columns)
-    prefix = type_prefix(type_name)
-    return [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
 
 
 def _check_columns(table: Table, known: Sequence[str]) -> None:
@@ -229,40 +200,21 @@ def _edges(
     edges: Any,
     tables: Mapping[str, _NewRows],
     ends: tuple[str, str],
-    reading: Reading,
-    decimal: str | None,
     how: Mapping[str, Any],
 ) -> tuple[IntArray, EdgeValues | None]:
     """Edges as positions in the graph with the new nodes, and what they carry."""
     ids, given, values = _ids(graph, tables), edge_tables(edges), graph.edge_values
     by_table = values is not None and values.type is not None and "type" not in dict(values.names)
-    wrong = next((one for one in given if bool(one.type) != by_table), None)
-    if wrong is not None:
-        assert values is not None or not by_table
-        known = ", ".join(f"{name}=FILE" for name in (values.type_names if values is not None and by_table else ()))
-        told = (
-            f"say of which type new edges are, as {known}" if by_table else "give new edges as one table without a type"
-        )
-        raise InputError(f"{graph.name}: {told}")
+    layout = EdgeLayout.like(values, typed=by_table)
+    _check_types(graph, "edges", [one.type for one in given], layout.types)
     pairs, carried = [], []
     for one in given:
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
         table.check_has(*ends)
-        joins = joined_types(one, table, ends, ids)
+        own = EdgeRoles(table=table, ends=ends, of_type=one.type, joins=joined_types(one, table, ends, ids))
         names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
-        pairs.append(find_ends(table, ends, joins, ids, nodes=names, hint=TOLD).pairs)
-        if values is None:
-            continue
-        own = EdgeSettings(ends=ends, reading=dataclasses.replace(reading, decimal=decimal or find_decimal(table)))
-        if not by_table:
-            carried.append(read_edge_values(table, own, like=values).values)
-            continue
-        layout = EdgeLayout(values.type_names, values.take(np.empty(0, np.int64)))
-        if one.type not in values.type_names:
-            raise InputError(f"edges {one.type!r}: the edges of {graph.name} are {', '.join(values.type_names)}")
-        found = read_edge_values(table, own, like=layout.own(one.type), several=True, cells=False).values
-        raw = None if values.raw is None else raw_table(table, values.raw.columns)
-        carried.append(layout.place(one.type, found, len(table), raw))
+        pairs.append(find_ends(own, ids, nodes=names, hint=TOLD).pairs)
+        carried.append(layout.read(own))
     held = [one for one in carried if one is not None]
     return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
 

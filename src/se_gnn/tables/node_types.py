@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +40,6 @@ class NodesOfType:
             only by their edges.
         feature_names: what people see for each attribute.
         columns: the columns of a table that the attributes were.
-        taken: names that a column of names must not have.
 
     Shapes:
         - **features:** :math:`(N_t, F_t)`
@@ -51,7 +49,6 @@ class NodesOfType:
     features: Features | None = None
     feature_names: Sequence[str] | None = None
     columns: Sequence[Column] | None = None
-    taken: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -91,22 +88,16 @@ def join_types(given: Mapping[str, NodesOfType], *, labeled: str | None = None) 
     """
     if not given:
         raise InputError("several types of nodes: at least one must be given")
-    blocks: list[sp.csr_array] = []
-    columns: dict[str, Sequence[Column] | None] = {}
-    feature_names: list[str] = []
-    for type, nodes in given.items():
-        block, names, columns[type] = _block(type, nodes, named=labeled not in (None, type))
-        mark = np.full((len(nodes.names), 1), _mean_length(block), np.float32)
-        blocks.append(sp.csr_array(sp.hstack([sp.csr_array(mark), block], format="csr")))
-        feature_names += [type, *names]
-    matrix = sp.csr_array(sp.block_diag(blocks, format="csr"), dtype=np.float32)
-    matrix.sort_indices()
-    filled = matrix.nnz >= SPARSE_BELOW * matrix.shape[0] * matrix.shape[1]
+    found = {type: _block(type, nodes, named=labeled not in (None, type)) for type, nodes in given.items()}
+    columns = {type: own for type, (_, _, own) in found.items() if own is not None}
+    blocks = [block for block, _, _ in found.values()]
+    firsts = np.cumsum([0, *(1 + own.shape[1] for own in blocks)]).tolist()
+    rows = [typed_rows(own, mean_length([own]), first, firsts[-1]) for own, first in zip(blocks, firsts)]
     sizes = [len(nodes.names) for nodes in given.values()]
     return JoinedTypes(
-        features=matrix.toarray() if filled else as_features(matrix),
-        feature_names=tuple(feature_names),
-        columns=joined_columns(columns),
+        features=dense_if_filled(rows),
+        feature_names=tuple(name for type, (_, names, _) in found.items() for name in (type, *names)),
+        columns=joined_columns(columns, marked=True) if len(columns) == len(given) else None,
         types=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
         type_names=tuple(given),
         names=_names(given),
@@ -114,19 +105,55 @@ def join_types(given: Mapping[str, NodesOfType], *, labeled: str | None = None) 
     )
 
 
-def joined_columns(given: Mapping[str, Sequence[Column] | None]) -> tuple[Column, ...] | None:
-    """The columns of all types, called by their type, each after a column that marks it; None: some are not known."""
+def typed_rows(own: Features, mark: float, first: int, width: int) -> sp.csr_array:
+    """Nodes of one type among the ``width`` features of all: from ``first`` on the mark of the type and its attributes.
+
+    Shapes:
+        - **own:** :math:`(n, F_t)`, the result :math:`(n, F)`
+    """
+    count = own.shape[0]
+    marked = sp.csr_array(sp.hstack([np.full((count, 1), mark, np.float32), sp.csr_array(own)], format="csr"))
+    return sp.csr_array((marked.data.astype(np.float32), marked.indices + first, marked.indptr), shape=(count, width))
+
+
+def mean_length(blocks: Iterable[Features]) -> float:
+    """Root mean square of the lengths of rows, which come in blocks; 1 where there is nothing in them."""
+    square, count = 0.0, 0
+    for block in blocks:
+        rows = sp.csr_array(block, dtype=np.float64)
+        square, count = square + float(rows.multiply(rows).sum()), count + rows.shape[0]
+    return math.sqrt(square / max(1, count)) or 1.0
+
+
+def dense_if_filled(blocks: Sequence[sp.csr_array]) -> Features:
+    """Blocks of rows as one matrix, sparse where few of its features are not 0."""
+    matrix = sp.csr_array(sp.vstack(blocks, format="csr"), dtype=np.float32)
+    matrix.sort_indices()
+    filled = matrix.nnz >= SPARSE_BELOW * matrix.shape[0] * matrix.shape[1]
+    return matrix.toarray() if filled else as_features(matrix)
+
+
+def joined_columns(given: Mapping[str, Sequence[Column]], *, marked: bool) -> tuple[Column, ...]:
+    """The columns of all types of nodes or edges, called by their type; ``marked``: after a column that marks it."""
     joined: list[Column] = []
     first = 0
     for type_name, own in given.items():
-        if own is None:
-            return None
-        joined.append(BooleanColumn(name=type_name, first=first, size=1, words=("no", "yes"), fill=0.0))
-        first += 1
-        for column in own:
-            joined.append(dataclasses.replace(column, name=type_prefix(type_name) + column.name, first=first))
+        mark = BooleanColumn(name=type_name, first=0, size=1, words=("no", "yes"), fill=0.0)
+        named = [dataclasses.replace(column, name=type_prefix(type_name) + column.name) for column in own]
+        for column in (mark, *named) if marked else named:
+            joined.append(dataclasses.replace(column, first=first))
             first += column.size
     return tuple(joined)
+
+
+def own_columns(columns: Sequence[Column], type_name: str) -> tuple[Column, ...]:
+    """The columns of one type of nodes or edges, called as in its table, and their features counted from 0."""
+    prefix, first, found = type_prefix(type_name), 0, []
+    for column in columns:
+        if column.name.startswith(prefix):
+            found.append(dataclasses.replace(column, name=column.name.removeprefix(prefix), first=first))
+            first += column.size
+    return tuple(found)
 
 
 def name_column(names: Sequence[str], taken: Collection[str] = ()) -> tuple[Column, ...]:
@@ -137,18 +164,11 @@ def name_column(names: Sequence[str], taken: Collection[str] = ()) -> tuple[Colu
     return (CategoryColumn(name=called, first=0, size=len(names), categories=tuple(names), has_other=False),)
 
 
-def type_mark(graph: Graph, type_name: str) -> float:
-    """What marks the nodes of one type of a graph."""
-    block = (graph.nodes.blocks_by_type() or {})[type_name]
+def type_mark(graph: Graph, type_name: str) -> tuple[float, int]:
+    """What marks the nodes of one type of a graph, and the feature that does."""
+    place = int((graph.nodes.blocks_by_type() or {})[type_name][0])
     known = graph.nodes.features.take(graph.nodes.of_type(type_name)[:1])
-    return float(dense(known)[0, block[0]])
-
-
-def _mean_length(features: Any) -> float:
-    """Root mean square of the lengths of the rows; 1 where there is nothing in them."""
-    rows = sp.csr_array(features, dtype=np.float64)
-    square = float(rows.multiply(rows).sum()) / max(1, rows.shape[0])
-    return math.sqrt(square) or 1.0
+    return float(dense(known)[0, place]), place
 
 
 def _block(type: str, nodes: NodesOfType, *, named: bool) -> tuple[sp.csr_array, list[str], Sequence[Column] | None]:
@@ -169,8 +189,7 @@ def _block(type: str, nodes: NodesOfType, *, named: bool) -> tuple[sp.csr_array,
         else:
             names = list(nodes.feature_names or [f"feature {i}" for i in range(nodes.features.shape[1])])
     if named:
-        taken = {*nodes.taken, *(one.name for one in nodes.columns or ())}
-        for column in name_column(nodes.names, taken):
+        for column in name_column(nodes.names, [one.name for one in nodes.columns or ()]):
             parts.append(sp.csr_array(sp.eye_array(count)))
             names += column.feature_names
             columns = None if columns is None else (*columns, column)
@@ -182,18 +201,3 @@ def _names(given: Mapping[str, NodesOfType]) -> tuple[str, ...]:
     if len(set(plain)) == len(plain):
         return tuple(plain)
     return tuple(f"{type} {name}" for type, nodes in given.items() for name in nodes.names)
-
-
-def place_features(graph: Graph, type_name: str, own: Any) -> sp.csr_array:
-    """Features of more nodes of one type of a graph, with the mark of their type, among those of all types.
-
-    Args:
-        graph: of several types of nodes, each with a block of features.
-        type_name: the type of the nodes.
-        own: their attributes, without the mark, [n, F_t].
-    """
-    block = (graph.nodes.blocks_by_type() or {})[type_name]
-    mark = np.full((own.shape[0], 1), type_mark(graph, type_name))
-    marked = sp.csr_array(sp.hstack([mark, sp.csr_array(own)], format="csr"))
-    parts = (marked.data.astype(np.float32), block[marked.indices], marked.indptr)
-    return sp.csr_array(parts, shape=(own.shape[0], graph.num_features))

@@ -17,18 +17,18 @@ from se_gnn.graph.columns import Column
 from se_gnn.graph.split import PART_WORDS, PARTS, Split
 from se_gnn.tables.node_types import NAME_COLUMNS
 from se_gnn.tables.source import Table, such_rows
-from se_gnn.tables.values import NO_VALUE, Reading, as_names, as_texts, parse_column
+from se_gnn.tables.values import NO_VALUE, as_names, as_texts, parse_column
 
 FEW_CLASSES = 20  # fine in a table of any size
 
 
 def read_ids(table: Table, column: str) -> tuple[pa.Array, list[str]]:
     """Names of the nodes, each once, numbers as people write them; and what people should know about them."""
-    ids = as_names(table, column, Reading())
+    ids = as_names(table, column, missing=())
     if ids.null_count:
         row = pc.index(ids.is_null(), True).as_py()
         raise table.error(column, row, f"a node without an id ({such_rows(ids.null_count)})")
-    given = pc.utf8_trim_whitespace(as_texts(table, column, Reading()))
+    given = pc.utf8_trim_whitespace(as_texts(table, column, missing=()))
     encoded = ids.dictionary_encode()
     if len(encoded.dictionary) < len(ids):
         codes = encoded.indices.to_numpy()
@@ -54,9 +54,9 @@ def with_names(table: Table, columns: Sequence[Column], ids: pa.Array) -> Table:
     return dataclasses.replace(table, data=data, file=None, columns=(*table.columns, missing[0]))
 
 
-def read_numbers(table: Table, column: str, reading: Reading, unit: str) -> tuple[Numbers, list[str]]:
+def read_numbers(table: Table, column: str, unit: str) -> tuple[Numbers, list[str]]:
     """The numbers to predict that a column holds, and what people should know; a cell that is not one is an error."""
-    parsed = parse_column(table, column, reading, kind="number")
+    parsed = parse_column(table, column, kind="number")
     assert parsed.numbers is not None
     values = parsed.numbers.astype(np.float64)
     known = values[~np.isnan(values)]
@@ -70,18 +70,17 @@ def read_numbers(table: Table, column: str, reading: Reading, unit: str) -> tupl
 
 
 def read_labels(
-    table: Table, column: str, reading: Reading, known: Sequence[str] | None = None, *, merge: bool = False
+    table: Table, column: str, known: Sequence[str] | None = None, *, merge: bool = False
 ) -> tuple[Classes, list[str]]:
     """The classes that a column names, and what people should know; spaces around a name do not count.
 
     Args:
         table: the node table.
         column: its column with the classes.
-        reading: how text is read.
         known: the classes of a model that is to be used: another one is an error.
         merge: make one class of those that look alike.
     """
-    texts = as_names(table, column, reading)
+    texts = as_names(table, column)
     encoded = texts.dictionary_encode()
     codes = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
     written: list[str] = encoded.dictionary.to_pylist()
@@ -105,7 +104,7 @@ def read_labels(
     place = {name: i for i, name in enumerate(names)}
     classes = np.array([place[called[name]] for name in written] + [UNKNOWN], dtype=np.int64)[codes]
     warnings = list(_class_warnings(names, called))
-    given = len(pc.unique(as_texts(table, column, reading).drop_null()))
+    given = len(pc.unique(as_texts(table, column).drop_null()))
     if given > len(written):
         warnings.append(f"column {column!r}: {given} classes are {len(written)} without the spaces around their names")
     return Classes(labels=classes, names=tuple(names)), warnings
@@ -125,7 +124,7 @@ def _class_warnings(names: Sequence[str], called: dict[str, str]) -> Iterator[st
 
 def read_captions(table: Table, column: str) -> pa.Array:
     """What people see for each node, on one line; the empty text where there is none."""
-    texts = pc.fill_null(as_texts(table, column, Reading()), "")
+    texts = pc.fill_null(as_texts(table, column, missing=()), "")
     return pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
 
 
@@ -152,7 +151,7 @@ def _number_first(name: str) -> tuple[int, float, str]:
 
 def read_split(table: Table, column: str, labels: IntArray) -> Split:
     """The parts that a column names: train, validation, test, calibration, or nothing."""
-    texts = as_names(table, column, Reading())
+    texts = as_names(table, column, missing=())
     encoded = texts.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     parts = {part: np.zeros(len(codes), dtype=bool) for part in PARTS}

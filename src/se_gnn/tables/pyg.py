@@ -32,6 +32,7 @@ MASKS: dict[Part, str] = {
 FIELDS = {"weight": "edge_weight", "type": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
 REVERSED = "rev_"  # what PyG's ToUndirected calls the edges that it adds
 NOBODY = np.empty(0, np.int64)
+Held = tuple[Any, IntArray, tuple[str, str, str] | None]  # what holds edges, their ends, and their type if it has one
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -48,8 +49,7 @@ def to_pyg(graph: Graph) -> Any:
     ids = np.concatenate([forward, back])
     both = np.concatenate([edges[forward], edges[back][:, ::-1]])
     fields = {"x": dense(graph.nodes.features.whole()), "edge_index": np.ascontiguousarray(both.T)}
-    fields |= {"node_id": np.arange(graph.num_nodes), "y": graph.target.array}
-    fields |= {mask: np.isin(np.arange(graph.num_nodes), nodes) for mask, nodes in _masks(graph.split)}
+    fields |= _node_tensors(graph, np.arange(graph.num_nodes), labeled=True)
     if graph.node_types is not None:
         fields["node_type"] = graph.node_types.astype(np.int64)
     if values is not None:
@@ -58,7 +58,7 @@ def to_pyg(graph: Graph) -> Any:
 
 
 def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
-    """Take over ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
+    """Make a graph of ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
 
     Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
     ``edge_type``, ``edge_attr`` and ``edge_time`` (seconds since 1970) become ``graph.edge_values``: then edges with
@@ -80,20 +80,18 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
         values = _plain_values(data, len(pairs), directed)
         features = _sparse_if_empty(x)
         return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=y.reshape(-1), **split)
-    known = about.nodes.take(_ids(data, "node_id", len(x), about.num_nodes))
-    types = None if known.types is None else _array(data.node_type).astype(np.int32)
-    values = about.edge_values
-    if values is None and directed:
-        values = _plain_values(data, len(pairs), directed)
-    elif values is not None:
-        ids = _ids(data, "edge_id", len(pairs), about.num_edges, once=False)
-        pairs, values = _known_values(pairs, ids, _edge_fields(data, len(pairs), None, values), values, directed)
+    nodes = about.nodes.take(_ids(data, "node_id", len(x), about.num_nodes))
+    types = None if nodes.types is None else _array(data.node_type).astype(np.int32)
     target = about.target.with_array(y.reshape(-1))
     train = np.flatnonzero(target.known) if split["train"] is None else split["train"]
+    if directed and about.edge_values is None:
+        edges = Edges.build(pairs, len(x), _plain_values(data, len(pairs), directed))
+    else:
+        edges = _known_edges([(data, pairs, None)], about, len(x), directed)
     return dataclasses.replace(
         about,
-        nodes=dataclasses.replace(known, features=features_like(about.nodes.features, x), types=types),
-        edges=Edges.build(pairs, len(x), values),
+        nodes=dataclasses.replace(nodes, features=features_like(about.nodes.features, x), types=types),
+        edges=edges,
         target=target,
         split=Split(**{part: NOBODY if own is None else own for part, own in (split | {"train": train}).items()}),
     )
@@ -119,11 +117,9 @@ def to_hetero(graph: Graph) -> Any:
     for number, type_name in enumerate(graph.node_type_names):
         nodes = np.flatnonzero(types == number)
         place[nodes] = np.arange(len(nodes))
-        fields = {"x": x[np.ix_(nodes, blocks.get(type_name, np.arange(graph.num_features)))], "node_id": nodes}
-        if type_name == graph.target.node_type:
-            fields["y"] = graph.target.array[nodes]
-            fields |= {mask: np.isin(nodes, own) for mask, own in _masks(graph.split)}
-        _filled(data[type_name], fields)
+        block = blocks.get(type_name, np.arange(graph.num_features))
+        tensors = _node_tensors(graph, nodes, labeled=type_name == graph.target.node_type)
+        _filled(data[type_name], {"x": x[np.ix_(nodes, block)], **tensors})
     ends = graph.edges.ends
     if values is not None and values.direction is not None:
         ends = np.where(values.direction[:, None] < 0, ends[:, ::-1], ends)
@@ -144,7 +140,7 @@ def to_hetero(graph: Graph) -> Any:
 
 
 def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
-    """Take over a ``torch_geometric.data.HeteroData``.
+    """Make a graph of a ``torch_geometric.data.HeteroData``.
 
     Every node type has a block of features (:mod:`se_gnn.tables.node_types`); one without ``x`` is distinguished by its
     position. One node type has ``y``, and masks where there is a split: it is the one that is predicted. The middle
@@ -208,34 +204,28 @@ def _known_hetero(data: Any, about: Graph) -> Graph:
             known[place[one]] = _array(store.y)
             target = target.with_array(known)
             split = Split(**{part: place[one][_array(mask)] for part, mask in _given_masks(store)})
-    pairs, numbers, fields = [np.empty((0, 2), np.int64)], [NOBODY], []
-    for edge_type in data.edge_types:
-        store = data[edge_type]
-        if _is_reverse(edge_type, data.edge_types) or not store.edge_index.shape[1]:
-            continue
-        index = _array(store.edge_index)
-        pairs.append(np.stack([place[edge_type[0]][index[0]], place[edge_type[2]][index[1]]], axis=1))
-        numbers.append(_ids(store, "edge_id", index.shape[1], about.num_edges, once=False, of=f"{edge_type} edges"))
-        fields.append(_edge_fields(store, index.shape[1], edge_type[1], about.edge_values))
-    ends, edge_ids, values = np.concatenate(pairs), np.concatenate(numbers), about.edge_values
-    if values is None:
-        ends = ends[np.unique(edge_ids, return_index=True)[1]]
-    else:
-        held = {part: np.concatenate([one[part] for one in fields]) for part in fields[0]} if fields else {}
-        ends, values = _known_values(ends, edge_ids, held, values, None)
+    edges = []
+    for one in data.edge_types:
+        index = _array(data[one].edge_index)
+        if index.shape[1] and not _is_reverse(one, data.edge_types):
+            edges.append((data[one], np.stack([place[one[0]][index[0]], place[one[2]][index[1]]], axis=1), one))
+    nodes = about.nodes.take(order)
     return dataclasses.replace(
         about,
-        nodes=dataclasses.replace(
-            about.nodes.take(order), features=features_like(about.nodes.features, x), types=types
-        ),
-        edges=Edges.build(ends, len(order), values),
+        nodes=dataclasses.replace(nodes, features=features_like(about.nodes.features, x), types=types),
+        edges=_known_edges(edges, about, len(order), None),
         target=target,
         split=split,
     )
 
 
-def _masks(split: Split) -> list[tuple[str, IntArray]]:
-    return [(MASKS[part], nodes) for part, nodes in split.items()]
+def _node_tensors(graph: Graph, nodes: IntArray, *, labeled: bool) -> dict[str, npt.NDArray[Any]]:
+    """Which nodes they are, and what is known of them where they are ``labeled``, by the names that PyG has for it."""
+    found: dict[str, npt.NDArray[Any]] = {"node_id": nodes}
+    if labeled:
+        found |= {"y": graph.target.array[nodes]}
+        found |= {MASKS[part]: np.isin(nodes, own) for part, own in graph.split.items()}
+    return found
 
 
 def _given_masks(store: Any) -> list[tuple[Part, Any]]:
@@ -254,7 +244,7 @@ def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[An
 
 
 def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, of: str = "") -> IntArray:
-    """Which nodes or edges of ``about`` are there."""
+    """Which nodes or edges of ``about`` the rows of a store are."""
     tensor = getattr(store, field, None)
     told = f"{field} of {of}" if of else field
     if tensor is None:
@@ -272,20 +262,28 @@ def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, o
     return ids
 
 
-def _known_values(
-    pairs: IntArray, ids: IntArray, fields: dict[str, Any], about: EdgeValues, directed: bool | None
-) -> tuple[IntArray, EdgeValues | None]:
-    """Each edge once, in the order of the ids, with its values; ``pairs`` lead where directed edges lead."""
-    _, columns = np.unique(ids, return_index=True)
-    if directed and about.direction is None:
+def _known_edges(stores: Sequence[Held], about: Graph, num_nodes: int, directed: bool | None) -> Edges:
+    """Each edge of ``about`` that is still there once, with its values; ends lead where directed edges lead."""
+    ends, values = np.concatenate([np.empty((0, 2), np.int64), *(pairs for _, pairs, _ in stores)]), about.edge_values
+    if values is None:
+        return Edges.build(ends, num_nodes)
+    if directed and values.direction is None:
         raise InputError("directed: the edges of this graph have no direction to keep")
-    held: dict[str, Any] = {part: array[columns] for part, array in fields.items()}
-    known = about.take(ids[columns])
+    numbers, fields = [NOBODY], []
+    for store, pairs, kind in stores:
+        of = "" if kind is None else f"{kind} edges"
+        numbers.append(_ids(store, "edge_id", len(pairs), about.num_edges, once=False, of=of))
+        fields.append(_edge_fields(store, len(pairs), None if kind is None else kind[1], values))
+    ids, columns = np.unique(np.concatenate(numbers), return_index=True)
+    held: dict[str, Any] = {}
+    for part in fields[0] if fields else ():
+        held[part] = np.concatenate([one[part] for one in fields])[columns]
+    known = values.take(ids)
     if known.direction is not None:
         held["direction"] = None if directed is False else np.abs(known.direction).astype(np.int8)
         if directed is False and known.edge_data == ("direction",) and known.raw is None:
-            return pairs[columns], None
-    return pairs[columns], dataclasses.replace(known, **held)
+            return Edges.build(ends[columns], num_nodes)
+    return Edges.build(ends[columns], num_nodes, dataclasses.replace(known, **held))
 
 
 def _plain_values(data: Any, count: int, directed: bool | None) -> EdgeValues | None:

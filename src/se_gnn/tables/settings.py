@@ -58,7 +58,7 @@ class ImportSettings:
         keep: columns to use as attributes although they look like keys.
         kinds: what a column is, where it is not understood right: number, boolean, category, date or text.
         text_words: the most words of a text column that become features.
-        name_types: tell nodes of unlabeled types apart by their names, beside their attributes (at most 10,000 of a
+        name_types: distinguish nodes of unlabeled types by their names as well as their attributes (at most 10,000 of a
             type): two papers by the same author are alike. Only with several node types.
         merge_classes: make one class of those that differ in capitals, spaces or the way a number is written.
         drop_dangling: leave out edges that name no node; else they are an error.

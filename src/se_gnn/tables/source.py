@@ -1,8 +1,8 @@
 """Tables as they are given: a CSV or Parquet file, a pandas DataFrame, an Arrow table.
 
 The columns of a CSV file stay text: what they mean is found out later, where an error can name the row. A table that
-does not fit into memory is a Parquet file on disk, read one column or some rows at a time; behind :class:`Table` nobody
-sees the difference.
+does not fit into memory is a Parquet file on disk, read one column or some rows at a time; callers of
+:class:`Table` do not see the difference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import dataclasses
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
+import pyarrow.types as pt
 
 from se_gnn.display.text import MARK, MARKED, from_csv_cell
 from se_gnn.errors import InputError, did_you_mean
@@ -30,6 +31,7 @@ SEPARATORS = (",", ";", "\t", "|")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
 HEAD = 1 << 16  # bytes that are looked at
+LOOKED_AT = 2000  # rows, to see how a table writes its numbers
 LONGEST_HEADER = 1 << 24  # bytes
 BLOCK = 1 << 20  # bytes that Arrow reads at once
 EXPANSION = 6  # bytes of memory that a table takes for each of its bytes, with what is made of it
@@ -57,8 +59,10 @@ class Table:
         data: its rows in memory; None: they are in ``file``.
         file: an open Parquet file.
         separator: that it was read with, and the one that looks right.
+        decimal: decimal point of numbers in texts, ``.`` or ``,``.
+        missing: words that mean "no value" in every column but names, besides the empty one.
         of_edges: the options that errors name are those of edge columns.
-        first: position of its first row in the whole table, where it is a block of rows.
+        first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
         notes: what people should know about how it was read.
     """
 
@@ -67,8 +71,10 @@ class Table:
     data: pa.Table | None = None
     file: Any = None
     separator: tuple[str, str] | None = None
+    decimal: str = "."
+    missing: frozenset[str] = frozenset()
     of_edges: bool = False
-    first: int = 0
+    first: int | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -78,6 +84,16 @@ class Table:
         """A column by its name, in memory."""
         self.check_has(name)
         return self.select([name]).column(0)
+
+    @property
+    def largest_column(self) -> int:
+        """Bytes of its largest column."""
+        if self.data is not None:
+            return max(int(column.nbytes) for column in self.data.columns)
+        about = self.file.metadata
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        places = range(len(self.columns))
+        return max(sum(int(group.column(i).total_uncompressed_size) for group in groups) for i in places)
 
     def head(self, count: int) -> Table:
         """The first rows."""
@@ -129,11 +145,13 @@ class Table:
                 hint = f"; it was read with the separator {self.separator[0]!r}, {self.separator[1]!r} looks right"
             raise InputError(f"{self.name} has no column {name!r}{hint}; it has: {', '.join(map(repr, self.columns))}")
 
+    def number(self, row: int) -> int:
+        """A row as people count it, from 1, in the whole table; ``row`` is an index from 0."""
+        return (self.first or 0) + row + 1
+
     def error(self, column: str, row: int, text: str) -> InputError:
-        """An error that names file, column and row; ``row`` is an index from 0, people count from 1."""
-        return InputError(
-            f"{self.name}, column {column!r}, row {self.first + row + 1} (the header not counted): {text}"
-        )
+        """An error that names file, column and row."""
+        return InputError(f"{self.name}, column {column!r}, row {self.number(row)} (the header not counted): {text}")
 
 
 @contextlib.contextmanager
@@ -159,6 +177,8 @@ def read_table(
     what: str,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    missing: Iterable[str] = (),
     of_edges: bool = False,
     work: Path | None = None,
 ) -> Table:
@@ -169,6 +189,8 @@ def read_table(
         what: what to call a table that has no file name, as "nodes".
         separator: between the columns of a CSV file; None: detected.
         encoding: of a CSV file, as Python calls it; None: detected.
+        decimal: decimal point of numbers, ``.`` or ``,``; None: detected.
+        missing: words that mean "no value".
         of_edges: it is a table of edges.
         work: a folder for what does not fit into memory; None: the table is read into memory.
     """
@@ -185,7 +207,24 @@ def read_table(
         table = Table(what, tuple(data.column_names), data)
     if not len(table):
         raise InputError(f"{table.name} has no rows")
-    return dataclasses.replace(table, of_edges=of_edges)
+    if decimal not in (".", ",", None):
+        raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
+    return dataclasses.replace(
+        table, decimal=decimal or find_decimal(table), missing=frozenset(missing), of_edges=of_edges
+    )
+
+
+def find_decimal(table: Table) -> str:
+    """The decimal point of a CSV table: a comma where numbers such as 3,5 are found and none such as 3.5."""
+    found = {".": 0, ",": 0}
+    head = table.head(LOOKED_AT)
+    for name in head.columns:
+        column = head.column(name)
+        if pt.is_string(column.type):
+            for point, other in ((".", ","), (",", ".")):
+                clear = rf"^[+-]?(\d+|\d{{1,3}}(\{other}\d{{3}})+)\{point}(\d{{1,2}}|\d{{4,}})$"
+                found[point] += pc.sum(pc.match_substring_regex(pc.utf8_trim_whitespace(column), clear)).as_py() or 0
+    return "," if found[","] and not found["."] else "."
 
 
 def memory_of(source: Any) -> int:
@@ -331,7 +370,7 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --encoding NAME"
+        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
         notes = (told,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 
@@ -400,7 +439,7 @@ class _CsvFile:
                     return InputError(
                         f"{self.path}, column {column!r}, row {row} (line {number}) is not UTF-8: byte "
                         f"{line[error.start]:#04x} in {seen!r} (read as Latin-1), while other characters are; correct "
-                        "it, or name the encoding: --encoding cp1252"
+                        "it, or name the encoding: --set encoding=cp1252"
                     )
         return InputError(f"{self.path} is not UTF-8")
 
@@ -410,34 +449,24 @@ def _read_header(path: Path, separator: str, encoding: str) -> tuple[list[str], 
 
     Lines of separators only, as spreadsheets write them for empty rows, are blank.
     """
-    blank, taken = 0, 0
+    found: list[str] = []
+    blank, used = 0, "utf-8-sig" if encoding == "utf-8" else encoding
+    limit = csv.field_size_limit(LONGEST_HEADER)
     try:
-        with path.open(
-            encoding="utf-8-sig" if encoding == "utf-8" else encoding, errors="surrogateescape", newline=""
-        ) as file:
-
-            def lines() -> Iterator[str]:
-                nonlocal blank, taken
-                begun = False
-                while line := file.readline(LONGEST_HEADER):
-                    if not begun and not line.strip().strip(separator + '"').strip():
-                        blank += 1
-                        continue
-                    begun = True
-                    taken += len(line.encode(errors="surrogateescape"))
-                    if taken > LONGEST_HEADER:
-                        raise InputError(
-                            f"{path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?"
-                        )
-                    yield line
-
-            limit = csv.field_size_limit(LONGEST_HEADER)
-            try:
-                found = next(csv.reader(lines(), delimiter=separator), [])
-            finally:
-                csv.field_size_limit(limit)
+        with path.open(encoding=used, errors="surrogateescape", newline="") as file:
+            rows = csv.reader(iter(lambda: file.readline(2 * LONGEST_HEADER), ""), delimiter=separator)
+            for row in rows:
+                if any(cell.strip() for cell in row):
+                    found = row
+                    break
+                blank = rows.line_num
     except (csv.Error, UnicodeError) as error:
         raise InputError(f"{path}: its first line, the names of the columns, cannot be read: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
+    taken = len(separator.join(found).encode(errors="surrogateescape"))
+    if taken > LONGEST_HEADER:
+        raise InputError(f"{path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?")
     if any("\udc80" <= character <= "\udcff" for name in found for character in name):
         raise InputError(f"{path} is not {encoding}: its first line, the names of the columns, cannot be read")
     names = [from_csv_cell(name).strip() or f"column {i}" for i, name in enumerate(found, 1)]

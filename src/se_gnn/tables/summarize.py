@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from se_gnn.graph import UNKNOWN, Graph, Numbers
 from se_gnn.graph.arrays import Features
-from se_gnn.tables.edges import EdgeColumns, EdgeRows, EdgeSettings
-from se_gnn.tables.features import FittedColumns, leak_warnings, number_leaks
-from se_gnn.tables.given import FIRST_EDGE, GivenTables, called
+from se_gnn.graph.columns import type_prefix
+from se_gnn.graph.rows import as_rows
+from se_gnn.tables.edges import EdgeColumns, EdgeRows
+from se_gnn.tables.features import FittedColumns, class_leaks, number_leaks
+from se_gnn.tables.given import FIRST_EDGE, GivenTables
 from se_gnn.tables.guess import suggested_edges
-from se_gnn.tables.settings import ImportSettings, Summary
+from se_gnn.tables.node_types import NAME_COLUMNS
+from se_gnn.tables.settings import ColumnSummary, ImportSettings, Summary
 
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
 MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
 
 
 def summarize(
-    tables: GivenTables, graph: Graph, fitted: Sequence[FittedColumns], of_edges: EdgeColumns, found: Sequence[EdgeRows]
+    tables: GivenTables,
+    graph: Graph,
+    fitted: Sequence[FittedColumns],
+    of_edges: Sequence[EdgeColumns],
+    found: Sequence[EdgeRows],
 ) -> Summary:
     """What was understood of the tables that a graph was made of; what can be counted in it is counted there.
 
@@ -27,30 +35,32 @@ def summarize(
         tables: as they were given.
         graph: in memory or mapped.
         fitted: the columns of each node table.
-        of_edges: what the edges carry.
-        found: the rows of each edge table that became edges.
+        of_edges: what the edges of each table carry.
+        found: the rows of the edge tables, or of blocks of them, that became edges.
     """
     given, dangling = sum(one.given for one in found), sum(one.dangling for one in found)
     warnings = [*tables.notes, *_label_warnings(graph, tables.like)]
     for one, own in zip(tables.nodes, fitted):
         warnings += [f"{one.type}: {text}" if one.type else text for text in own.warnings]
     own = fitted[tables.nodes.index(tables.labeled)]
-    if tables.like is None and own.columns:
+    names = set(NAME_COLUMNS).difference(tables.labeled.table.columns)
+    columns = [column for column in own.columns if column.name not in names]
+    if tables.like is None and columns:
         features = _training_features(tables, graph)
         if graph.predicts_numbers:
-            warnings += number_leaks(own.columns, features, graph.values[graph.train])
+            warnings += number_leaks(columns, features, graph.values[graph.train])
         else:
-            warnings += leak_warnings(own.columns, features, graph.labels[graph.train], tables.settings.seed)
-    warnings += of_edges.warnings
+            warnings += class_leaks(columns, features, graph.labels[graph.train], tables.settings.seed)
+    warnings += [text for one in of_edges for text in one.warnings]
     if dangling:
         warnings.append(f"{dangling:,} of {given:,} edges refer to unknown nodes and were left out")
-    values = of_edges.values
-    listed = {column.name for column in of_edges.summaries} if values is not None else set()
+    values, edge_columns = graph.edge_values, _edge_columns(tables, graph, of_edges)
+    listed = {column.name for column in edge_columns} if values is not None else set()
     unused = [
         name
         for one in tables.edges
         for name in one.table.columns
-        if name not in one.settings.ends and called(one.given.type, name) not in listed
+        if name not in one.ends and type_prefix(one.of_type) + name not in listed
     ]
     classes: dict[str, int] = {}
     share, chance = None, None
@@ -73,7 +83,7 @@ def summarize(
         num_val=len(graph.validation),
         num_test=len(graph.test),
         directed=values is not None and values.direction is not None,
-        edge_columns=of_edges.summaries,
+        edge_columns=edge_columns,
         unused_edge_columns=tuple(dict.fromkeys(unused)),
         edges_given=given,
         edges_dangling=dangling,
@@ -93,13 +103,30 @@ def summarize(
     )
 
 
+def _edge_columns(tables: GivenTables, graph: Graph, of_edges: Sequence[EdgeColumns]) -> tuple[ColumnSummary, ...]:
+    """What became of the columns of the edge tables, called by the type of their edges."""
+    found = [
+        dataclasses.replace(column, name=type_prefix(one.of_type) + column.name)
+        for one, own in zip(tables.edges, of_edges)
+        for column in own.summaries
+    ]
+    values = graph.edge_values
+    if not tables.typed or values is None or values.type is None:
+        return tuple(found)
+    counts = np.zeros(values.num_types, np.int64)
+    for _, types in as_rows(values.type).blocks():
+        counts += np.bincount(types, minlength=values.num_types)
+    note = ", ".join(f"{name}: {count:,}" for name, count in zip(values.type_names, counts.tolist()))
+    return ColumnSummary(name="(type)", kind="type", note=note), *found
+
+
 def _suggestion(tables: GivenTables) -> str:
     """What edges could carry besides, where they are imported for the first time and have one table."""
     one = tables.edges[0]
     if tables.like is not None or tables.typed:
         return ""
-    own = one.settings
-    return suggested_edges(one.table, own.ends, [*own.roles, *_hidden(own)], directed=own.directed)
+    said = ["weight", "type", "time"] if one.ignore or one.kinds else []  # people have said what their columns are
+    return suggested_edges(one.table, one.ends, [*one.roles, *said], directed=one.directed)
 
 
 def _training_features(tables: GivenTables, graph: Graph) -> Features:
@@ -110,11 +137,6 @@ def _training_features(tables: GivenTables, graph: Graph) -> Features:
     blocks = graph.nodes.blocks_by_type() or {}
     own: Features = rows[:, blocks[tables.labeled.type][1:]]
     return own
-
-
-def _hidden(own: EdgeSettings) -> list[str]:
-    """Roles that must not be suggested: people have said what these columns are."""
-    return ["weight", "type", "time"] if own.ignore or own.kinds else []
 
 
 def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:

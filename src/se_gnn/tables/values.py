@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -47,7 +47,6 @@ _PATTERNS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 LARGEST = 1e30  # number; beyond it nothing can be said in float32
 LATEST = 100_000_000_000  # seconds, in the year 5138: what lies beyond is counted in something smaller than seconds
-LOOKED_AT = 2000  # rows, to see how a table writes its numbers
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")  # beside a decimal comma: 1.234 is a thousand and more
@@ -60,23 +59,6 @@ _GROUPS = {
     ".": re.compile(r"\d{1,3}(?:([,\s'’])\d{3}(?:\1\d{3})*)?(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+"),
     ",": re.compile(r"\d{1,3}(?:([.\s'’])\d{3}(?:\1\d{3})*)?(?:,\d*)?|\d+(?:,\d*)?|,\d+"),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How text is read.
-
-    Args:
-        decimal: decimal point of numbers, ``.`` or ``,``.
-        missing: words that mean "no value" in every column, besides the empty one.
-    """
-
-    decimal: str = "."
-    missing: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
-            raise InputError(f"decimal must be '.' or ',', got {self.decimal!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -110,21 +92,17 @@ class Parsed:
         return dataclasses.replace(self, numbers=numbers, texts=texts, missing=self.missing[rows])
 
 
-def parse_column(
-    table: Table, name: str, reading: Reading, *, kind: str | None = None, pattern: str | None = None
-) -> Parsed:
+def parse_column(table: Table, name: str, *, kind: str | None = None, pattern: str | None = None) -> Parsed:
     """Understand a column, or read it as the ``kind`` that was asked for; dates in a ``pattern`` already known."""
     column = table.column(name)
-    if kind is not None and kind not in TABLE_KINDS:
-        raise InputError(f"the kind of column {name!r} must be one of {', '.join(TABLE_KINDS)}, got {kind!r}")
     if kind in ("category", "text"):
-        texts = as_texts(table, name, reading)
+        texts = as_texts(table, name)
         return Parsed(kind=kind, texts=texts, missing=texts.is_null().to_numpy(zero_copy_only=False))
     data_type = column.type
     if pt.is_dictionary(data_type):
         data_type = data_type.value_type
     if _is_text(data_type) or pt.is_null(data_type):
-        return _Text(table, name, reading).parse(kind, pattern)
+        return _Text(table, name).parse(kind, pattern)
     if pt.is_boolean(data_type):
         parsed = _booleans(column)
     elif pt.is_integer(data_type) or pt.is_floating(data_type) or pt.is_decimal(data_type):
@@ -141,8 +119,11 @@ def parse_column(
     return parsed
 
 
-def as_texts(table: Table, name: str, reading: Reading) -> pa.Array:
-    """A column as text, as names and categories are compared; whole numbers have no decimals. None where missing."""
+def as_texts(table: Table, name: str, missing: Collection[str] | None = None) -> pa.Array:
+    """A column as text, as names and categories are compared; whole numbers have no decimals. None where missing.
+
+    ``missing`` are the words that mean "no value"; None: those of the table.
+    """
     column = table.column(name)
     if pt.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -156,30 +137,17 @@ def as_texts(table: Table, name: str, reading: Reading) -> pa.Array:
     elif pt.is_nested(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
         raise InputError(f"{table.name}, column {name!r} holds values of type {kind}, which cannot be names")
     texts = column.cast(pa.string()).combine_chunks()
-    empty = pc.is_in(texts, value_set=pa.array(["", *sorted(reading.missing)], pa.string()))
-    return pc.if_else(empty, None, texts)
+    words = sorted(table.missing if missing is None else missing)
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(["", *words], pa.string())), None, texts)
 
 
-def as_names(table: Table, name: str, reading: Reading) -> pa.Array:
+def as_names(table: Table, name: str, missing: Collection[str] | None = None) -> pa.Array:
     """The same without spaces around the texts and in Unicode's composed form (NFC), as ids and classes are compared.
 
     Two forms of one text look the same to everybody.
     """
-    texts = pc.utf8_normalize(pc.utf8_trim_whitespace(as_texts(table, name, reading)), form="NFC")
+    texts = pc.utf8_normalize(pc.utf8_trim_whitespace(as_texts(table, name, missing)), form="NFC")
     return pc.if_else(pc.equal(texts, ""), None, texts)
-
-
-def find_decimal(table: Table) -> str:
-    """The decimal point of a CSV table: a comma where numbers such as 3,5 are found and none such as 3.5."""
-    found = {".": 0, ",": 0}
-    head = table.head(LOOKED_AT)
-    for name in head.columns:
-        column = head.column(name)
-        if pt.is_string(column.type):
-            for point, other in ((".", ","), (",", ".")):
-                clear = rf"^[+-]?(\d+|\d{{1,3}}(\{other}\d{{3}})+)\{point}(\d{{1,2}}|\d{{4,}})$"
-                found[point] += pc.sum(pc.match_substring_regex(pc.utf8_trim_whitespace(column), clear)).as_py() or 0
-    return "," if found[","] and not found["."] else "."
 
 
 def _check_nameable(table: Table, name: str, column: pa.ChunkedArray) -> None:
@@ -195,9 +163,9 @@ def _check_nameable(table: Table, name: str, column: pa.ChunkedArray) -> None:
 class _Text:
     """A column of text, by its distinct values."""
 
-    def __init__(self, table: Table, name: str, reading: Reading) -> None:
-        self.table, self.name, self.reading = table, name, reading
-        self.texts = as_texts(table, name, reading)
+    def __init__(self, table: Table, name: str) -> None:
+        self.table, self.name, self.decimal = table, name, table.decimal
+        self.texts = as_texts(table, name)
         encoded = self.texts.dictionary_encode()
         self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing
         self.distinct: list[str] = [text.strip() for text in encoded.dictionary.to_pylist()]
@@ -210,13 +178,13 @@ class _Text:
             both = words.get(0, "false"), words.get(1, "true")
             return self._must(lambda text: BOOLEANS.get(text.lower()), "boolean", "true or false", words=both)
         if kind == "number":
-            details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.reading.decimal}
+            details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.decimal}
             present = [text for text, count in zip(self.distinct, self.counts) if count]
             return self._must(
-                number_reader(self.reading.decimal),
+                self._number,
                 "number",
                 "a finite number",
-                note=writing_note(present, self.reading.decimal),
+                note=writing_note(present, self.decimal),
                 whole=all(_WHOLE.fullmatch(text) for text in present),
                 **details,
             )
@@ -231,7 +199,8 @@ class _Text:
         if any(lower == set(pair) for pair in (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("0", "1"))):
             return self.parse("boolean", None)
         codes = any(_CODE.fullmatch(text) for text in self.distinct)
-        if not codes and self._share(_number_or_infinite(self.reading.decimal)) >= MOSTLY:
+        # infinity cannot be used, but a column with it is meant as numbers: an error names its row
+        if not codes and self._share(lambda text: 0.0 if _INFINITE.fullmatch(text) else self._number(text)) >= MOSTLY:
             return self.parse("number", None)
         if self._share(_date_reader(self._pattern()[0])) >= MOSTLY:
             return self.parse("date", None)
@@ -254,10 +223,10 @@ class _Text:
 
     def _like_numbers(self) -> str | None:
         """What people should know about categories that may be meant as numbers."""
-        other = "," if self.reading.decimal == "." else "."
-        if self._share(number_reader(other)) >= MOSTLY:
+        other = "," if self.decimal == "." else "."
+        if self._share(lambda text: read_number(text, other)) >= MOSTLY:
             return f"looks like numbers with a decimal {other!r}: --set decimal={other} reads them so"
-        share = self._share(number_reader(self.reading.decimal))
+        share = self._share(self._number)
         if share < HALF or any(_CODE.fullmatch(text) for text in self.distinct):
             return None
         return (
@@ -284,13 +253,16 @@ class _Text:
         numbers = values[self.codes]
         return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, whole=whole, note=note)
 
+    def _number(self, text: str) -> float | None:
+        return read_number(text, self.decimal)
+
     def _share(self, read: Callable[[str], float | None]) -> float:
         total = self.counts.sum()
         good = sum(int(count) for text, count in zip(self.distinct, self.counts) if count and read(text) is not None)
         return good / total if total else 0.0
 
     def _decimals(self) -> int:
-        written = (as_written(text, self.reading.decimal) for text in self.distinct if "e" not in text.lower())
+        written = (as_written(text, self.decimal) for text in self.distinct if "e" not in text.lower())
         return min(MOST_DECIMALS, max((len(one.digits.partition(".")[2]) for one in written if one), default=0))
 
     def _pattern(self) -> tuple[str | None, str | None]:
@@ -348,11 +320,6 @@ def is_key(parsed: Parsed) -> bool:
     if num_present == len(distinct) == len(parsed.missing) > FEW and (np.diff(distinct) == 1).all():
         return True
     return parsed.whole and num_present >= FEWEST_KEYS and len(distinct) > MOSTLY_DISTINCT * num_present
-
-
-def _number_or_infinite(decimal: str) -> Callable[[str], float | None]:
-    """Infinity cannot be used, but a column with it is meant as numbers: an error names its row."""
-    return lambda text: 0.0 if _INFINITE.fullmatch(text) else read_number(text, decimal)
 
 
 def _date_reader(pattern: str | None) -> Callable[[str], float | None]:
@@ -439,11 +406,6 @@ def as_written(text: str, decimal: str) -> Written | None:
     return Written(("-" if negative else "") + digits, found["before"] or found["after"] or "")
 
 
-def number_reader(decimal: str) -> Callable[[str], float | None]:
-    """:func:`read_number` with a decimal point."""
-    return lambda text: read_number(text, decimal)
-
-
 def writing_note(texts: Iterable[str], decimal: str) -> str | None:
     """What people should know about a column whose numbers are not written plainly; None if they are."""
     read = {text: written for text in texts if (written := as_written(text, decimal)) is not None}
@@ -461,24 +423,25 @@ def writing_note(texts: Iterable[str], decimal: str) -> str | None:
     return note
 
 
-def first_times(pairs: IntArray, times: IntArray, num_nodes: int) -> IntArray:
-    """Time of the first dated edge of each node, [N]; `NO_TIME` where it has none.
+class DateForm(NamedTuple):
+    """How a column writes its dates: as a date or a number of seconds, and the pattern of a date."""
 
-    >>> first_times(np.array([[0, 1], [1, 2]]), np.array([7, 5]), 4)[:3].tolist()
-    [7, 5, 5]
-    """
-    first = np.full(num_nodes, np.iinfo(np.int64).max)
-    dated = times != NO_TIME
-    for end in (0, 1):
-        np.minimum.at(first, pairs[dated, end], times[dated])
-    return np.where(first == np.iinfo(np.int64).max, NO_TIME, first)
+    kind: str
+    pattern: str | None = None
 
 
-def read_times(table: Table, name: str, reading: Reading) -> IntArray:
+def date_form(table: Table, name: str) -> DateForm:
+    """How a whole column writes its dates, so that blocks of it are read in the same way."""
+    parsed = parse_column(table, name)
+    return DateForm(parsed.kind if parsed.kind == "number" else "date", parsed.details.get("pattern"))
+
+
+def read_times(table: Table, name: str, form: DateForm | None = None) -> IntArray:
     """Seconds since 1970 of each row, rounded down; `NO_TIME` where there is no date."""
-    parsed = parse_column(table, name, reading)
+    kind, pattern = form or (None, None)
+    parsed = parse_column(table, name, kind=kind, pattern=pattern)
     if parsed.kind not in ("number", "date"):
-        parsed = parse_column(table, name, reading, kind="date")  # says which row is no date
+        parsed = parse_column(table, name, kind="date")  # says which row is not a date
     assert parsed.numbers is not None
     seconds = parsed.numbers * SECONDS_A_DAY if parsed.kind == "date" else parsed.numbers
     wrong = np.flatnonzero(np.abs(seconds) > LATEST)

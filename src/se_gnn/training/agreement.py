@@ -21,9 +21,8 @@ from se_gnn.graph.split import Split
 from se_gnn.model import Model
 from se_gnn.model.facts import versions
 from se_gnn.model.metrics import evaluate_nodes
-from se_gnn.ranking import tally, vote
 from se_gnn.settings import Decision, Resolved
-from se_gnn.similarity import top
+from se_gnn.training.choice import answered
 
 OFFERED: dict[str, tuple[Any, ...]] = {
     "probability_share": (0.25, 0.5, 0.75, 1.0),
@@ -128,14 +127,11 @@ def _trials(model: Model, offered: dict[str, tuple[Any, ...]]) -> list[_Trial]:
     found = similarity.compare(similarity.items(graph.validation), cases.items)
     values = {name: model.settings.values()[name] for name in ("probability_share", "sharpness")}
     trials = []
-    for weight in offered["node_weight"]:
-        overall = found.weighted(weight).overall
-        order = top(overall, max(offered["num_nearest"]))
-        nearest = overall.gather(1, order)
-        for k, tau in itertools.product(offered["num_nearest"], offered["temperature"]):
-            counted = tally(vote(nearest[:, :k], tau), order[:, :k], cases.answers)
-            loss = -(wanted * counted.clamp_min(SMALLEST).log()).sum(dim=1).double().mean()
-            agreement = float((counted.argmax(dim=1) == truth).double().mean())
-            chosen = {**values, "num_nearest": k, "node_weight": weight, "temperature": tau}
-            trials.append(_Trial(chosen, agreement, float(loss)))
+    votes = itertools.product(offered["node_weight"], offered["num_nearest"], offered["temperature"])
+    names = [(k, weight, tau) for weight, k, tau in votes]
+    for (k, weight, tau), counted in zip(names, torch.from_numpy(answered(found, cases.answers, names))):
+        loss = -(wanted * counted.clamp_min(SMALLEST).log()).sum(dim=1).double().mean()
+        agreement = float((counted.argmax(dim=1) == truth).double().mean())
+        chosen = {**values, "num_nearest": k, "node_weight": weight, "temperature": tau}
+        trials.append(_Trial(chosen, agreement, float(loss)))
     return trials

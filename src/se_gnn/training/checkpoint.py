@@ -1,7 +1,7 @@
-"""Training that was interrupted goes on to the same bits: state in one file, replaced in one step.
+"""An interrupted training resumes and ends with the same bits: its state is one file, replaced in one step.
 
-Each epoch draws its randomness from (seed, epoch), so no generator state is kept. No pickle: safetensors with JSON, and
-a digest of all of it.
+Each epoch draws its randomness from (seed, epoch), so no generator state is kept. The file is not a pickle but
+safetensors with JSON, and has a digest of everything.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from se_gnn.settings import Resolved
 NAME = "checkpoint.safetensors"
 VERSION = "3"
 _ADAM = ("step", "exp_avg", "exp_avg_sq")  # of each parameter
-RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch, or the result, asks for
+RECORDED = {"loss", "val_accuracy", "val_loss", "seconds"}  # that the next epoch or the result needs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,24 +76,29 @@ def save_checkpoint(folder: Path, state: TrainingState, digest: str) -> None:
 def state_bytes(state: TrainingState, digest: str) -> bytes:
     """The state as a checkpoint holds it, and as another rank is sent it."""
     groups = {"model": state.parameters, "adam": state.optimizer}
-    for i, one in enumerate(state.kept):  # an epoch that is the best for several is written as often
+    for i, one in enumerate(state.kept):  # an epoch that is the best several times is written several times
         groups[f"kept{i}"] = {name: tensor.clone() for name, tensor in one.parameters.items()}
     tensors = {f"{group}/{name}": tensor for group, values in groups.items() for name, tensor in values.items()}
     about = {"version": VERSION, "fingerprint": digest}
     standings = [[value if math.isfinite(value) else None for value in one.standing] for one in state.kept]
     about["kept"] = json.dumps([[one.epoch, *standing] for one, standing in zip(state.kept, standings)])
-    about["history"] = json.dumps([{name: known(value) for name, value in record.items()} for record in state.history])
+    about["history"] = json.dumps([plain_record(record) for record in state.history])
     return sealed_tensors(tensors, about)
+
+
+def plain_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of an epoch as JSON holds it: a figure that is not defined is None."""
+    return {name: known(value) for name, value in record.items()}
 
 
 def load_checkpoint(
     folder: Path, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> TrainingState | None:
-    """Read the state back, or None where there is none; one of another run is refused.
+    """Read the state back; None: there is none. The state of another run is refused.
 
     Args:
         folder: where it was written.
-        digest: :func:`fingerprint` of the run that wants to go on.
+        digest: :func:`fingerprint` of the run that resumes.
         like: the model of that run, whose names and shapes the state must have.
         optimizer: of its parameters, in its own order.
     """
@@ -109,18 +114,23 @@ def load_checkpoint(
 def state_from_bytes(
     content: bytes, digest: str, *, like: torch.nn.Module, optimizer: torch.optim.Optimizer, path: Path
 ) -> TrainingState:
-    """What :func:`state_bytes` made, bit for bit; ``path`` is where it is from, for errors."""
+    """The state that :func:`state_bytes` wrote, bit for bit; ``path`` names its source in errors."""
     state = kept_state(content, path, digest)
-    expected = like.state_dict()
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]  # not the model's order
-    whole = all(_same_shapes(found, expected) for found in (state.parameters, *(one.parameters for one in state.kept)))
-    if not (whole and _fits_optimizer(state.optimizer, learned)):
+    adam = _described(state.optimizer)
+    expected: dict[str, Any] = {}
+    for i, parameter in enumerate(learned):
+        if f"{i}/step" in adam:  # it has had a gradient: Adam keeps a count and two means of its shape
+            expected |= {f"{i}/{name}": (parameter.shape, torch.float32) for name in _ADAM}
+            expected[f"{i}/step"] = (torch.Size(), torch.float32)
+    found = (state.parameters, *(one.parameters for one in state.kept))
+    if adam != expected or any(_described(one) != _described(like.state_dict()) for one in found):
         raise InputError(f"{path} cannot be read: it does not hold the state of this model")
     return state
 
 
 def kept_state(content: bytes, path: Path, digest: str | None = None) -> TrainingState:
-    """The same, whatever model it is of; with a ``digest``, that of another run is refused."""
+    """The same for any model; with a ``digest``, the state of another run is refused."""
     tensors, about = load_sealed(content, path)
     if about.get("version") != VERSION:
         raise InputError(f"{path} has version {about.get('version')}, this one reads {VERSION}")
@@ -140,7 +150,7 @@ def kept_state(content: bytes, path: Path, digest: str | None = None) -> Trainin
 
 
 def _kept(text: str, epochs: int, path: Path) -> list[tuple[int, tuple[float, float]]]:
-    """The best epochs, and how good each was; what is not known is worst, and was stored as null."""
+    """The best epochs, and how good each was; a figure that is not defined was stored as null, and is worst."""
     found = parse_json_value(text.encode(), path)
     rows: list[Any] = found if isinstance(found, list) and found else [None]
     for row in rows:
@@ -152,7 +162,7 @@ def _kept(text: str, epochs: int, path: Path) -> list[tuple[int, tuple[float, fl
 
 
 def _history(text: str, path: Path) -> list[dict[str, Any]]:
-    """A record per epoch; a value that is not known was stored as null."""
+    """A record per epoch; a figure that is not defined was stored as null."""
     records = parse_json_value(text.encode(), path)
     if not isinstance(records, list):
         raise InputError(f"{path} cannot be read: its history must be a list")
@@ -166,24 +176,8 @@ def _history(text: str, path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _same_shapes(found: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> bool:
-    return found.keys() == like.keys() and all(
-        (found[name].shape, found[name].dtype) == (like[name].shape, like[name].dtype) for name in like
-    )
-
-
-def _fits_optimizer(found: Mapping[str, Tensor], parameters: Sequence[Tensor]) -> bool:
-    """Adam keeps a count and two means of the shape of each parameter that has had a gradient."""
-    shapes = {
-        f"{index}/{name}": torch.Size() if name == "step" else tensor.shape
-        for index, tensor in enumerate(parameters)
-        for name in _ADAM
-    }
-    whole = all(found.keys() >= {f"{key.partition('/')[0]}/{name}" for name in _ADAM} for key in found)
-    return whole and all(
-        name in shapes and tensor.shape == shapes[name] and tensor.dtype == torch.float32
-        for name, tensor in found.items()
-    )
+def _described(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -205,7 +199,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def agreed(graph: Graph, settings: Resolved, seed: int) -> dict[str, str]:
-    """What all processes must agree on: the seed, each setting by name, and a digest of everything with the data."""
+    """What all processes must agree on: the seed, each setting by name, and a digest of settings and data."""
     values = {name: json.dumps(value) for name, value in settings.values().items()}
     given = ", ".join(settings.asked.given)
     return {"seed": str(seed), **values, "given": given, "data": fingerprint(graph, settings.values(), seed)}

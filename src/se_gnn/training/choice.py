@@ -1,14 +1,14 @@
-r"""K, lambda, tau, the reserve and the attribute share: chosen after training, on answers that chose nothing.
+r"""After training, the validation nodes choose K, lambda, tau, the reserve and the attribute share.
 
-The validation nodes are divided into folds. A training run keeps, beside its best epoch by all of them, its best epoch
-by those outside each fold; the recipe is chosen outside the fold, too. The nodes of a fold are compared by the model
-that they did not choose: nothing is trained again. On these comparisons of all folds the vote is chosen. What the model
-says of itself is *cross-fitted* as well: the answers of a fold, by the vote that the other folds choose.
+The validation nodes are divided into folds. Besides its best epoch by all validation nodes, a training run keeps its
+best epoch by the nodes outside each fold, and the recipe is chosen outside the fold as well. So the nodes of each fold
+are compared by a model that they did not choose, and nothing is retrained. The vote is chosen on these comparisons. The
+model's figures are *cross-fitted* too: each fold is answered by the vote that the other folds choose.
 
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
-(the rule of three, 95% confidence). So much of the vote at least is held in reserve. For the same reason tau and the
-reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave stay as they
-are. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
+(the rule of three, 95% confidence). At least this share of the vote is held in reserve. For the same reason tau and the
+reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave are not
+changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.model import SEGNN, Model
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.prediction import log_loss
-from se_gnn.ranking import Answers, ClassAnswers, NumberAnswers, tally, vote
+from se_gnn.ranking import Answers, ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
-from se_gnn.settings.settings import RANKINGS
+from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
 
 NUM_NEAREST = (10, 20, 40)  # K
@@ -73,23 +73,20 @@ class VoteChoice:
     temperature: float
     reserve: float
     reason: str
-    right: int | None = None  # correct validation nodes (0: numbers are predicted); None: too few to choose by
+    right: int = 0  # correct validation nodes, if classes are predicted
 
-    def applied(self, settings: Resolved) -> Resolved:
-        """The settings with this vote."""
+    def applied(self, settings: Resolved, origin: Origin = "validation") -> Resolved:
+        """The settings with this vote; of one that no validation node chose, K alone was decided."""
         words = {
             "num_nearest": f"K = {self.num_nearest}",
             "node_weight": f"lambda = {self.node_weight:g}",
             "temperature": f"tau = {self.temperature:.3g}",
             "reserve": f"reserve = {self.reserve:.2g}",
         }
-        values = {name: getattr(self, name) for name in words}
-        told = [f"{text} (given)" if settings.is_given(name) else text for name, text in words.items()]
-        told = told if self.reserve else told[:3]
-        if self.right is None:
-            decision = Decision(", ".join(told[:3]), self.reason)
-            return settings.decided("graph", {"num_nearest": self.num_nearest}, decision)
-        return settings.decided("validation", values, Decision(", ".join(told), self.reason))
+        shown = [name for name in words if name != "reserve" or self.reserve]
+        what = ", ".join(words[name] + (" (given)" if settings.is_given(name) else "") for name in shown)
+        values = {name: getattr(self, name) for name in (words if origin == "validation" else ["num_nearest"])}
+        return settings.decided(origin, values, Decision(what, self.reason))
 
 
 def with_chosen_vote(
@@ -105,13 +102,12 @@ def with_chosen_vote(
         model_of: builds the trained model with some settings, as it would be without a fold.
         max_memory: memory limit of a comparison.
     """
-    if len(graph.validation) < FEW:
+    if len(graph.validation) < FEW or graph.predicts_numbers:
         model = model_of(settings, -1)
-        model.settings = _too_few(graph, settings).applied(model.settings)
-        return model, None
-    if graph.predicts_numbers:
-        model = model_of(settings, -1)
-        model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
+        if len(graph.validation) < FEW:
+            model.settings = _too_few(graph, settings).applied(model.settings, "graph")
+        else:
+            model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
         return model, None
     share, decisions = settings.encoder.attribute_share, []
     tried = Votes.compared(graph, settings, model_of, max_memory)
@@ -120,8 +116,6 @@ def with_chosen_vote(
         alone = settings.decided("validation", {"attribute_share": 0.0})
         without = Votes.compared(graph, alone, model_of, max_memory)
         other, count = without.chosen(), len(tried.labels)
-        assert choice.right is not None
-        assert other.right is not None
         figures = f"({choice.right} of {count} validation nodes correct with it, {other.right} without)"
         if other.right - choice.right <= count // 100:
             decisions = [Decision(f"attribute_share = {share:g}", f"costs at most 1% of validation accuracy {figures}")]
@@ -143,15 +137,12 @@ def _best_for_numbers(model: SEGNN, graph: Graph, max_memory: int | str | None) 
     """K, lambda and tau by the squared error on the validation nodes; numbers have no probabilities to calibrate."""
     trained = Model(model, graph, model.settings, max_memory=max_memory)
     similarities = trained.similarity.compare(trained.similarity.items(graph.validation), trained.cases.items)
-    answers = trained.cases.answers_on(model.device)
-    assert isinstance(answers, NumberAnswers)
-    truth = graph.values[graph.validation]
-    names = _tried(model.settings, len(graph.train))
-    found = _answered(similarities, answers, names)[:, :, 0]  # [V, T]
+    truth, names = graph.values[graph.validation], _tried(model.settings, len(graph.train))
+    found = answered(similarities, trained.cases.answers_on(model.device), names)[:, :, 0]  # [V, T]
     losses = np.square(found - truth).sum(axis=1) / np.square(truth - truth.mean()).sum()
     size, weight, tau = names[int(losses.argmin())]
     reason = f"highest R2 on validation nodes ({1 - losses.min():.3f}) of {len(names)} settings"
-    return VoteChoice(size, weight, float(f"{tau:.3g}"), model.settings.vote.reserve, reason, 0)
+    return VoteChoice(size, weight, float(f"{tau:.3g}"), model.settings.vote.reserve, reason)
 
 
 def _too_few(graph: Graph, settings: Resolved) -> VoteChoice:
@@ -199,7 +190,7 @@ class Votes:
         answers = trained.cases.answers_on(model.device)
         assert isinstance(answers, ClassAnswers)
         names = _tried(settings, len(graph.train))
-        found = _answered(similarities, answers, names)
+        found = answered(similarities, answers, names)
         return cls(settings, similarities, answers, graph.labels[nodes], folds, names, found)
 
     def chosen(self) -> VoteChoice:
@@ -210,7 +201,7 @@ class Votes:
         by = self.settings.selection.best_by
         if not self.settings.is_given("temperature") and by not in RANKINGS:
             tau = self._finer(size, weight, tau, reserve)
-        probabilities = _answered(self.similarities, self.answers, [(size, weight, tau)])
+        probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
         found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
         loss = log_loss(found, self.labels)
@@ -224,7 +215,7 @@ class Votes:
         return VoteChoice(size, weight, tau, reserve, reason, right)
 
     def cross_fitted(self) -> dict[str, Any]:
-        """Figures of the answers of each fold by the vote that the other folds choose."""
+        """Figures of all answers, where each fold is answered by the vote that the other folds choose."""
         found = np.empty((len(self.labels), self.answers.num_classes))
         for fold in np.unique(self.folds).tolist():
             best, reserve = self._best(self.folds != fold)
@@ -237,13 +228,13 @@ class Votes:
         return {**{name: figures[name] for name in kept}, "wrong_above_99": sure}
 
     def _finer(self, size: int, weight: float, tau: float, reserve: float) -> float:
-        """The tau with the lowest log loss between the two that stand beside one in the list."""
+        """The tau with the lowest log loss between the two neighbors of one in the list."""
         step = np.log(TAUS[1] / TAUS[0])
         low, high = max(np.log(tau) - step, np.log(SMALLEST_TAU)), min(np.log(tau) + step, np.log(LARGEST_TAU))
         rows = np.ones(len(self.labels), bool)
 
         def loss(log_tau: float) -> float:
-            tried = _answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
+            tried = answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
             return float(self._losses(tried, rows)[0][0])
 
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.01})
@@ -252,15 +243,13 @@ class Votes:
     def _losses(self, probabilities: FloatArray, rows: BoolArray) -> tuple[Float64Array, Float64Array]:
         """The log loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
 
-        Half a standard error more of the answers may be wrong than these nodes show: so much of each label is spread
-        over all classes.
+        Half a standard error more of the answers may be wrong than these nodes show, so this share of each label is
+        spread over all classes.
         """
         truth = np.flatnonzero(rows)
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
         own, doubt = every[:, np.arange(len(truth)), self.labels[truth]], 0.25 / math.sqrt(len(truth))
-        least = (
-            3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))
-        )  # the most probable class gets 1 / C of it
+        least = 3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))  # the likeliest class gets 1 / C of it
         reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
         if self.settings.is_given("reserve"):
             reserves = [self.settings.vote.reserve]
@@ -276,9 +265,9 @@ class Votes:
     def _best(self, rows: BoolArray) -> tuple[int, float]:
         """The best vote by some nodes, and its reserve.
 
-        Of each K and lambda, the tau with the lowest log loss; of these, among the best by the figure that decides, the
-        one with the lowest log loss. Among equally accurate ones no class may be found much less often than by others.
-        If the figure is that of a ranking, tau is chosen by it as well.
+        Each K and lambda gets the tau with the lowest log loss. Of these votes, those close to the best by ``best_by``
+        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is the
+        figure of a ranking, it chooses tau as well.
         """
         by = self.settings.selection.best_by
         losses, reserves = self._losses(self.probabilities, rows)
@@ -305,7 +294,7 @@ class Votes:
 
 
 def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
-    """A figure of some answers; the lowest if it is not defined. The two that are asked for most are written out."""
+    """A figure of some answers; -inf if it is not defined. The two that are used most are written out for speed."""
     if by in ("accuracy", "balanced_accuracy"):
         right = probabilities.argmax(axis=1) == labels
         if by == "accuracy":
@@ -316,7 +305,7 @@ def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
 
 
 def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
-    """K, lambda and tau of all votes that are tried; what the user gave is not varied."""
+    """K, lambda and tau of all votes that are tried; settings that the user gave are not varied."""
     size = settings.vote.num_nearest
     sizes = [k for k in NUM_NEAREST if k <= labeled] or [labeled]
     sizes += [k for k in MANY_NEAREST if k < labeled]
@@ -329,7 +318,7 @@ def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
     return [(k, weight, tau) for weight, k, tau in itertools.product(weights, sizes, taus)]
 
 
-def _answered(similarities: Similarities, answers: Answers, names: list[tuple[int, float, float]]) -> FloatArray:
+def answered(similarities: Similarities, answers: Answers, names: list[tuple[int, float, float]]) -> FloatArray:
     """Class probabilities by some votes, without a reserve, [V, T, C]; or numbers, [V, T, 1]."""
     found: list[Tensor] = []
     for weight, group in itertools.groupby(names, key=lambda name: name[1]):
@@ -347,7 +336,7 @@ FEW_OF_CLASS = 5  # validation nodes of a class, of which one should be found
 
 
 def warn_of_single_nodes(graph: Graph) -> None:
-    """Once per training, however many runs it has."""
+    """Warn of classes that training leaves out; once, however many runs there are."""
     if graph.predicts_numbers:
         return
     counts = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from se_gnn.device import free_memory
+from se_gnn.display.terminal import paragraph
 from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.portfolio import FIRST_LOOK
 
 if TYPE_CHECKING:
     from se_gnn.training.trainer import TrainingRun
 
-WIDTH = 80
-INDENT = " " * 12
 USUAL_BEST = 4  # the best epoch is usually within the first quarter of all
 LONG = 300.0  # seconds; a longer training gets suggestions
 TIMED = 3  # epochs that say how long one takes; the first may compile
@@ -49,13 +47,12 @@ class Estimate:
         if self.memory > free_memory():
             text += f"; only {size(free_memory())} are free"
         if self.faster and (self.seconds > LONG or self.memory > free_memory()):
-            lines = textwrap.wrap(f"Faster: {self.faster}", WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-            text += ".\n" + "\n".join(lines)
+            text += ".\n" + paragraph(f"Faster: {self.faster}", indent=12)
         return text
 
 
 def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
-    """What is left of a run that has begun, and of others like it.
+    """What the rest of a run that has begun, and others like it, will take.
 
     Args:
         run: the first of them.
@@ -72,27 +69,19 @@ def estimate(run: TrainingRun, runs: int = 1, members: int = 1) -> Estimate:
     if isinstance(loss, PaperLoss):
         labeled, most = loss.asking.local, loss.objective.max_local_edges
         matched = len(labeled.union()) if most is None else int(np.minimum(labeled.sizes, most).sum())
-        compared = BYTES_PER_MATCH * matched * len(run.voter.cases)
+        compared = BYTES_PER_MATCH * matched * len(loss.cases)
         compared += BYTES_PER_MEMBER * int(labeled.sizes.sum() + loss.queries.local.sizes.sum())
     done = max(0, run.epoch - TIMED)  # before it was interrupted
     most = max(0, runs * run.settings.training.epochs - done)
-    epochs = min(most, max(0, expected_epochs(run, runs, members) - done))
-    seconds = min(record["seconds"] for record in run.history[-TIMED:])
-    return Estimate(epochs, seconds, memory + compared, _what_is_faster(run, runs, members), most)
-
-
-def expected_epochs(run: TrainingRun, runs: int, members: int) -> int:
-    """Epochs of all runs together, as they usually end: the best epoch comes early, and patience is waited out.
-
-    Of several recipes two go on after the first look.
-    """
     training = run.settings.training
-    whole = training.epochs
+    whole = training.epochs  # of a run: the best epoch comes early, and patience is waited out
     if training.patience is not None and len(run.graph.validation):
         whole = min(whole, training.patience + training.epochs // USUAL_BEST)
-    recipes = runs - members + 1
-    looked = min(FIRST_LOOK, whole)
-    return recipes * looked + min(2, recipes) * (whole - looked) + (members - 1) * whole
+    looked, recipes = min(FIRST_LOOK, whole), runs - members + 1
+    expected = recipes * looked + min(2, recipes) * (whole - looked) + (members - 1) * whole  # two recipes go on
+    epochs = min(most, max(0, expected - done))
+    seconds = min(record["seconds"] for record in run.history[-TIMED:])
+    return Estimate(epochs, seconds, memory + compared, _what_is_faster(run, runs, members), most)
 
 
 def _what_is_faster(run: TrainingRun, runs: int, members: int) -> str:

@@ -1,25 +1,27 @@
 """Training from settings to a model: one run, or several between which validation nodes choose.
 
-1. Each recipe of the portfolio is trained for some epochs; those that are clearly behind on validation nodes then are
-   given up, the others are trained to their end (without a portfolio: the settings as they are).
-2. The best on validation nodes is trained again from other seeds: the members of an ensemble, whose embeddings stand
-   side by side. The attributes themselves stand beside them, unless that costs accuracy on validation nodes.
-3. K, lambda and tau are chosen on validation nodes.
+1. Each recipe of the portfolio is trained for a few epochs. Recipes that are then clearly behind on the validation
+   nodes are given up, and the others are trained to the end. Without a portfolio there is one run.
+2. The best recipe is trained again from other seeds. The embeddings of these members of the ensemble stand side by
+   side, and the attributes themselves beside them, unless that costs accuracy on the validation nodes.
+3. K, lambda and tau are chosen on the validation nodes.
 
-Every decision is in the model's settings, with the reason. Test nodes are not looked at.
+The model's settings hold every decision and its reason. Training never reads the labels of test nodes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from se_gnn.device import resolve_device
 from se_gnn.encoder import Network, encoder_features, principal_layer, scaled_attributes
@@ -32,9 +34,9 @@ from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.number_format import known
 from se_gnn.progress import announce_compilation, bar, phase, tell
 from se_gnn.ranks import Ranks, alone
-from se_gnn.settings import AgreementObjective, Resolved, Settings
+from se_gnn.settings import AgreementObjective, EncoderSettings, Resolved, Settings
 from se_gnn.training import checkpoint
-from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.checkpoint import Kept, TrainingState, plain_record
 from se_gnn.training.choice import (
     NUM_FOLDS,
     warn_of_lost_classes,
@@ -54,7 +56,7 @@ from se_gnn.training.portfolio import (
     with_members,
     worth_more_epochs,
 )
-from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split
+from se_gnn.training.trainer import EPOCHS, TrainingRun, check_seed, is_split, stopped_early
 
 
 def fit(
@@ -81,9 +83,9 @@ def fit(
             run at a time may write to it.
         max_memory: memory limit for comparisons, for example ``"4GB"``; None: a quarter of the free memory.
         calibration: share of the validation nodes to hold out, for prediction sets.
-        ranks: processes that share the runs of a portfolio and its ensemble, each a whole run at a time: the same bits
-            as one process. A single run of `paper` or `authors` they train together: the result of one process up to
-            rounding. All call this with the same arguments, and each gets the model; None: one process.
+        ranks: processes that divide the runs of a portfolio and its ensemble among them, with the same bits as one
+            process. They train a single run of `paper` or `authors` together, with the result of one process up to
+            rounding. All of them pass the same arguments, and each gets the model. None: one process.
 
     Returns:
         The model of the best epoch by ``best_by`` on validation nodes, ties broken by validation loss (the last epoch
@@ -106,20 +108,21 @@ def fit(
         announce_compilation(shown=progress),
         phase("comparing", shown=progress),
     ):
-        trained = _Fit(graph, resolved, seed, where, folder, max_memory, progress, together).run()
+        chosen = with_members(graph, resolved)
+        trained = _Fit(graph, chosen, seed, where, folder, max_memory, progress, together).run()
     return trained.with_facts(calibration=float(calibration))
 
 
 def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
     """The graph with a share of the validation nodes of each class moved to its calibration nodes.
 
-    Validation nodes choose the epoch and the vote, so what a model says of them is too good. Prediction sets need nodes
-    that chose nothing; these are drawn before training.
+    A model does too well on validation nodes, because they chose its epoch and its vote. Prediction sets need nodes
+    that chose nothing, so these are drawn before training.
 
     Args:
         graph: a graph with validation nodes.
         share: from 0 (nothing is moved) to 0.9.
-        seed: of the draw.
+        seed: random seed for the draw.
 
     >>> graph = Graph.build(features=[[0.0]] * 8, edges=[], labels=[0, 1] * 4, train=[0, 1], validation=range(2, 8))
     >>> held = with_calibration(graph, 0.34)
@@ -130,7 +133,7 @@ def with_calibration(graph: Graph, share: float, *, seed: int = 0) -> Graph:
         raise InputError(f"calibration must be a share of the validation nodes from 0 to 0.9, got {shortened(share)}")
     if share == 0:
         return graph
-    generator = np.random.default_rng([seed, 0xCA11B])  # apart from what else the seed draws
+    generator = np.random.default_rng([seed, 0xCA11B])  # independent of everything else that this seed draws
     drawn = []
     labels = np.zeros(graph.num_nodes, np.int64) if graph.predicts_numbers else graph.labels
     for label in np.unique(labels[graph.validation]):
@@ -161,7 +164,7 @@ class _Planned(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finished:
-    """What is kept of a run."""
+    """The part of a training run that is kept."""
 
     name: str
     settings: Resolved
@@ -174,69 +177,58 @@ class Finished:
         """The best epoch by all validation nodes."""
         return self.kept[0].epoch
 
-    @property
-    def stopped_early(self) -> bool:
-        """Whether the best epoch lay too far back: neither all epochs were done, nor was the run given up."""
-        epochs, training = len(self.history), self.settings.training
-        stale = training.patience is not None and epochs - 1 - self.best_epoch >= training.patience
-        return stale and epochs < training.epochs
-
     def outside(self, fold: int) -> Kept:
         """The best epoch by the validation nodes outside a fold; -1: by all."""
         return self.kept[fold + 1]
 
     @property
     def facts(self) -> Run:
-        """What the model remembers of it."""
+        """What the model's facts say about the run."""
         best = self.history[self.best_epoch]
         return Run(
             name=self.name,
             seed=self.seed,
             epochs=len(self.history),
             best_epoch=self.best_epoch,
-            stopped_early=self.stopped_early,
+            stopped_early=stopped_early(self.settings.training, self.history, self.kept),
             val_accuracy=known(best["val_accuracy"]),
             val_loss=known(best["val_loss"]),
             seconds_per_epoch=sum(record["seconds"] for record in self.history) / len(self.history),
         )
 
 
+@dataclass(eq=False)
 class _Fit:
-    def __init__(
-        self,
-        graph: Graph,
-        settings: Resolved,
-        seed: int,
-        device: torch.device,
-        folder: Path | None,
-        max_memory: int | str | None,
-        progress: bool,
-        ranks: Ranks,
-    ) -> None:
-        self.graph, self.settings, self.seed, self.device = graph, with_members(graph, settings), seed, device
-        self.folder, self.max_memory, self.progress, self.ranks = folder, max_memory, progress, ranks
-        self.members = self.settings.encoder.members
-        self.finished: list[Finished] = []
-        self.estimated = False
+    graph: Graph
+    settings: Resolved
+    seed: int
+    device: torch.device
+    folder: Path | None
+    max_memory: int | str | None
+    progress: bool
+    ranks: Ranks
+    finished: list[Finished] = field(default_factory=list)
+    planned: int = 0  # runs of recipes and of further members
+    estimated: bool = False
+    attribute_layers: dict[EncoderSettings, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def run(self) -> Model:
         """From settings to a model."""
-        selection, validated = self.settings.selection, len(self.graph.validation) > 0
+        selection, members = self.settings.selection, self.settings.encoder.members
+        validated = len(self.graph.validation) > 0
         variants = {"training": self.settings}
         if selection.portfolio:
             recipes = offered_recipes(self.graph, self.settings)
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}
-        self.planned = len(variants) + self.members - 1
+        self.planned = len(variants) + members - 1
         self._train_all([_Planned(name, settings, self.seed) for name, settings in variants.items()])
         best = self._best_outside(self.finished, -1)
         decisions = []
         if selection.portfolio:
             offered = offered_too(self.graph).values() if validated else ()
             decisions = [why_recipe(self.finished, best, selection.best_by), *offered]
-        plans = [
-            _Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, self.members)
-        ]
-        chosen = [best, *self._train_all(plans)]
+        others = [_Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, members)]
+        chosen = [best, *self._train_all(others)]
         unused = unused_edge_data(self.graph, best.settings)
         settings = best.settings.decided("recipe", {}, *decisions, *([] if unused is None else [unused]))
         encoder, cross_fitted = self._voting(chosen, settings)
@@ -261,7 +253,7 @@ class _Fit:
         recipes = self.finished[: len(self.finished) - len(chosen) + 1]
 
         def model_of(wanted: Resolved, fold: int) -> SEGNN:
-            """As it would be without a fold: of another recipe, which is not trained again, one model."""
+            """The model without a fold; of another recipe there is a single model, as nothing is retrained."""
             best = self._best_outside(recipes, fold)
             if best is chosen[0]:
                 return self._assembled(chosen, wanted, fold)
@@ -279,23 +271,23 @@ class _Fit:
         return recipes[chosen_recipe(standings, self.settings.selection.best_by, outside)]
 
     def _train_all(self, plans: list[_Planned]) -> list[Finished]:
-        """Whole runs, each by the rank that takes it; then every rank has all of them, in the order of the plans.
+        """Train whole runs, each on the rank that claims it. Every rank then has all of them, in their order.
 
-        A single run is trained by all ranks together, if its steps can be split.
+        All ranks train a single run together if its steps can be split.
         """
-        if self._together(plans):
-            self.finished = [self._train(plans[0], 0, together=True)]
-            return self.finished
         place = len(self.finished)
         looks = not place and len(plans) > 1  # at recipes; all members of an ensemble are needed
+        together = self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].settings)
+        claims = iter(lambda: self.ranks.claim(f"runs/{place}"), None)
         begun: dict[int, TrainingRun] = {}
         own: dict[int, Finished] = {}
-        while (number := self.ranks.claim(f"runs/{place}")) < len(plans):
+        for number in [0] if together else itertools.takewhile(lambda number: number < len(plans), claims):
+            run = self._begun(plans[number], self.ranks if together else None)
+            self._go_on(run, plans[number], place + number, until=FIRST_LOOK if looks else None)
             if looks:
-                begun[number] = self._begun(plans[number])
-                self._go_on(begun[number], plans[number], number, until=FIRST_LOOK)
+                begun[number] = run
             else:
-                own[number] = self._train(plans[number], place + number)
+                own[number] = self._ended(plans[number], run, together)
         promising = self._promising(plans, begun) if looks else set()
         for number, run in begun.items():
             if number in promising:
@@ -307,12 +299,8 @@ class _Fit:
             self._write_epochs(self.folder)
         return found
 
-    def _together(self, plans: list[_Planned]) -> bool:
-        """Whether all ranks train one run."""
-        return self.ranks.several and self.planned == len(plans) == 1 and is_split(plans[0].settings)
-
     def _promising(self, plans: list[_Planned], begun: dict[int, TrainingRun]) -> set[int]:
-        """Which recipes are worth more epochs, by what each had reached at the first look; all ranks agree."""
+        """Which recipes are worth more epochs, by their figures at the first look; all ranks agree on them."""
         seen: dict[int, float] = {}
         for number, run in begun.items():
             seen[number] = max(run.standing(epoch)[0] for epoch in range(min(run.epoch, FIRST_LOOK)))
@@ -324,31 +312,28 @@ class _Fit:
         figures = [seen[number] for number in range(len(plans))]
         return worth_more_epochs(figures, self.settings.selection.best_by, len(self.graph.validation))
 
-    def _train(self, plan: _Planned, number: int, *, together: bool = False) -> Finished:
-        """One run to its end, or from where it was interrupted."""
-        run = self._begun(plan)
-        self._go_on(run, plan, number)
-        return self._ended(plan, run, told=not together)
-
-    def _begun(self, plan: _Planned) -> TrainingRun:
+    def _begun(self, plan: _Planned, together: Ranks | None) -> TrainingRun:
         """A run at its beginning, or where it was interrupted."""
-        name, settings, seed = plan
-        alone = self.planned == 1
-        folder = self.folder if self.folder is None or alone else self.folder / name
+        folder = self.folder if self.folder is None or self.planned == 1 else self.folder / plan.name
         if folder is not None:
             folder.mkdir(exist_ok=True)
-        ranks = self.ranks if self._together([plan]) else None
         return TrainingRun(
-            self.graph, settings, seed=seed, device=self.device, folder=folder, max_memory=self.max_memory, ranks=ranks
+            self.graph,
+            plan.settings,
+            seed=plan.seed,
+            device=self.device,
+            folder=folder,
+            max_memory=self.max_memory,
+            ranks=together,
         )
 
     def _go_on(self, run: TrainingRun, plan: _Planned, number: int, *, until: int | None = None) -> None:
-        """Train a run, to an epoch or to its end; the first epochs of all show how long the rest will take."""
+        """Train a run up to an epoch, or to its end. The very first epochs show how long the rest will take."""
         last = run.settings.training.epochs if until is None else min(until, run.settings.training.epochs)
         if self.progress and not self.estimated:
             self.estimated = True
             self._epochs(run, min(last, run.epoch + TIMED))
-            tell(f"  estimate  {estimate(run, runs=self.planned, members=self.members)}")
+            tell(f"  estimate  {estimate(run, runs=self.planned, members=self.settings.encoder.members)}")
         self._epochs(run, last, "training" if self.planned == 1 else f"{plan.name} ({number + 1} of {self.planned})")
 
     def _epochs(self, run: TrainingRun, last: int, label: str = "") -> None:
@@ -368,13 +353,12 @@ class _Fit:
             if run.stopped_early:
                 progress.set_description(f"{label}, stopped early")
 
-    def _ended(self, plan: _Planned, run: TrainingRun, *, told: bool = True) -> Finished:
-        """The part of a run that is kept and sent to the other ranks."""
-        finished = Finished(*plan, run.kept, run.history)
-        if told and self.ranks.several:
+    def _ended(self, plan: _Planned, run: TrainingRun, together: bool = False) -> Finished:
+        """The part of a run that is kept, and sent to the other ranks unless they trained it as well."""
+        if self.ranks.several and not together:
             content = checkpoint.state_bytes(TrainingState({}, {}, run.kept, run.history), run.digest)
             self.ranks.broadcast(f"run/{plan.name}", content)
-        return finished
+        return Finished(*plan, run.kept, run.history)
 
     def _received(self, plan: _Planned) -> Finished:
         """What is kept of a run of another rank, bit for bit."""
@@ -383,12 +367,8 @@ class _Fit:
 
     def _write_epochs(self, folder: Path) -> None:
         """The epochs of all runs so far, each with the name of its run."""
-        lines = [
-            json_line({"run": run.name, **{key: known(value) for key, value in record.items()}})
-            for run in self.finished
-            for record in run.history
-        ]
-        replace_file(folder / EPOCHS, b"".join(lines))
+        records = [{"run": run.name, **plain_record(record)} for run in self.finished for record in run.history]
+        replace_file(folder / EPOCHS, b"".join(map(json_line, records)))
 
     def _assembled(self, chosen: list[Finished], settings: Resolved, fold: int = -1) -> SEGNN:
         """The members of the ensemble as one model, each at its best epoch outside a fold of the validation nodes."""
@@ -402,9 +382,15 @@ class _Fit:
                 for name, tensor in run.outside(fold).parameters.items()
             }
             if settings.encoder.attribute_share:
-                read = encoder_features(self.graph, settings.encoder)
-                scaled = scaled_attributes(read, settings.encoder.attribute_scaling)
                 names = ("network.attributes.layers.0.weight", "network.attributes.layers.0.bias")
-                parameters.update(zip(names, principal_layer(scaled)))
+                parameters.update(zip(names, self._attribute_layer(settings.encoder)))
             model.load_state_dict(parameters)
         return model.to(self.device).eval()
+
+    def _attribute_layer(self, encoder: EncoderSettings) -> tuple[Tensor, Tensor]:
+        """The layer of the attributes themselves, which is the same in every fold: found once."""
+        alone = dataclasses.replace(encoder, members=1, attribute_share=0.0)
+        if alone not in self.attribute_layers:
+            scaled = scaled_attributes(encoder_features(self.graph, encoder), encoder.attribute_scaling)
+            self.attribute_layers[alone] = principal_layer(scaled)
+        return self.attribute_layers[alone]

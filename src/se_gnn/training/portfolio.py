@@ -31,7 +31,7 @@ BEHIND = 1.0  # standard errors of the leader's figure that are clearly behind
 
 
 def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
-    """The recipes between which validation nodes choose, as whole settings. What the user gave holds in all of them.
+    """The recipes that validation nodes choose from, as complete settings. Settings that the user gave hold in all.
 
     >>> from se_gnn.settings import Settings
     >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
@@ -46,7 +46,7 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
 
 
 def _number_recipes(graph: Graph) -> list[str]:
-    """What fits the attributes; by logarithms as well if all values are above 0 and skewed to the right."""
+    """The recipe that fits the attributes, and its log version if all values are above 0 and skewed to the right."""
     columns = isinstance(graph.features, np.ndarray) and graph.num_features <= MOST_FEATURES
     name, known = "values" if columns else "smooth-values", graph.values[graph.train]
     standard = (known - known.mean()) / known.std()
@@ -55,7 +55,7 @@ def _number_recipes(graph: Graph) -> list[str]:
 
 
 def offered_too(graph: Graph) -> dict[str, Decision]:
-    """The recipes that only some graphs are offered, with the reasons.
+    """Recipes that are offered to some graphs only, with the reasons.
 
     ``columns`` is offered if at least half of the columns of a table are numbers, unless the pieces of all columns
     would be too many numbers; ``roles`` if nodes have no attributes but those that their edges give.
@@ -132,7 +132,7 @@ def _figure(run: Finished, by: str) -> str:
 
 
 def member_seed(seed: int, member: int) -> int:
-    """The seed of a further member of the ensemble: as good as independent of the first."""
+    """The seed of another member of the ensemble, practically independent of the first."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{member}".encode()).digest()[:7], "big")
 
 
@@ -171,23 +171,18 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
     if graph.edge_values is None:
         return None
     similarity, reads = settings.similarity, settings.encoder.read_edges
-    used: Mapping[str, bool] = {
-        "direction": reads or similarity.match_direction,
-        "weight": reads or similarity.weighted_mean or settings.encoder.weighted_steps,
-        "type": reads or similarity.match_types != "any",
-        "attributes": reads or similarity.match_attributes,
+    used: Mapping[str, tuple[bool, str]] = {  # whether it is used, and the settings that would use it
+        "direction": (similarity.match_direction, "match_direction"),
+        "weight": (similarity.weighted_mean or settings.encoder.weighted_steps, "weighted_mean, weighted_steps"),
+        "type": (similarity.match_types != "any", "match_types"),
+        "attributes": (similarity.match_attributes, "match_attributes"),
     }
-    names = {
-        "direction": "match_direction",
-        "weight": "weighted_mean, weighted_steps",
-        "type": "match_types",
-        "attributes": "match_attributes",
-    }
-    left = {part: words for part, words in graph.edge_values.edge_data_words.items() if not used.get(part, False)}
+    words = graph.edge_values.edge_data_words
+    left = {part: told for part, told in words.items() if part not in used or not (reads or used[part][0])}
     if not left:
         return None
-    settings_for = [names[part] for part in left if part in names]
+    settings_for = [used[part][1] for part in left if part in used]
     how = [f"settings that use it: {', '.join(settings_for)}"] if settings_for else []
     if "time" in left:
-        how.append("--until of se-gnn import cuts edges at a date")
+        how.append("--set until=DATE of se-gnn import cuts edges at a date")
     return Decision("edge data that is not used", "; ".join([", ".join(left.values()), *how]))

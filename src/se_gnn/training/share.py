@@ -30,9 +30,10 @@ class Share:
         """Whether this rank computes everything."""
         return not self.ranks.several
 
-    def of(self, total: int) -> slice:
-        """Which rows of a batch of so many are this rank's; the ranks in their order have all of them."""
-        return self._of(self.ranks.rank, total)
+    def of(self, total: int, rank: int | None = None) -> slice:
+        """Which rows of a batch of ``total`` are this rank's, or another's; the ranks in their order have all rows."""
+        size, number = self.ranks.size, self.ranks.rank if rank is None else rank
+        return slice(total * number // size, total * (number + 1) // size)
 
     def all_rows(self, own: Tensor, total: int) -> Tensor:
         """The rows of all ranks, (n, ...), from :meth:`of` those rows of this one."""
@@ -57,12 +58,8 @@ class Share:
         padded = own.new_zeros(most, *own.shape[1:])
         padded[: len(own)] = own
         parts = self.ranks.gathered(padded)
-        counts = [self._of(rank, total) for rank in range(self.ranks.size)]
+        counts = [self.of(total, rank) for rank in range(self.ranks.size)]
         return torch.cat([part[: rows.stop - rows.start] for part, rows in zip(parts, counts)])
-
-    def _of(self, rank: int, total: int) -> slice:
-        size = self.ranks.size
-        return slice(total * rank // size, total * (rank + 1) // size)
 
 
 class _AllRows(torch.autograd.Function):

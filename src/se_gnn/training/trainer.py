@@ -9,14 +9,14 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from se_gnn.deterministic import one_thread
-from se_gnn.encoder import EncoderInputs, encoder_features
+from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import append_line, json_line, replace_file
 from se_gnn.graph import Graph
@@ -25,42 +25,23 @@ from se_gnn.model import SEGNN
 from se_gnn.model.metrics import classification_metrics
 from se_gnn.model.numbers import r_squared
 from se_gnn.model.prediction import accuracy, log_loss
-from se_gnn.number_format import known
-from se_gnn.ranking import check_num_nearest
 from se_gnn.ranks import Ranks
-from se_gnn.settings import PaperObjective, Resolved
+from se_gnn.settings import PaperObjective, Resolved, TrainingSettings
 from se_gnn.similarity import can_record
 from se_gnn.training import checkpoint
-from se_gnn.training.checkpoint import Kept, TrainingState
+from se_gnn.training.checkpoint import Kept, TrainingState, plain_record
 from se_gnn.training.choice import FEW, NUM_FOLDS, folds_of
+from se_gnn.training.objectives.loss import Loss
 from se_gnn.training.objectives.number import NumberLoss
 from se_gnn.training.objectives.paper import PaperLoss
 from se_gnn.training.objectives.vote import VoteLoss
 from se_gnn.training.share import Share
-from se_gnn.training.voter import Voter
 
-EPOCHS = "metrics.jsonl"  # a line per epoch
-SECONDS_BETWEEN_CHECKPOINTS = 5.0  # when they are written changes only what a kill costs
+EPOCHS = "metrics.jsonl"  # one line per epoch
+SECONDS_BETWEEN_CHECKPOINTS = 5.0  # affects only how much work a killed run loses
 WARM_EPOCHS = 3  # run normally before recording, so that kernels are compiled and the state of Adam exists
 
 Results = tuple[Tensor, Tensor]  # losses, and answers for the validation nodes
-
-
-class Loss(Protocol):
-    """What a training step minimizes. The trainer knows the loop, a loss knows its terms."""
-
-    names: tuple[str, ...]  # of its terms, the sum first
-    inputs: EncoderInputs  # the graph as the model reads it
-    recordable: bool  # on CUDA a step can be recorded once and replayed
-
-    def draw(self, epoch: int) -> Any:
-        """All that is random in an epoch, from the seed and its number."""
-
-    def losses(self, draws: Any) -> Tensor:
-        """The terms of ``names``; the first is minimized."""
-
-    def answers(self) -> Tensor:
-        """What the model as it is now says of the validation nodes: class probabilities [T, C], or numbers [T, 1]."""
 
 
 def check_seed(seed: int) -> None:
@@ -74,11 +55,18 @@ def is_split(settings: Resolved) -> bool:
     return isinstance(settings.objective, PaperObjective)
 
 
+def stopped_early(settings: TrainingSettings, history: list[dict[str, Any]], kept: list[Kept]) -> bool:
+    """Whether a run ended because its best epoch lies too far back: not all epochs were done, nor was it given up."""
+    if settings.patience is None or not kept:
+        return False
+    return settings.patience <= len(history) - 1 - kept[0].epoch and len(history) < settings.epochs
+
+
 class TrainingRun:
     """One training run, of one encoder: its fixed parts, and the state that an epoch changes.
 
-    With ``ranks`` they train it together: each computes a share of every step, and all have the same parameters. The
-    folder is that of the first rank, which also sends the others the state that an interrupted run goes on from.
+    Several ``ranks`` train it together: each computes a share of every step, and all have the same parameters. Only the
+    first rank writes to the folder; when an interrupted run resumes, it sends its state to the others.
     """
 
     def __init__(
@@ -95,17 +83,14 @@ class TrainingRun:
         encoder = dataclasses.replace(settings.encoder, members=1, attribute_share=0.0)
         settings = dataclasses.replace(settings, encoder=encoder)
         self.graph, self.settings, self.seed, self.folder = graph, settings, seed, folder
-        check_num_nearest(graph, settings.vote)
         self.model = SEGNN.for_graph(graph, settings, generator=torch.Generator().manual_seed(seed)).to(device)
         self.model.network.fit(encoder_features(graph, encoder))
-        self.voter = Voter(graph, settings, max_memory=max_memory, edge_terms=self.model.edge_terms(graph))
         self.share = Share(ranks)
         self.loss: Loss
         if is_split(settings):
-            self.loss = PaperLoss(self.model, graph, self.voter, seed, self.share)
+            self.loss = PaperLoss(self.model, graph, seed, max_memory, self.share)
         else:
-            kind = NumberLoss if graph.predicts_numbers else VoteLoss
-            self.loss = kind(self.model, graph, self.voter, seed)
+            self.loss = (NumberLoss if graph.predicts_numbers else VoteLoss)(self.model, graph, seed, max_memory)
         recorded = can_record(device) and self.loss.recordable and self.share.whole
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.training.weight_decay),
@@ -136,15 +121,13 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """All epochs are done, or the best one lies too far back."""
-        settings = self.settings.training
-        stale = settings.patience is not None and self.epoch - 1 - self.best_epoch >= settings.patience
-        return self.epoch >= settings.epochs or (stale and self.epoch > 0 and len(self.graph.validation) > 0)
+        """All epochs are done, or training stopped early."""
+        return self.epoch >= self.settings.training.epochs or self.stopped_early
 
     @property
     def stopped_early(self) -> bool:
         """Training ended because the best epoch lies too far back, not because all epochs are done."""
-        return self.finished and self.epoch < self.settings.training.epochs
+        return stopped_early(self.settings.training, self.history, self.kept)
 
     def step(self) -> dict[str, Any]:
         """One epoch: the losses, one step of Adam, validation."""
@@ -169,7 +152,7 @@ class TrainingRun:
     def _figures(self, answers: FloatArray, rows: BoolArray | slice = slice(None)) -> dict[str, float]:
         """How good the answers for the validation nodes are, or for some of them; NaN where a figure is not defined.
 
-        Of numbers the loss is 1 - R2: the squared error as a share of the variance.
+        If numbers are predicted, the loss is 1 - R2: the squared error as a share of the variance.
         """
         graph, by = self.graph, self.settings.selection.best_by
         if graph.predicts_numbers:
@@ -184,7 +167,7 @@ class TrainingRun:
 
     @one_thread()
     def run_draws(self, draws: Any) -> Results:
-        """The losses, after a step of Adam; what is then answered for the validation nodes."""
+        """One step of Adam: the losses before it, and the answers for the validation nodes after it."""
         self.model.train()
         self.optimizer.zero_grad()
         losses = self.loss.losses(draws)
@@ -199,8 +182,8 @@ class TrainingRun:
     def _keep_best(self, found: FloatArray) -> None:
         """Keep the parameters if this epoch beats the best: by the named figure, then by lower loss, then earlier.
 
-        The same for the validation nodes outside each fold: the answers of a fold are then judged by a model that has
-        not been chosen by them.
+        The same is done for the validation nodes outside each fold, so that a fold can be answered by a model that its
+        own nodes did not choose.
         """
         standings = [self.standing(self.epoch - 1)]
         if self.folds is not None:
@@ -214,7 +197,7 @@ class TrainingRun:
             self.kept[i : i + 1] = [Kept(self.epoch - 1, standing, current)]
 
     def standing(self, epoch: int) -> tuple[float, float]:
-        """How good an epoch was on the validation nodes, better ones larger; what is not known is worst."""
+        """How good an epoch was on the validation nodes: higher is better; a figure that is not defined is worst."""
         return self._standing_of(self.history[epoch])
 
     def _standing_of(self, record: Mapping[str, float]) -> tuple[float, float]:
@@ -225,21 +208,15 @@ class TrainingRun:
     def _write(self, record: dict[str, Any]) -> None:
         if self.folder is None or not self.share.ranks.first:
             return
-        append_line(self.folder / EPOCHS, json_line(_plain(record)))
+        append_line(self.folder / EPOCHS, json_line(plain_record(record)))
         if time.monotonic() - self.last_checkpoint >= SECONDS_BETWEEN_CHECKPOINTS or self.finished:
-            checkpoint.save_checkpoint(self.folder, self._state(), self.digest)
+            adam = checkpoint.optimizer_tensors(self.optimizer)
+            state = TrainingState(self.model.state_dict(), adam, self.kept, self.history)
+            checkpoint.save_checkpoint(self.folder, state, self.digest)
             self.last_checkpoint = time.monotonic()
 
-    def _state(self) -> TrainingState:
-        return TrainingState(
-            parameters=self.model.state_dict(),
-            optimizer=checkpoint.optimizer_tensors(self.optimizer),
-            kept=self.kept,
-            history=self.history,
-        )
-
     def _resume(self) -> None:
-        """Go on from the checkpoint, if there is one; every rank from that of the first."""
+        """Resume from the checkpoint, if there is one; all ranks resume from that of the first."""
         ranks, folder = self.share.ranks, self.folder
         state = None
         if folder is not None and ranks.first:
@@ -256,8 +233,8 @@ class TrainingRun:
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)
             self.kept, self.history = state.kept, state.history
         if folder is not None and ranks.first:
-            # of this run alone: lines of another one, and of epochs that are computed again, go
-            replace_file(folder / EPOCHS, b"".join(json_line(_plain(record)) for record in self.history))
+            # the log keeps the epochs of the checkpoint alone: later ones are computed again
+            replace_file(folder / EPOCHS, b"".join(json_line(plain_record(record)) for record in self.history))
 
 
 class _Recording(NamedTuple):
@@ -279,7 +256,7 @@ class RecordedEpoch:
         self.recording: _Recording | None = None
 
     def __call__(self, draws: Any) -> Results:
-        """Start one epoch; its results are there when the device gets to them."""
+        """Start one epoch; its results are ready once the device has computed them."""
         self.runs += 1
         if self.runs <= WARM_EPOCHS:
             return self._run_plainly(draws.to(self.device))
@@ -306,14 +283,9 @@ class RecordedEpoch:
 
 
 def _parameter_groups(model: SEGNN, weight_decay: float) -> list[dict[str, Any]]:
-    """All parameters decay but the weights of propagation steps, which have no reason to be small."""
+    """All parameters decay except the weights of propagation steps, which have no reason to be small."""
     named = list(model.named_parameters())
     free = [parameter for name, parameter in named if name.endswith("step_weights")]
     held = [parameter for name, parameter in named if not name.endswith("step_weights")]
     groups = [{"params": held, "weight_decay": weight_decay}, {"params": free, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as `metrics.jsonl` holds it: what is not known is None."""
-    return {name: known(value) for name, value in record.items()}

@@ -108,7 +108,12 @@ class Tuning:
         self.graph, self.asked, self.folder, self.seed, self.device = graph, asked, folder, seed, device
         self.recipes = offered_recipes(graph, self.base)
         self.space = _space(self.recipes)
-        self.study = self._study()
+        self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
+        self.study = self.optuna.create_study(
+            direction="maximize",
+            sampler=self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=RANDOM_TRIALS),
+            pruner=self.optuna.pruners.SuccessiveHalvingPruner(min_resource=FIRST_LOOK, reduction_factor=FACTOR),
+        )
         self.trials = self._recalled()
 
     def run(
@@ -183,15 +188,6 @@ class Tuning:
         self.study.tell(asked, value, state=self.optuna.trial.TrialState.COMPLETE)
         seconds = round(time.monotonic() - start, 2)
         return Trial(len(self.trials), settings, value, -minus_loss, run.epoch, ended, seconds)
-
-    def _study(self) -> Any:
-        optuna = self.optuna
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        return optuna.create_study(
-            direction="maximize",
-            sampler=optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=RANDOM_TRIALS),
-            pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=FIRST_LOOK, reduction_factor=FACTOR),
-        )
 
     def _recalled(self) -> list[Trial]:
         """The trials of an earlier run here, which the proposals then know; those of other data are refused."""

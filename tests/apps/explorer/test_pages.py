@@ -26,7 +26,7 @@ PEOPLE = {"Accept": "text/html"}
 def test_a_state_of_the_table_and_its_address_are_the_same(client):
     query = NodeQuery(
         search="n 4", predicted=1, label=2, part=Part.test, outcome=Outcome.wrong, least=0.1, most=0.9,
-        region=(0.1, 0.2, 0.8, 0.9), sort=Sort.weight, descending=True,
+        left=0.1, bottom=0.2, right=0.8, top=0.9, sort=Sort.weight, descending=True,
     )  # fmt: skip
     state = TableState(query=query, page=3)
     page = client.get(state.here, headers=PEOPLE)

@@ -79,13 +79,17 @@ def test_a_model_is_never_half_read_while_another_is_written(two_models, tmp_pat
     writer.join()
 
 
-def test_the_memory_of_comparisons_is_bounded(two_models):
+def test_the_memory_of_comparisons_is_bounded(monkeypatch):
     graph = random_graph(3, num_nodes=100, num_edges=150)
     comparisons = Comparisons(untrained(graph, small_settings()))
     for node in range(100):
         assert comparisons.of(node).queries.nodes.tolist() == [node]
     assert len(comparisons._kept) == MOST_COMPARISONS
-    assert comparisons._bytes == sum(one.num_bytes for one in comparisons._kept.values())
+    most = comparisons.num_bytes // 2
+    monkeypatch.setattr("se_gnn.apps.service.store.MOST_BYTES", most)
+    comparisons.of(0)
+    assert comparisons.num_bytes <= most
+    assert len(comparisons._kept) < MOST_COMPARISONS
 
 
 def test_kernels_let_other_threads_work():

@@ -46,16 +46,19 @@ class Only:
     holds: Callable[[Mapping[str, Any]], bool]
 
 
-def beside(option: str, name: str | None = None) -> Only:
+def beside(option: str) -> Only:
     """Marks an option that is read only beside another one."""
-    other = name or option.removeprefix("--").replace("-", "_")
-    return Only(f"with {option}", lambda values: values[other] not in (None, False, []))
+    return Only(f"with {option}", lambda values: _is_given(values, option))
 
 
 def without(option: str) -> Only:
     """Marks an option that is not read beside another one."""
-    other = option.removeprefix("--").replace("-", "_")
-    return Only(f"without {option}", lambda values: values[other] in (None, False, []))
+    return Only(f"without {option}", lambda values: not _is_given(values, option))
+
+
+def _is_given(values: Mapping[str, Any], option: str) -> bool:
+    value = values[option.removeprefix("--").replace("-", "_")]
+    return value is not None and value is not False and value != []
 
 
 class Command(TyperCommand):

@@ -11,7 +11,6 @@ import typer
 from se_gnn.apps.cli.commands import Only, beside, without
 from se_gnn.apps.cli.links import refuse_links_folder, show_pair
 from se_gnn.apps.cli.options import (
-    LESS_COMMON,
     SHARD_NODES,
     Device,
     ModelFolder,
@@ -19,7 +18,10 @@ from se_gnn.apps.cli.options import (
     OtherGraph,
     OverwriteFile,
     QuietFile,
-    ShardNodes,
+    Setting,
+    option,
+    rare,
+    read_settings,
     shows_progress,
 )
 from se_gnn.apps.cli.printing import say
@@ -39,12 +41,10 @@ OF_NODES = without("--pair")
 def explain(
     folder: ModelFolder,
     node: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The node to explain: its name, caption or #POSITION."), OF_NODES
+        str | None, option("NAME", "The node to explain: its name, caption or #POSITION."), OF_NODES
     ] = None,
     k: Annotated[
-        int,
-        typer.Option("--k", "-k", min=1, metavar="N", help="How many of the most similar labeled nodes to show."),
-        OF_NODES,
+        int, option("N", "How many of the most similar labeled nodes to show.", "--k", "-k", min=1), OF_NODES
     ] = 5,
     as_json: Annotated[
         bool,
@@ -53,21 +53,22 @@ def explain(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Explain every node, and write Parquet files here.", rich_help_panel=EVERY_NODE
-        ),
+        option("FOLDER", "Explain every node, and write Parquet files here.", heading=EVERY_NODE),
         without("--node"),
         OF_NODES,
     ] = None,
     overwrite: OverwriteFile = False,
-    shard: Annotated[ShardNodes, beside("--out")] = SHARD_NODES,
+    settings: Annotated[
+        list[str] | None,
+        option("NAME=VALUE", "shard=N writes N nodes per file (default 4096).", "--set"),
+        beside("--out"),
+    ] = None,
     graph: Annotated[OtherGraph, OF_NODES] = None,
     pair: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B[,TYPE]",
-            help="For a model of links: the pair of nodes to explain, and the type of link if there are several.",
-            rich_help_panel=LESS_COMMON,
+        rare(
+            "A,B[,TYPE]",
+            "For a model of links: the pair of nodes to explain, and the type of link if there are several.",
         ),
     ] = None,
     device: Annotated[OnDevice, OF_NODES] = Device.cpu,
@@ -93,6 +94,7 @@ def explain(
     if out is not None:
         if not is_shard_folder(out):
             raise InputError(f"--out must name a folder, without an ending, got {out.name!r}")
+        shard = read_settings(settings, {"shard": Setting(int, 1)}, {}).get("shard", SHARD_NODES)
         write_folder(
             "explanations", folder, graph, lambda trained: _every_node(trained, k), out=out, shard_nodes=shard,
             device=device, overwrite=overwrite, quiet=quiet, explained=str(k),

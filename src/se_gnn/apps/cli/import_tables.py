@@ -4,99 +4,110 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.commands import Only, without
-from se_gnn.apps.cli.options import LARGEST_SEED, LESS_COMMON, column_roles, one_column
+from se_gnn.apps.cli.commands import Only, beside, without
+from se_gnn.apps.cli.options import (
+    LARGEST_SEED,
+    LESS_COMMON,
+    Setting,
+    column_roles,
+    one_column,
+    option,
+    rare,
+    read_settings,
+)
 from se_gnn.apps.cli.printing import say
 from se_gnn.apps.cli.typed_tables import edge_tables, id_columns, node_tables, table_path
-from se_gnn.errors import InputError, did_you_mean, shortened
+from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
 
 KINDS = ("number", "boolean", "category", "date", "text")
-NODE_ROLES = (*KINDS, "caption", "keep", "ignore")
+NODE_ROLES = (*KINDS, "caption", "split", "keep", "ignore")
 EDGE_ROLES = (*KINDS, "weight", "type", "time", "ignore")
-SETTINGS: dict[str, type] = {
-    "train_share": float, "val_share": float, "max_train": int, "seed": int, "split_by_time": str, "strict": bool,
-    "unit": str, "text_words": int, "name_types": bool, "merge_classes": bool, "drop_dangling": bool, "separator": str,
-    "decimal": str, "missing": list, "name": str, "feature_type": str,
-}  # fmt: skip
-FITTED = ("split_by_time", "text_words", "name_types")  # not read for a graph like another
-DRAWN = ("train_share", "val_share", "max_train", "seed")  # read only if the split is drawn
-TYPE_WORDS = {
-    float: "a number",
-    int: "a whole number",
-    bool: "true or false",
-    str: "text",
-    list: 'a word, or ["a", "b"]',
-}
 COLUMNS = "Columns and edges"
+CSV = Only("for CSV files", lambda values: any(map(_is_csv, (*values["nodes"], *values["edges"]))))
+NEW_GRAPH = without("--like")
+DRAWN = Only("if the split is drawn", lambda values: values["split"] is None and values["like"] is None)
+BY_CHANCE = Only(DRAWN.situation, lambda values: DRAWN.holds(values) and "split_by_time" not in values)
+SETTINGS = {
+    "train_share": Setting(float, only=DRAWN),
+    "val_share": Setting(float, only=DRAWN),
+    "max_train": Setting(int, only=DRAWN),
+    "seed": Setting(int, 0, LARGEST_SEED, only=BY_CHANCE),
+    "split_by_time": Setting(str, only=NEW_GRAPH),
+    "until": Setting(str),
+    "strict": Setting(bool),
+    "unit": Setting(str, only=beside("--target-number")),
+    "text_words": Setting(int, only=NEW_GRAPH),
+    "name_types": Setting(
+        bool,
+        only=Only("for several node types, without --like", lambda values: values["typed"] and values["like"] is None),
+    ),
+    "merge_classes": Setting(bool),
+    "drop_dangling": Setting(bool),
+    "encoding": Setting(str, only=CSV),
+    "separator": Setting(str),
+    "decimal": Setting(str),
+    "missing": Setting(list),
+    "name": Setting(str),
+    "feature_type": Setting(str),
+}
 
 
 def import_tables(
     nodes: Annotated[
         list[str],
-        typer.Option(
-            metavar="[TYPE=]FILE",
-            help="Node table, one row per node; .csv or .parquet. For several node types, repeat it: --nodes "
-            "paper=FILE.",
-            show_default=False,
+        option(
+            "[TYPE=]FILE",
+            "Node table, one row per node; .csv or .parquet. For several node types, repeat it: --nodes paper=FILE.",
         ),
     ],
     edges: Annotated[
         list[str],
-        typer.Option(
-            metavar="[TYPE=]FILE",
-            help="Edge table, one row per edge. For several types, repeat it: --edges writes=FILE, or "
+        option(
+            "[TYPE=]FILE",
+            "Edge table, one row per edge. For several types, repeat it: --edges writes=FILE, or "
             "writes:author-paper=FILE.",
-            show_default=False,
         ),
     ],
     id: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="ID column of the node table; for several node types, paper=COLUMN,author=COLUMN.",
-            show_default=False,
-        ),
+        option("COLUMN", "ID column of the node table; for several node types, paper=COLUMN,author=COLUMN."),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph.", show_default=False)],
+    out: Annotated[Path, option("DIR", "Folder for the graph.")],
     label: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN", help="Column with the class to predict; a cell is empty if unknown.", show_default=False
-        ),
+        option("COLUMN", "Column with the class to predict; a cell is empty if unknown.", show_default=False),
         without("--target-number"),
     ] = "",
     target_number: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column with a number to predict, instead of --label.")
+        str | None, option("COLUMN", "Column with a number to predict, instead of --label.")
     ] = None,
-    source: Annotated[str, typer.Option(metavar="COLUMN", help="Edge column with the ID of one node.")] = "source",
-    target: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Edge column with the ID of the other node.")
-    ] = "target",
+    source: Annotated[str, option("COLUMN", "Edge column with the ID of one node.")] = "source",
+    target: Annotated[str, option("COLUMN", "Edge column with the ID of the other node.")] = "target",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph in DIR.")] = False,
     column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=ROLE",
-            help="How to use a column of the node table: number, boolean, category, date or text; caption (shown to "
-            "people, not learned from), keep (use it even if it looks like an ID) or ignore. Repeatable.  "
-            "[default: detected]",
-            rich_help_panel=COLUMNS,
+        option(
+            "COLUMN=ROLE",
+            "How to use a column of the node table: number, boolean, category, date or text; caption (shown to people, "
+            "not learned from), split (says train, validation, test or calibration), keep (use it even if it looks "
+            "like an ID) or ignore. Repeatable.  [default: detected, and a random split]",
+            heading=COLUMNS,
         ),
     ] = None,
     edge_column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=ROLE",
-            help="How to use a column of the edge table: weight, type, time (a date or Unix seconds), number, boolean, "
+        option(
+            "COLUMN=ROLE",
+            "How to use a column of the edge table: weight, type, time (a date or Unix seconds), number, boolean, "
             "category, date, text or ignore. Repeatable.  [default: detected]",
-            rich_help_panel=COLUMNS,
+            heading=COLUMNS,
         ),
     ] = None,
     directed: Annotated[
@@ -105,46 +116,17 @@ def import_tables(
             "--directed", help="Edges lead from source to target.  [default: no direction]", rich_help_panel=COLUMNS
         ),
     ] = False,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            help="Drop edges after this day, for example 2026-03-31; needs a time column.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that says train, validation, test or calibration.  [default: a random split]",
-            rich_help_panel=LESS_COMMON,
-        ),
-    ] = None,
     like: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Import new rows for the model or graph in DIR: encode the columns in the same way.",
-            rich_help_panel=LESS_COMMON,
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Encoding of CSV files, for example cp1252.  [default: detected]",
-            rich_help_panel=LESS_COMMON,
-        ),
-        Only("for CSV files", lambda values: any(map(_is_csv, (*values["nodes"], *values["edges"])))),
+        rare("DIR", "Import new rows for the model or graph in DIR: encode the columns in the same way."),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        rare(
+            "NAME=VALUE",
+            "A setting that is rarely needed, for example until=2026-03-31 (drop the edges after this day) or "
+            f"encoding=cp1252 (of CSV files); one of {', '.join(SETTINGS)}. Repeatable.",
             "--set",
-            metavar="NAME=VALUE",
-            help=f"A setting that is rarely needed, one of {', '.join(SETTINGS)}. Repeatable.",
-            rich_help_panel=LESS_COMMON,
         ),
     ] = None,
     as_json: Annotated[
@@ -166,6 +148,11 @@ def import_tables(
     of_nodes = node_tables(nodes)
     roles = column_roles(column, NODE_ROLES, beside="caption")
     edge_roles = column_roles(edge_column, EDGE_ROLES)
+    split = one_column(roles, "split")
+    call = {"nodes": nodes, "edges": edges, "target_number": target_number, "like": like, "split": split}
+    given = read_settings(settings, SETTINGS, {**call, "typed": not isinstance(of_nodes, str)})
+    if "separator" in given:
+        given["separator"] = given["separator"].replace("\\t", "\t")
     imported = read_tables(
         of_nodes,
         edge_tables(edges),
@@ -185,11 +172,9 @@ def import_tables(
         edge_time=one_column(edge_roles, "time"),
         edge_ignore=edge_roles["ignore"],
         edge_kinds={name: kind for kind in KINDS for name in edge_roles[kind]},
-        until=until,
-        encoding=encoding,
         like=None if like is None else _graph_of(like),
         out=out,
-        **_settings(settings, target_number, like=like, split=split, typed=not isinstance(of_nodes, str)),
+        **given,
     )
     say(imported.summary.to_json() if as_json else str(imported.summary))
     if not as_json:
@@ -218,36 +203,3 @@ def _graph_of(folder: Path) -> Graph:
     if not holds_graph(folder):
         raise InputError(f"--like {folder} is neither a model folder nor the folder of a graph")
     return load_graph(folder)
-
-
-def _settings(
-    given: list[str] | None, number: str | None, *, like: Path | None, split: str | None, typed: bool
-) -> dict[str, Any]:
-    """What ``--set`` says, each value with the type of its setting."""
-    from se_gnn.settings.reading import read_assignments
-
-    found = read_assignments(given or ())
-    for name, value in found.items():
-        if name not in SETTINGS:
-            raise InputError(f"--set: unknown setting {shortened(name)}{did_you_mean(name, SETTINGS)}")
-        if name in DRAWN and (split is not None or like is not None or (name == "seed" and "split_by_time" in found)):
-            raise InputError(f"--set {name} has an effect only if the split is drawn: leave it out")
-        if name in FITTED and like is not None:
-            raise InputError(f"--set {name} has an effect only without --like: leave it out")
-        if name == "name_types" and not typed:
-            raise InputError("--set name_types has an effect only with several node types: leave it out")
-        if name == "unit" and number is None:
-            raise InputError("--set unit has an effect only with --target-number: leave it out")
-        kind = SETTINGS[name]
-        words = [value] if isinstance(value, str) else value
-        if kind is list and isinstance(words, list) and all(isinstance(word, str) for word in words):
-            found[name] = tuple(words)
-        elif kind is str and not isinstance(value, list | dict):
-            found[name] = str(value).replace("\\t", "\t") if name == "separator" else str(value)
-        elif kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = float(value)
-        elif type(value) is not kind:
-            raise InputError(f"{name} must be {TYPE_WORDS[kind]}, got {shortened(value)}")
-        elif name == "seed" and not 0 <= found[name] <= LARGEST_SEED:
-            raise InputError(f"seed must be between 0 and {LARGEST_SEED}, got {value}")
-    return found

@@ -5,19 +5,28 @@ from __future__ import annotations
 import json
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from se_gnn.apps.cli.commands import without
 from se_gnn.apps.cli.links import refuse_links_folder, report_pairs
-from se_gnn.apps.cli.options import LESS_COMMON, ModelFolder, Nodes, OtherGraph, Overwrite, node_ids, shows_progress
+from se_gnn.apps.cli.options import (
+    ModelFolder,
+    Nodes,
+    OtherGraph,
+    Overwrite,
+    Setting,
+    node_ids,
+    option,
+    rare,
+    read_settings,
+    shows_progress,
+    working,
+)
 from se_gnn.apps.cli.outputs import check_file, write_file
 from se_gnn.apps.cli.printing import count, say
-from se_gnn.progress import announce_compilation, phase
-
-if TYPE_CHECKING:
-    from se_gnn.apps.web.settings import WebSettings
+from se_gnn.progress import announce_compilation
 
 
 def evaluate(
@@ -36,8 +45,8 @@ def evaluate(
     from se_gnn.model.metrics import figures_text
 
     refuse_links_folder(folder, "its figures on validation links are in links.json")
-    trained, shown = load_model(folder, graph), shows_progress()
-    with announce_compilation(shown=shown), phase("scoring", shown=shown):
+    trained = load_model(folder, graph)
+    with working("scoring"):
         figures = measure(trained)
     if as_json:
         say(json.dumps(figures, indent=2, allow_nan=False, ensure_ascii=False))
@@ -50,21 +59,14 @@ OF_NODES = without("--pair")
 
 def report(
     folder: ModelFolder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, ending in .html.", show_default=False)],
+    out: Annotated[Path, option("FILE", "File to write, ending in .html.")],
     nodes: Annotated[Nodes, OF_NODES] = None,
     pair: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B[,TYPE]",
-            help="For a model of links: a pair of nodes to explain. Repeatable.",
-            rich_help_panel=LESS_COMMON,
-        ),
+        list[str] | None, rare("A,B[,TYPE]", "For a model of links: a pair of nodes to explain. Repeatable.")
     ] = None,
     graph: Annotated[OtherGraph, OF_NODES] = None,
     k: Annotated[
-        int,
-        typer.Option("--k", "-k", min=1, metavar="N", help="How many of the most similar labeled nodes to draw."),
-        OF_NODES,
+        int, option("N", "How many of the most similar labeled nodes to draw.", "--k", "-k", min=1), OF_NODES
     ] = 4,
     overwrite: Overwrite = False,
     quiet: bool = False,
@@ -85,9 +87,9 @@ def report(
         text = report_pairs(folder, pair, quiet=quiet)
     else:
         refuse_links_folder(folder, "give the pairs to explain with --pair A,B")
-        trained, shown = load_model(folder, graph), shows_progress(quiet)
+        trained = load_model(folder, graph)
         wanted = node_ids(trained.graph, nodes)
-        with announce_compilation(shown=shown), phase("scoring", shown=shown):
+        with working("scoring", quiet) as shown:
             text = report_html(trained, wanted, k=k, progress=shown)
     page = text.encode()
     write_file(out, page)
@@ -95,23 +97,11 @@ def report(
         say(f"Wrote {out} ({len(page) / 1e6:.1f} MB); open it in a browser.")
 
 
-Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address to listen on; every address but 127.0.0.1 needs a token.")
-]
-Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free port.")]
-TokenFile = Annotated[Path | None, typer.Option(metavar="FILE", help="File with a token that every request must send.")]
-AllowHost = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Host name that browsers use for this server. Repeatable.")
-]
-Limits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A limit: workers (requests computed at the same time, default 2), seconds (per answer, default 30), "
-        "per_second (requests per address, default 200). Repeatable.",
-    ),
-]
+Host = Annotated[str, option("ADDRESS", "Address to listen on; every address but 127.0.0.1 needs a token.")]
+Port = Annotated[int, option("N", "Port to listen on; 0: any free port.", min=0, max=65535)]
+TokenFile = Annotated[Path | None, option("FILE", "File with a token that every request must send.")]
+AllowHost = Annotated[list[str] | None, option("NAME", "Host name that browsers use for this server. Repeatable.")]
+LIMITS = {"workers": Setting(int, 1, 64), "seconds": Setting(float, 1, 86_400), "per_second": Setting(float, 0.1, 1e9)}
 
 
 def serve(
@@ -121,7 +111,15 @@ def serve(
     port: Port = 8000,
     token_file: TokenFile = None,
     allow_host: AllowHost = None,
-    limits: Limits = None,
+    limits: Annotated[
+        list[str] | None,
+        option(
+            "NAME=VALUE",
+            "A limit: workers (requests computed at the same time, default 2), seconds (per answer, default 30), "
+            "per_second (requests per address, default 200). Repeatable.",
+            "--set",
+        ),
+    ] = None,
     quiet: bool = False,
 ) -> None:
     """Explore a model in the browser, and answer programs over HTTP.
@@ -130,8 +128,10 @@ def serve(
     documented at /docs; /healthz, /readyz and /metrics serve monitoring. Nothing is loaded from other servers. When the
     model or the graph in DIR changes, the server switches to the new one.
     """
-    settings = web_settings(host, token_file, allow_host, limits)
-    serve_model(folder, host, port, graph=graph, settings=settings, quiet=quiet)
+    serve_model(
+        folder, host, port, graph=graph, quiet=quiet, token_file=token_file, allow_hosts=tuple(allow_host or ()),
+        limits=read_settings(limits, LIMITS, {}),
+    )  # fmt: skip
 
 
 def serve_model(
@@ -140,11 +140,11 @@ def serve_model(
     port: int = 8000,
     *,
     graph: Path | None = None,
-    settings: WebSettings | None = None,
     browser: bool = False,
     quiet: bool = False,
+    **access: Any,
 ) -> None:
-    """Serve a model until Ctrl-C is pressed; ``browser``: open it there."""
+    """Serve a model until Ctrl-C is pressed; ``browser``: open it there; ``access``: who may ask, and how much."""
     from se_gnn.optional import require
 
     for package in ("fastapi", "uvicorn", "jinja2", "prometheus_client"):
@@ -152,10 +152,12 @@ def serve_model(
     from se_gnn.apps.explorer import create_app
     from se_gnn.apps.service import Store
     from se_gnn.apps.web.server import run_server
+    from se_gnn.apps.web.settings import settings_for
 
+    settings = settings_for(host, **access)
     with announce_compilation(shown=shows_progress(quiet)):
         store = Store.of_folder(folder, graph)
-    app = create_app(store, settings or web_settings(host, None, None, None))
+    app = create_app(store, settings)
 
     def ready(address: str) -> None:
         if not quiet:
@@ -164,18 +166,6 @@ def serve_model(
             webbrowser.open(address)
 
     run_server(app, host=host, port=port, ready=ready)
-
-
-def web_settings(
-    host: str, token_file: Path | None, allow_host: list[str] | None, limits: list[str] | None
-) -> WebSettings:
-    """Who may ask, and how much, from the options."""
-    from se_gnn.apps.web.settings import settings_for
-    from se_gnn.settings.reading import read_assignments
-
-    return settings_for(
-        host, token_file=token_file, allow_hosts=tuple(allow_host or ()), limits=read_assignments(limits or ())
-    )
 
 
 def verify(

@@ -5,34 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from se_gnn.apps.cli.commands import without
-from se_gnn.apps.cli.options import ModelFolder, Nodes, OtherGraph, OverwriteFile, QuietFile, node_ids, shows_progress
+from se_gnn.apps.cli.options import (
+    ModelFolder,
+    Nodes,
+    OtherGraph,
+    OverwriteFile,
+    QuietFile,
+    node_ids,
+    option,
+    working,
+)
 from se_gnn.apps.cli.outputs import RECORD_FILES, Record, check_file, write_records
 from se_gnn.apps.cli.printing import count as counted
 from se_gnn.apps.cli.printing import say
 from se_gnn.errors import InputError
-from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.labels import Memory, Preview
     from se_gnn.model import Model
 
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything to this file; .csv or .jsonl.")]
+Out = Annotated[Path | None, option("FILE", "Write everything to this file; .csv or .jsonl.")]
 Found = tuple[Sequence[Record], str]  # what is written, and what is printed
 
 
 def audit(
     folder: ModelFolder,
     out: Out = None,
-    top: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="How many labeled nodes to print."),
-        without("--quiet"),
-    ] = 15,
+    top: Annotated[int, option("N", "How many labeled nodes to print.", min=1), without("--quiet")] = 15,
     graph: OtherGraph = None,
     overwrite: OverwriteFile = False,
     quiet: QuietFile = False,
@@ -60,7 +64,7 @@ def audit(
 
 def suggest(
     folder: ModelFolder,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes.")] = 20,
+    count: Annotated[int, option("N", "How many nodes.", min=1)] = 20,
     out: Out = None,
     nodes: Nodes = None,
     graph: OtherGraph = None,
@@ -107,13 +111,7 @@ def certify(
     _show("certificates", compute, folder, graph, out, overwrite, quiet)
 
 
-class Action(StrEnum):
-    """What to do with labels."""
-
-    add = "add"
-    remove = "remove"
-    relabel = "relabel"
-    restore = "restore"
+Action = StrEnum("Action", ["add", "remove", "relabel", "restore"])
 
 
 def edit(
@@ -127,14 +125,11 @@ def edit(
             "of a state.",
         ),
     ],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, kept in the history.")] = "",
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name kept in the history.  [default: the user's name]")
-    ] = None,
+    reason: Annotated[str, option("TEXT", "Reason, kept in the history.")] = "",
+    by: Annotated[str | None, option("NAME", "Name kept in the history.  [default: the user's name]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the edited model to this new folder and keep the original."),
+        Path | None, option("DIR", "Write the edited model to this new folder and keep the original.")
     ] = None,
     quiet: bool = False,
 ) -> None:
@@ -148,8 +143,11 @@ def edit(
     from se_gnn.labels.memory import edit_folder
     from se_gnn.labels.terminal import preview_text
 
-    given: dict[str, Any] = {"reason": reason, "by": by, "dry_run": dry_run}
-    found = edit_folder(folder, lambda memory: _edited(memory, action, what, given), dry_run=dry_run, out=out)
+    def edited(memory: Memory) -> Preview:
+        apply: Callable[..., Preview] = getattr(memory, action.value)
+        return apply(_asked(memory, action, what), reason=reason, by=by, dry_run=dry_run)
+
+    found = edit_folder(folder, edited, dry_run=dry_run, out=out)
     if quiet:
         return
     say(preview_text(found))
@@ -186,8 +184,8 @@ def _show(
 
     if out is not None:
         check_file(out, RECORD_FILES, overwrite=overwrite)
-    trained, shown = load_model(folder, graph), shows_progress(quiet)
-    with announce_compilation(shown=shown), phase(name, shown=shown):
+    trained = load_model(folder, graph)
+    with working(name, quiet):
         records, text = compute(trained)
     if out is not None:
         write_records(records, out)
@@ -196,16 +194,15 @@ def _show(
         say(text)
 
 
-def _edited(memory: Memory, action: Action, what: list[str], given: dict[str, Any]) -> Preview:
-    if action is Action.add:
-        return memory.add(_labels(memory, what), **given)
-    if action is Action.relabel:
-        return memory.relabel(_labels(memory, what), **given)
+def _asked(memory: Memory, action: Action, what: list[str]) -> dict[int, str] | list[int] | int:
+    """Nodes with their classes, nodes, or a state: what an edit is about."""
+    if action in (Action.add, Action.relabel):
+        return _labels(memory, what)
     if action is Action.remove:
-        return memory.remove([memory.trained.graph.nodes.find(node) for node in what], **given)
+        return [memory.trained.graph.nodes.find(node) for node in what]
     if len(what) != 1 or not what[0].isdecimal():
         raise InputError(f"restore takes the number of one state (see se-gnn labels history), got {' '.join(what)!r}")
-    return memory.restore(int(what[0]), **given)
+    return int(what[0])
 
 
 def _labels(memory: Memory, texts: list[str]) -> dict[int, str]:

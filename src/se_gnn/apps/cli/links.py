@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from se_gnn.apps.cli.options import ModelFolder, Nodes, OverwriteFile, QuietFile, node_ids, shows_progress
-from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_records
+from se_gnn.apps.cli.options import (
+    ModelFolder,
+    Nodes,
+    OverwriteFile,
+    QuietFile,
+    Setting,
+    node_ids,
+    option,
+    read_settings,
+    shows_progress,
+)
+from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, check_model_folder, write_records
 from se_gnn.apps.cli.printing import count, percent, say, table
-from se_gnn.errors import InputError, shortened
+from se_gnn.errors import InputError
 from se_gnn.number_format import number
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
     from se_gnn.links import PairExplanation, SEGNNLinkPredictor
 
-SETTINGS = ("num_nearest", "node_weight")
+SETTINGS = {"num_nearest": Setting(int), "node_weight": Setting(float)}
 
 
 def train_links(graph: Graph, out: Path, *, settings: list[str], seed: int, overwrite: bool, quiet: bool) -> None:
     """Fit a model of links and save it."""
     from se_gnn.links import SEGNNLinkPredictor
 
-    _check_folder(out, overwrite=overwrite)
-    given = _settings(settings)
+    check_model_folder(out, overwrite=overwrite, links=True)
+    given = read_settings(settings, SETTINGS, {})
     if not quiet:
         say(f"{graph.name}: {count(graph.num_nodes, 'node')}, {count(graph.num_edges, 'edge')}; the edges are links")
     fitted = SEGNNLinkPredictor(**given, seed=seed, progress=shows_progress(quiet)).fit(graph)
@@ -68,13 +75,9 @@ def predict_pairs(folder: Path, pairs: Path, out: Path, *, overwrite: bool, quie
 def recommend(
     folder: ModelFolder,
     nodes: Nodes = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, metavar="N", help="How many links for each node.")] = 10,
-    kind: Annotated[
-        str | None, typer.Option("--type", metavar="NAME", help="Type of the links, if the graph has several.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them to a file ending in .csv or .jsonl.")
-    ] = None,
+    k: Annotated[int, option("N", "How many links for each node.", "--k", "-k", min=1)] = 10,
+    kind: Annotated[str | None, option("NAME", "Type of the links, if the graph has several.", "--type")] = None,
+    out: Annotated[Path | None, option("FILE", "Write them to a file ending in .csv or .jsonl.")] = None,
     overwrite: OverwriteFile = False,
     quiet: QuietFile = False,
 ) -> None:
@@ -139,30 +142,3 @@ def _loaded(folder: Path, *, quiet: bool) -> SEGNNLinkPredictor:
     from se_gnn.links import SEGNNLinkPredictor
 
     return SEGNNLinkPredictor.load(folder, progress=shows_progress(quiet))
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    from se_gnn.files import visible_names
-    from se_gnn.model.folder import is_links_folder
-
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise InputError(f"--out {out} is a file; name a folder")
-    if is_links_folder(out):
-        if not overwrite:
-            raise InputError(f"{out} already holds a model; --overwrite replaces it")
-    elif visible_names(out):
-        raise InputError(f"{out} exists and does not hold a model of links; name another folder")
-
-
-def _settings(given: list[str]) -> Mapping[str, Any]:
-    from se_gnn.settings.reading import read_assignments
-
-    found = read_assignments(given)
-    for name, value in found.items():
-        if name not in SETTINGS:
-            raise InputError(f"--set with --task links takes {' and '.join(SETTINGS)}, got {shortened(name)}")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} must be a number, got {shortened(value)}")
-    return found

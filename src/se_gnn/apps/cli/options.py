@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import beside
-from se_gnn.errors import InputError, shortened
+from se_gnn.apps.cli.commands import Only, beside
+from se_gnn.errors import InputError, did_you_mean, shortened
+from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
@@ -20,14 +24,27 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**63 - 1
 SHARD_NODES = 4096
 LESS_COMMON = "Less common options"
+TYPE_WORDS = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "text",
+    Path: "a path",
+    list: 'a word, or ["a", "b"]',
+}
 
 
-class Device(StrEnum):
-    """Device to compute on."""
+Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+
+def option(metavar: str, help: str, *names: str, heading: str | None = None, **more: Any) -> Any:
+    """An option with a value; a required one has no default to show."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=heading, **more)
+
+
+def rare(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option that few calls need."""
+    return option(metavar, help, *names, heading=LESS_COMMON, **more)
 
 
 GraphName = Annotated[
@@ -37,11 +54,8 @@ GraphName = Annotated[
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `se-gnn train`.")]
 OtherGraph = Annotated[
     Path | None,
-    typer.Option(
-        "--graph",
-        metavar="DIR",
-        help="Use another graph, imported with --like, instead of the model's own; its labeled nodes vote.",
-        rich_help_panel=LESS_COMMON,
+    rare(
+        "DIR", "Use another graph, imported with --like, instead of the model's own; its labeled nodes vote.", "--graph"
     ),
 ]
 OnDevice = Annotated[
@@ -56,23 +70,77 @@ QuietFile = Annotated[bool, beside("--out")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Train one recipe and a single model: much faster, often just as accurate.")
 ]
-Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Random seed.")]
+Seed = Annotated[int, option("N", "Random seed.", min=0, max=LARGEST_SEED)]
 Assignments = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, for example num_nearest=20. Repeatable."),
+    list[str] | None, option("NAME=VALUE", "Change a setting, for example num_nearest=20. Repeatable.", "--set")
 ]
 Nodes = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAMES", help="Only these nodes: names, captions or #POSITION, separated by commas. Repeatable."
-    ),
+    option("NAMES", "Only these nodes: names, captions or #POSITION, separated by commas. Repeatable."),
 ]
-ShardNodes = Annotated[int, typer.Option("--shard", min=1, metavar="N", help="Number of nodes per file.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a command takes under one name of ``--set``.
+
+    Attributes:
+        kind: type of the value.
+        least: smallest value of a number.
+        most: largest value of a number.
+        only: the calls that read it; None: all.
+    """
+
+    kind: type
+    least: float = -math.inf
+    most: float = math.inf
+    only: Only | None = None
+
+    def read(self, name: str, value: Any) -> Any:
+        """A value with the type of the setting."""
+        words = [value] if isinstance(value, str) else value
+        if self.kind is list and isinstance(words, list) and all(isinstance(word, str) for word in words):
+            return tuple(words)
+        if self.kind in (str, Path) and not isinstance(value, list | dict):
+            return self.kind(str(value))
+        is_number = self.kind in (int, float) and type(value) in (int, self.kind)
+        if (is_number and self.least <= value <= self.most) or (self.kind is bool and isinstance(value, bool)):
+            return self.kind(value)
+        raise InputError(f"--set {name} must be {TYPE_WORDS[self.kind]}{self._bounds()}, got {shortened(value)}")
+
+    def _bounds(self) -> str:
+        if self.most < math.inf:
+            return f" between {self.least:g} and {self.most:g}"
+        return f" of at least {self.least:g}" if self.least > -math.inf else ""
+
+
+def read_settings(given: list[str] | None, known: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``--set`` of a command gives, by name; ``values`` are those of its other options."""
+    from se_gnn.settings.reading import read_assignments
+
+    found = read_assignments(given or ())
+    for name, value in found.items():
+        if name not in known:
+            names = " and ".join(", ".join(known).rsplit(", ", 1))
+            raise InputError(f"--set takes {names}, got {shortened(name)}{did_you_mean(name, known)}")
+        only = known[name].only
+        if only is not None and not only.holds({**values, **found}):
+            raise InputError(f"--set {name} has an effect only {only.situation}: leave it out")
+        found[name] = known[name].read(name, value)
+    return found
 
 
 def shows_progress(quiet: bool = False) -> bool:
     """Whether to report progress on stderr: bars on a terminal, otherwise one line per phase."""
     return not quiet and sys.stderr is not None  # None: closed
+
+
+@contextmanager
+def working(name: str, quiet: bool = False) -> Iterator[bool]:
+    """Within it, compilation and long work are reported on stderr; yields whether they are."""
+    shown = shows_progress(quiet)
+    with announce_compilation(shown=shown), phase(name, shown=shown):
+        yield shown
 
 
 def node_ids(graph: Graph, texts: list[str] | None) -> IntArray | None:

@@ -7,9 +7,6 @@ there, and the model beside it can be used meanwhile.
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -52,52 +49,26 @@ def write_file(out: Path, content: bytes) -> None:
 
 def write_records(records: Sequence[Record], out: Path) -> None:
     """Write records that all have the same keys, as CSV or JSON lines by the ending of the file name."""
-    write_file(out, as_csv(records) if out.suffix.lower() == ".csv" else as_json_lines(records))
+    from se_gnn.results import records_as
+
+    write_file(out, records_as(out.suffix.lower(), records))
 
 
-def as_json_lines(records: Sequence[Record]) -> bytes:
-    """One object per line.
-
-    >>> as_json_lines([{"node": "a", "sizes": [1, 2]}]).splitlines()
-    [b'{"node": "a", "sizes": [1, 2]}']
-    """
-    return "".join(json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in records).encode()
-
-
-def as_csv(records: Sequence[Record]) -> bytes:
-    """One row per record. The values of a list are separated by semicolons; None is an empty cell.
-
-    >>> as_csv([{"node": "a", "sets": ["b", "c"], "size": None}]).splitlines()
-    [b'node,sets,size', b'a,b; c,']
-    """
-    from se_gnn.display.text import to_csv_cell
-
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-    if records:
-        writer.writerow(records[0])
-    for one in records:
-        cells = ("; ".join(map(str, value)) if isinstance(value, list) else value for value in one.values())
-        writer.writerow([to_csv_cell(cell) if isinstance(cell, str) else cell for cell in cells])
-    return text.getvalue().encode()
-
-
-def check_model_folder(folder: Path, *, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder whose files would be lost by a training; nothing is written yet."""
+def check_model_folder(folder: Path, *, overwrite: bool, resume: bool = False, links: bool = False) -> None:
+    """Refuse a folder whose files would be lost by a training, of ``links`` or nodes; nothing is written yet."""
     from se_gnn.files import visible_names
-    from se_gnn.model.folder import is_model_folder
+    from se_gnn.model.folder import FORMAT, LINKS_FORMAT, is_model_folder
 
     if is_new_folder(folder, overwrite=overwrite, resume=resume):
         return
     begun = (folder / TRAINING).is_dir()
-    if is_model_folder(folder):
+    if is_model_folder(folder, LINKS_FORMAT if links else FORMAT):
         check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
         return
     foreign = [name for name in visible_names(folder) if name != TRAINING]
     if foreign:
-        raise InputError(
-            f"{folder} exists and is not a model folder (it holds {some_names(foreign)}); name another folder"
-        )
+        what = "the folder of a model of links" if links else "a model folder"
+        raise InputError(f"{folder} exists and is not {what} (it holds {some_names(foreign)}); name another folder")
     check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
 
 

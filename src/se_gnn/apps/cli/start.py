@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.options import Assignments, Overwrite, Quick
+from se_gnn.apps.cli.options import Assignments, Overwrite, Quick, option
 from se_gnn.apps.cli.printing import paragraph, say
 from se_gnn.errors import InputError
 
@@ -24,10 +24,9 @@ def start(
         list[str],
         typer.Argument(metavar="TABLES", help="CSV or Parquet files: one row per node, and one row per edge."),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the graph and the model.")] = Path(FOLDER),
+    out: Annotated[Path, option("DIR", "Folder for the graph and the model.")] = Path(FOLDER),
     label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column to predict: classes or numbers.  [default: detected]"),
+        str | None, option("COLUMN", "Column to predict: classes or numbers.  [default: detected]")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposal without asking.")] = False,
     quick: Quick = False,
@@ -71,13 +70,9 @@ def start(
     explain(model, node=f"#{example_node(trained)}")
     say("")
     if no_serve:
-        say("Open the explorer in the browser:\n  " + _command("serve", model))
+        say("Open the explorer in the browser:\n  " + shlex.join(["se-gnn", "serve", str(model)]))
     else:
         serve_model(model, browser=sys.stdout.isatty(), quiet=quiet)
-
-
-def _command(*words: object) -> str:
-    return shlex.join(["se-gnn", *map(str, words)])
 
 
 def _show(guess: Guess, graph: Path) -> None:

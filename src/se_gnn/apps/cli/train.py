@@ -21,6 +21,8 @@ from se_gnn.apps.cli.options import (
     Overwrite,
     Quick,
     Seed,
+    option,
+    rare,
     shows_progress,
 )
 from se_gnn.apps.cli.printing import count, paragraph, say, table
@@ -36,27 +38,14 @@ if TYPE_CHECKING:
 SHOWN_TRIALS = 8
 
 
-class Task(StrEnum):
-    """What is predicted."""
-
-    nodes = "nodes"
-    links = "links"
-
-
-class Preset(StrEnum):
-    """Presets of `se_gnn.settings`."""
-
-    best = "best"
-    paper = "paper"
-    authors = "authors"
-
-
+Task = StrEnum("Task", ["nodes", "links"])
+Preset = StrEnum("Preset", ["best", "paper", "authors"])
 OF_NODES = Only("without --task links", lambda values: values["task"] is Task.nodes)
 
 
 def train(
     data: GraphName,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.", show_default=False)],
+    out: Annotated[Path, option("DIR", "Folder for the model.")],
     quick: Annotated[Quick, OF_NODES] = False,
     settings: Assignments = None,
     seed: Seed = 0,
@@ -77,20 +66,15 @@ def train(
         ),
         OF_NODES,
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file with settings.", rich_help_panel=LESS_COMMON),
-        OF_NODES,
-    ] = None,
+    config: Annotated[Path | None, rare("FILE", "TOML file with settings."), OF_NODES] = None,
     device: Annotated[OnDevice, OF_NODES] = Device.auto,
     calibration: Annotated[
         float,
-        typer.Option(
+        rare(
+            "SHARE",
+            "Share of the validation nodes to set aside for prediction sets (predict --coverage).",
             min=0,
             max=0.9,
-            metavar="SHARE",
-            help="Share of the validation nodes to set aside for prediction sets (predict --coverage).",
-            rich_help_panel=LESS_COMMON,
         ),
         OF_NODES,
     ] = 0.0,
@@ -210,13 +194,9 @@ def example_node(graph: Graph) -> int:
 
 def tune(
     data: GraphName,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the trials.", show_default=False)],
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="How long to search, for example 90s, 10m or 2h.")
-    ] = "10m",
-    trials: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Largest number of trials.  [default: as time allows]")
-    ] = None,
+    out: Annotated[Path, option("DIR", "Folder for the trials.")],
+    budget: Annotated[str, option("TIME", "How long to search, for example 90s, 10m or 2h.")] = "10m",
+    trials: Annotated[int | None, option("N", "Largest number of trials.  [default: as time allows]", min=1)] = None,
     settings: Assignments = None,
     seed: Seed = 0,
     device: OnDevice = Device.auto,

@@ -25,7 +25,7 @@ def node_tables(given: list[str], option: str = "--nodes") -> str | dict[str, st
     for text in given:
         name, equals, path = text.partition("=")
         if not equals or not name.strip() or not path:
-            raise InputError(f"{option} must look like paper=FILE where there are several types, got {text!r}")
+            raise InputError(f"{option} must look like paper=FILE if there are several types, got {text!r}")
         if name.strip() in tables:
             raise InputError(f"{option} {name.strip()}=... is given twice; each type has one table")
         tables[name.strip()] = path
@@ -33,7 +33,7 @@ def node_tables(given: list[str], option: str = "--nodes") -> str | dict[str, st
 
 
 def edge_tables(given: list[str], option: str = "--edges") -> str | list[EdgeTable]:
-    """The one edge table, or the table of each edge type with the node types that it joins where they are declared."""
+    """The one edge table, or the table of each edge type with the node types that it joins, if declared."""
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return given[0]
     from se_gnn.tables import EdgeTable
@@ -45,7 +45,7 @@ def edge_tables(given: list[str], option: str = "--edges") -> str | list[EdgeTab
         types = tuple(one.strip() for one in joined.split("-"))
         if not equals or not name.strip() or not path or (colon and len(types) != 2):
             raise InputError(
-                f"{option} must look like writes=FILE or writes:author-paper=FILE where there are several types, got "
+                f"{option} must look like writes=FILE or writes:author-paper=FILE if there are several types, got "
                 f"{text!r}"
             )
         tables.append(EdgeTable(type=name.strip(), table=path, joins=(types[0], types[1]) if colon else None))

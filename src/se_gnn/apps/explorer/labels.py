@@ -6,16 +6,16 @@ in a folder; each form then carries a proof made from the token, which a page on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, Request, Response
 
 from se_gnn.apps.explorer.views import Views
 from se_gnn.apps.service.store import Snapshot, Store
-from se_gnn.apps.web import ProblemError, WebSettings, WorkPool
+from se_gnn.apps.web import ProblemError, WebSettings
 from se_gnn.apps.web.guard import Session
 from se_gnn.errors import InputError
 from se_gnn.labels import Memory, Preview, audit
@@ -41,8 +41,6 @@ class Edit:
     reason: str = ""
     by: str = ""
 
-    TEXTS: ClassVar = ("action", "node", "label", "reason", "by")
-
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Edit:
         """Read a form; 400 if it is not one of ours."""
@@ -51,22 +49,29 @@ class Edit:
         numbers = {name: form.get(name, "0") for name in ("number", "state")}
         if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in numbers.values()):
             raise ProblemError(400, "number and state must be whole numbers")
-        action, node, label, reason, by = (form.get(name, "").strip() for name in cls.TEXTS)
-        number, state = map(int, numbers.values())
-        return cls(action, node, label, number, state, reason, by)
+        texts = {name: form.get(name, "").strip() for name in ("action", "node", "label", "reason", "by")}
+        return cls(**texts, **{name: int(text) for name, text in numbers.items()})  # type: ignore[arg-type]
 
     def apply(self, memory: Memory, *, dry_run: bool) -> Preview:
         """Edit a memory; an error if somebody else has edited it since the form was made."""
         if len(memory.history) != self.state:
             raise InputError("the labels were edited in the meantime: go back to the labels page and look again")
-        given: dict[str, Any] = {"reason": self.reason, "by": self.by or None, "dry_run": dry_run}
-        if self.action == "restore":
-            return memory.restore(self.number, **given)
-        node = memory.trained.graph.nodes.find(self.node)
-        if self.action == "remove":
-            return memory.remove([node], **given)
-        edit = memory.add if self.action == "add" else memory.relabel
-        return edit({node: self.label}, **given)
+        node = None if self.action == "restore" else memory.trained.graph.nodes.find(self.node)
+        what = {"restore": self.number, "remove": [node]}.get(self.action, {node: self.label})
+        edit = getattr(memory, self.action)
+        found: Preview = edit(what, reason=self.reason, by=self.by or None, dry_run=dry_run)
+        return found
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form, the last of each name."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=16)
+    if any(len(value) > LONGEST_FIELD for values in fields.values() for value in values):
+        raise ProblemError(400, f"a field must be at most {LONGEST_FIELD:,} characters")
+    return {name: values[-1] for name, values in fields.items()}
+
+
+Form = Annotated[dict[str, str], Depends(_form)]
 
 
 class LabelPages:
@@ -90,57 +95,27 @@ class LabelPages:
     def overview(self, snapshot: Snapshot) -> str:
         """Suspicious labels, nodes to label next, and the history."""
         found = snapshot.once("findings", lambda: _findings(snapshot.trained))
-        template = "values_page.html" if snapshot.graph.predicts_numbers else "labels.html"
-        return self._views.render(template, snapshot, why_not=self.why_not, **found)
+        return self._views.render("labels.html", snapshot, why_not=self.why_not, **found)
 
-    def preview(self, snapshot: Snapshot, edit: Edit) -> str:
+    def preview(self, snapshot: Snapshot, form: Form) -> str:
         """What an edit would change, and a form to make it."""
+        edit = Edit.of(form)
         found = edit.apply(Memory(snapshot.trained), dry_run=True)
         return self._views.render(
             "label_preview.html", snapshot, edit=edit, preview=found, changed=found.changed[:MOST_CHANGED],
-            proof=self._proof, why_not=self.why_not,
+            proof="" if self._session is None else self._session.proof, why_not=self.why_not,
         )  # fmt: skip
 
-    def edit(self, edit: Edit, proof: str) -> None:
-        """Edit the model in the folder, and serve the new one."""
+    def edit(self, snapshot: Snapshot, form: Form) -> Response:
+        """Edit the model in the folder, serve the new one, and go back to the labels."""
+        edit = Edit.of(form)
         if self.why_not is not None or self._session is None or self.store.folder is None:
             raise ProblemError(403, self.why_not or "labels cannot be edited here")
-        if not self._session.is_proof(proof):
+        if not self._session.is_proof(form.get("proof", "")):
             raise ProblemError(403, "this form is not from this server: open the labels page and try again")
         edit_folder(self.store.folder, lambda memory: edit.apply(memory, dry_run=False))
         self.store.refresh()
-
-    @property
-    def _proof(self) -> str:
-        return "" if self._session is None else self._session.proof
-
-
-def add_label_pages(app: FastAPI, pages: LabelPages, pool: WorkPool, page: Callable[[str, Snapshot], Response]) -> None:
-    """Answer for the labels page, its previews and edits."""
-
-    @app.get("/labels", include_in_schema=False)
-    async def overview() -> Response:
-        snapshot = pages.store.snapshot
-        return page(await pool.run(pages.overview, snapshot), snapshot)
-
-    @app.post("/labels/preview", include_in_schema=False)
-    async def preview(request: Request) -> Response:
-        snapshot, form = pages.store.snapshot, await _form(request)
-        return page(await pool.run(lambda: pages.preview(snapshot, Edit.of(form))), snapshot)
-
-    @app.post("/labels/edit", include_in_schema=False)
-    async def edit(request: Request) -> Response:
-        form = await _form(request)
-        await pool.run(lambda: pages.edit(Edit.of(form), form.get("proof", "")))
         return Response(status_code=303, headers={"Location": "/labels"})
-
-
-async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form, the last of each name."""
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=16)
-    if any(len(value) > LONGEST_FIELD for values in fields.values() for value in values):
-        raise ProblemError(400, f"a field must be at most {LONGEST_FIELD:,} characters")
-    return {name: values[-1] for name, values in fields.items()}
 
 
 def _findings(trained: Model) -> dict[str, Any]:

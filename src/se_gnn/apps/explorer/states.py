@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from urllib.parse import quote, urlencode
 
 from se_gnn.apps.service.columns import Sort
@@ -43,19 +43,16 @@ class TableState:
         return href("/export", self._items(self.query, 1))
 
     def sorted_by(self, sort: str) -> str:
-        """Where the table is sorted by a column; by the same one again, the other way round."""
+        """The address of the table sorted by a column; in the reverse order if it is sorted by it already."""
         sort = Sort(sort)
         again = self.query.sort == sort
         return self.href(sort=sort, descending=again and not self.query.descending)
 
     def _items(self, query: NodeQuery, page: int) -> Iterable[tuple[str, object]]:
-        usual = NodeQuery()
-        for name in ("search", "of", "predicted", "label", "part", "outcome", "answered", "least", "most", "sort"):
-            value = getattr(query, name)
-            if value is not None and value != getattr(usual, name):
-                yield name, value
-        if query.descending:
-            yield "descending", "true"
+        for field in fields(query):
+            value = getattr(query, field.name)
+            if field.name not in CORNERS and value != field.default:
+                yield field.name, "true" if value is True else value
         if query.region is not None:
             yield from ((name, f"{value:.4g}") for name, value in zip(CORNERS, query.region))
         if page > 1:

@@ -1,17 +1,18 @@
-"""What the pages say, from a snapshot; runs in the pool."""
+"""The pages: each is made from a snapshot and from what a request gives, in the pool."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
-from markupsafe import Markup
+from fastapi import Query, Response
 
 from se_gnn.apps.explorer.states import (
     MOST_CRUCIAL,
+    MOST_EXPANDED,
     ROWS,
     NodeState,
     TableState,
@@ -20,18 +21,20 @@ from se_gnn.apps.explorer.states import (
     node_key,
     pair_href,
 )
-from se_gnn.apps.service.answers import agreement_of, node_id, pair_explanation, recommendations, table_of
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part
+from se_gnn.apps.service import models
+from se_gnn.apps.service.answers import agreement_of, node_id, other_vote, pair_explanation, recommend, table_of
+from se_gnn.apps.service.models import LONGEST_NAME, MOST_NODES, Asked
+from se_gnn.apps.service.node_table import LARGEST_ID, NodeQuery, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web import Pages
 from se_gnn.errors import InputError
-from se_gnn.explain import Explanation
+from se_gnn.explain import CRUCIAL_EDGES, Explanation
 from se_gnn.explain.attributes import mentioning
 from se_gnn.graph import Graph
 from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
-from se_gnn.plot.style import isolated
 from se_gnn.plot.svg import LocalGraphPicture, plain_picture
+from se_gnn.report import pairs_html, report_html
 from se_gnn.report.node import NodeImages, node_part
 from se_gnn.report.page import card_values
 from se_gnn.report.pair import pair_part
@@ -44,6 +47,7 @@ STYLES = (
 MOST_NEAREST = 200  # of the slider
 MOST_AROUND = 30  # edges of one node that are drawn around it
 RECOMMENDED = 15  # links of a node that are shown, and neighbors
+MOST_REPORTED = 25  # nodes of one report
 EXAMPLES = {
     "/v1/predict": """curl -s http://127.0.0.1:8000/v1/predict -H 'Content-Type: application/json' -d '{
   "new_nodes": [{"account": "X-1", "country": "DE", "balance": 1250.5}],
@@ -52,6 +56,10 @@ EXAMPLES = {
     "/v1/nodes/{node}": "curl -s http://127.0.0.1:8000/v1/nodes/ACC-0017",
 }
 
+Name = Annotated[str, Query(max_length=LONGEST_NAME)]
+Names = Annotated[list[str], Query(max_length=MOST_NODES)]
+Page = Annotated[int, Query(ge=1, le=LARGEST_ID)]
+
 
 class Views:
     """The pages of a snapshot; what does not change is kept with it."""
@@ -59,33 +67,75 @@ class Views:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
-    def nodes(self, snapshot: Snapshot, state: TableState, notice: str = "") -> str:
+    def nodes(self, snapshot: Snapshot, query: Asked, page: Page = 1) -> str:
         """The table of all nodes."""
-        return self.render("nodes.html", snapshot, notice=notice, **table_values(snapshot, state))
+        return self._table("nodes.html", snapshot, TableState(path="/", query=query, page=page))
 
-    def export(self, snapshot: Snapshot, query: NodeQuery, chosen: Sequence[str]) -> bytes:
+    def map(self, snapshot: Snapshot, query: Asked, page: Page = 1) -> str:
+        """The map, and the table of the nodes in a region of it."""
+        return self._table("map.html", snapshot, TableState(path="/map", query=query, page=page))
+
+    def _table(self, template: str, snapshot: Snapshot, state: TableState, notice: str = "") -> str:
+        return self.render(template, snapshot, notice=notice, **table_values(snapshot, state))
+
+    def export(self, snapshot: Snapshot, query: Asked, nodes: Names = []) -> Response:  # noqa: B006 - never changed
         """Some nodes, or all that a query asks for in its order, as `se-gnn predict` writes them to a CSV file."""
         table = table_of(snapshot)
-        ids = np.array([node_id(snapshot, one) for one in chosen], int) if chosen else table.find(query)
-        return table.columns.as_csv(ids)
+        ids = np.array([node_id(snapshot, one) for one in nodes], int) if nodes else table.find(query)
+        return _attached("nodes.csv", table.columns.as_csv(ids), "text/csv")
 
-    def map(self, snapshot: Snapshot, state: TableState) -> str:
-        """The map, and the table of the nodes in a region of it."""
-        return self.render("map.html", snapshot, **table_values(snapshot, state))
+    def report(
+        self,
+        snapshot: Snapshot,
+        nodes: Names = [],  # noqa: B006 - never changed
+        source: Name = "",
+        target: Name = "",
+        type: Name = "",
+    ) -> str | Response:
+        """A report about some nodes or a pair, in one file."""
+        if source:
+            pair = pair_explanation(snapshot, source, target, type)
+            return _attached("report.html", pairs_html([pair], title=snapshot.graph.name), "text/html")
+        if not nodes:
+            everything = TableState(path="/", query=NodeQuery())
+            return self._table("nodes.html", snapshot, everything, "Select at least one node first.")
+        ids = [node_id(snapshot, node) for node in nodes[:MOST_REPORTED]]
+        text = report_html(snapshot.trained, ids, prediction=snapshot.prediction)
+        return _attached("report.html", text, "text/html")
 
-    def node(self, snapshot: Snapshot, state: NodeState) -> str:
+    def node(
+        self,
+        snapshot: Snapshot,
+        node: models.NodePath,
+        num_nearest: models.OtherNearest = None,
+        node_weight: models.OtherWeight = None,
+        without: models.LeftOut = [],  # noqa: B006 - never changed
+        edges: Annotated[int, Query(ge=0, le=MOST_CRUCIAL)] = CRUCIAL_EDGES,
+        beside: Annotated[list[str], Query(max_length=2)] = [],  # noqa: B006 - of the form, then of a button
+        expand: Annotated[list[str], Query(max_length=MOST_EXPANDED)] = [],  # noqa: B006 - never changed
+    ) -> str:
         """One node and why it was predicted as it was; of a model of links, its likely links."""
+        own, what_if = node_id(snapshot, node), other_vote(snapshot, num_nearest, node_weight, without)
+        compared, expanded = ([node_id(snapshot, one) for one in some] for some in (beside, expand))
         if snapshot.predicts_links:
-            return self.render("links_page.html", snapshot, **link_values(snapshot, state.node))
+            return self.render("links_page.html", snapshot, **link_values(snapshot, own))
+        state = NodeState(
+            graph=snapshot.graph,
+            node=own,
+            what_if=what_if,
+            crucial_edges=edges,
+            beside=compared[-1] if compared else None,
+            expanded=tuple(dict.fromkeys(expanded)),
+        )
         return self.render("node_page.html", snapshot, **node_values(snapshot, state))
 
-    def pair(self, snapshot: Snapshot, source: str, target: str, kind: str) -> str:
+    def pair(self, snapshot: Snapshot, source: Name, target: Name, type: Name = "") -> str:
         """A pair of nodes and why it is likely to be linked, or not."""
-        part = pair_part(pair_explanation(snapshot, source, target, kind))
+        part = pair_part(pair_explanation(snapshot, source, target, type))
         ends = part.explanation.query
-        asked = [("source", source), ("target", target), *([("type", kind)] if kind else [])]
+        asked = [("source", source), ("target", target), *([("type", type)] if type else [])]
         values = {"part": part, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
-        swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, kind)
+        swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, type)
         return self.render("pair_page.html", snapshot, swapped=swapped, report_href=href("/report", asked), **values)
 
     def model(self, snapshot: Snapshot) -> str:
@@ -102,28 +152,19 @@ class Views:
 
     def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
         """What programs can ask for, from the description that OpenAPI has."""
-        schemas, operations = description["components"]["schemas"], []
-        for path, methods in description["paths"].items():
-            for method, one in methods.items():
-                body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-                named = schemas.get(body.get("$ref", "").rpartition("/")[2], {})
-                operations.append(
-                    {
-                        "method": method.upper(),
-                        "path": path,
-                        "about": one.get("description", ""),
-                        "parameters": one.get("parameters", []),
-                        "fields": named.get("properties", {}),
-                        "example": EXAMPLES.get(path),
-                    }
-                )
-        return self.render("api.html", snapshot, operations=operations, token=token)
+        return self.render("api.html", snapshot, description=description, examples=EXAMPLES, token=token)
 
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""
         known = snapshot.once("known", lambda: _known_of(snapshot))
         text: str = self._pages.environment.get_template(template).render(**known, **values)
         return text
+
+
+def _attached(name: str, content: str | bytes, kind: str) -> Response:
+    """A file to save."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
 def _known_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -158,7 +199,7 @@ def link_values(snapshot: Snapshot, node: int) -> dict[str, Any]:
             behind = links.behind.of_node(node).tolist()
             known += [(other, pair_href(graph, other, node, kind.name)) for other in behind]
         with contextlib.suppress(InputError):  # links of this type do not start from such a node
-            found.append((kind, recommendations(snapshot, node, RECOMMENDED, kind.name).recommendations))
+            found.append((kind, recommend(snapshot, f"#{node}", RECOMMENDED, kind.name).recommendations))
     return {"node": node, "found": found, "known": known[:RECOMMENDED], "degree": len(known)}
 
 
@@ -187,7 +228,7 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
 
 
 def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
-    """An explanation laid out, and the model's own prediction where the vote has other settings."""
+    """An explanation laid out, and the model's own prediction if the vote has other settings."""
     comparison = snapshot.comparisons.of(state.node)
     rank = 0
     explanation = comparison.explain(1, what_if=state.what_if, attributes=True)[0]
@@ -208,7 +249,6 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
         "own": own,
         "around": _around(snapshot.graph, explanation, state),
         "beside": part.shown[0].node,
-        "vote_actions": _actions(explanation, part.shown[0].node, snapshot.graph),
         "most_nearest": min(MOST_NEAREST, labeled - int(explanation.left_out)) or 1,
         "most_crucial": min(MOST_CRUCIAL, max(1, len(explanation.edge_ids))),
     }
@@ -224,21 +264,3 @@ def _around(graph: Graph, explanation: Explanation, state: NodeState) -> LocalGr
     view = plain_view(known, state.node, edges, {}, most_edges=len(edges))
     links = {node: state.toggled(node) for node in view.nodes.tolist() if node != state.node}
     return plain_picture(view, laid_out([view])[0], known, links.get)
-
-
-def _actions(explanation: Explanation, beside: int, graph: Graph) -> Any:
-    """What can be done with a case: compare with it, switch it off."""
-
-    def buttons(node: int) -> Markup:
-        name = isolated(explanation.caption(node))
-        seen = (
-            Markup('<span class="faint">compared below</span>')
-            if node == beside
-            else Markup(
-                '<button form="what-if" name="beside" value="{}" aria-label="Compare with {}">compare</button>'
-            ).format(node_key(graph, node), name)
-        )
-        off = Markup('<button form="what-if" name="without" value="{}" aria-label="Switch {} off">switch off</button>')
-        return Markup('<span class="actions">{} {}</span>').format(seen, off.format(node_key(graph, node), name))
-
-    return buttons

@@ -1,17 +1,21 @@
-"""Answers from a snapshot: plain functions that run in the pool."""
+"""Answers from a snapshot: plain functions, which the application runs in its pool.
+
+Those that programs can ask for take a snapshot and what a request gives; their first lines describe them in OpenAPI.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
+from fastapi import Query, Response
 
 from se_gnn.apps.service import models
-from se_gnn.apps.service.columns import NumberColumns, known_value, predict
-from se_gnn.apps.service.models import Node, Outlook, Vote
-from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeQuery, NodeTable, Outcome, Part
+from se_gnn.apps.service.columns import columns_of, known_value, predict
+from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Outlook, Vote
+from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.guard import ProblemError, busy
 from se_gnn.encoder.outputs import OutputEncoder
@@ -27,6 +31,7 @@ from se_gnn.model.numbers import NumberPrediction, number_metrics
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.similarity import Nearest, Similarities
 
 if TYPE_CHECKING:
     from se_gnn.links import PairExplanation
@@ -51,13 +56,17 @@ def node_id(snapshot: Snapshot, key: int | str) -> int:
 
 def node_of(snapshot: Snapshot, node: int) -> Node:
     """A node."""
+    return Node(**_about(snapshot, node))
+
+
+def _about(snapshot: Snapshot, node: int) -> dict[str, Any]:
     graph = snapshot.graph
-    known = None if snapshot.predicts_links else _value(known_value(graph, node))
-    return Node(id=node, name=_text(graph.node_names[node]), caption=_text(graph.caption(node)), label=known)
+    known = None if snapshot.predicts_links else known_value(graph, node)
+    return {"id": node, "name": graph.node_names[node], "caption": graph.caption(node), "label": known}
 
 
-def model_card(snapshot: Snapshot) -> models.ModelCard:
-    """The model in figures."""
+def model(snapshot: Snapshot) -> models.ModelCard:
+    """The model that is served, and how good it is."""
     graph, about = snapshot.graph, dict[str, Any]()
     if snapshot.predicts_links:
         link = snapshot.links.trained_
@@ -66,34 +75,43 @@ def model_card(snapshot: Snapshot) -> models.ModelCard:
         about["validation"] = link.facts["validation"]
     else:
         if graph.predicts_numbers:
-            about |= {"predicts": "numbers", "number": _text(graph.numbers.name), "unit": _text(graph.numbers.unit)}
+            about |= {"predicts": "numbers", "number": graph.numbers.name, "unit": graph.numbers.unit}
         else:
-            about |= {"predicts": "classes", "classes": [_text(name) for name in graph.class_names]}
+            about |= {"predicts": "classes", "classes": graph.class_names}
         settings = snapshot.trained.settings
         about |= {name: getattr(settings.vote, name) for name in ("num_nearest", "temperature")}
         about |= {name: getattr(settings.similarity, name) for name in ("node_weight", "hops", "measure", "directions")}
         about |= {"preset": settings.preset, "agreement": agreement_of(snapshot), "accuracy": _accuracy(snapshot)}
     return models.ModelCard(
-        name=_text(graph.name), digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
+        name=graph.name, digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
         features=graph.num_features, scored=snapshot.ready, **about,
     )  # fmt: skip
 
 
-def node_page(snapshot: Snapshot, query: NodeQuery, offset: int, limit: int) -> models.NodePage:
-    """A page of the table of all nodes."""
+def nodes(
+    snapshot: Snapshot,
+    query: models.Asked,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_ROWS, description="rows of the page")] = 25,
+) -> models.NodePage:
+    """All nodes: searched, filtered, sorted, in pages."""
     found = table_of(snapshot).find(query)
-    rows = [node_row(snapshot, int(node)) for node in found[offset : offset + limit]]
+    rows = [_row(snapshot, int(node)) for node in found[offset : offset + limit]]
     return models.NodePage(total=len(found), offset=offset, rows=rows)
 
 
-def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
-    """A row of that table."""
+def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
+    """One row of that table."""
+    return _row(snapshot, node_id(snapshot, node))
+
+
+def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
     table, columns = table_of(snapshot), table_of(snapshot).columns
-    row = {name: _value(value) for name, value in columns.row(node).items()}
+    row = columns.row(node)
     if columns.closest is not None:
         row |= {"closest": int(columns.closest[node]), "weight": float(columns.weight[node])}
     return models.NodeRow(
-        **node_of(snapshot, node).model_dump(),
+        **_about(snapshot, node),
         part=table.part_name(node),
         outcome=table.outcome_name(node),
         answered=None if table.answered is None else bool(table.answered[node]),
@@ -102,33 +120,30 @@ def node_row(snapshot: Snapshot, node: int) -> models.NodeRow:
 
 
 def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Predictions:
-    """Predictions of known nodes, or of new rows, in their order."""
+    """Predictions with their votes: of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
-    trained, graph = snapshot.trained, snapshot.graph
-    found, rows = predict(trained, nodes), []
-    numbers = None if isinstance(found, Prediction) else NumberColumns(trained, found)
+    found = predict(snapshot.trained, nodes)
+    columns = columns_of(snapshot.trained, found)
+    rows = []
     for i, node in enumerate(nodes.tolist()):
+        said = columns.row(i)
         if isinstance(found, Prediction):
-            probabilities = _by_class(snapshot, found.probabilities[i].tolist())
-            answer: dict[str, Any] = {
-                "predicted": _text(graph.class_names[found.classes[i]]),
-                "probabilities": probabilities,
+            said = {
+                "predicted": said["predicted"],
+                "probabilities": _by_class(snapshot, found.probabilities[i].tolist()),
             }
-        elif numbers is not None:
-            answer = numbers.row(i)
         voting = np.isfinite(found.overall[i])
-        pairs = zip(found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
-        votes = [_vote(snapshot, case, weight) for case, weight in pairs]
-        rows.append(models.PredictedNode(**node_of(snapshot, node).model_dump(), **answer, votes=votes))
+        votes = _votes(snapshot, found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
+        rows.append(models.PredictedNode(**_about(snapshot, node), **said, votes=votes))
     return models.Predictions(predictions=rows, notes=notes)
 
 
-def explanations(snapshot: Snapshot, request: models.ExplainRequest) -> bytes:
-    """Explanations of known nodes, or of new rows: a JSON object with a list of them."""
+def explain_batch(snapshot: Snapshot, request: models.ExplainRequest) -> Response:
+    """Explanations of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
     batch = explain(snapshot.trained, nodes, k=request.k)
     listed = ",".join(one.to_json(indent=None) for one in batch)
-    return f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}'.encode("utf-8", "replace")
+    return _as_json(f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}')
 
 
 def _asked(snapshot: Snapshot, request: models.NewRows) -> tuple[Snapshot, IntArray, list[str]]:
@@ -168,52 +183,83 @@ def _table(rows: models.Rows) -> Any:
     return pa.table(arrays)
 
 
+def explain_node(
+    snapshot: Snapshot,
+    node: NodePath,
+    k: Annotated[
+        int, Query(ge=1, le=models.MOST_EXPLAINED, description="cases with matched edges and shared attributes")
+    ] = 5,
+    num_nearest: models.OtherNearest = None,
+    node_weight: models.OtherWeight = None,
+    without: models.LeftOut = [],  # noqa: B006 - never changed
+) -> Response:
+    """Why a node gets its prediction, in the library's versioned JSON; also with other settings of the vote."""
+    other = other_vote(snapshot, num_nearest, node_weight, without)
+    return _as_json(explanation(snapshot, node, k, other).to_json(indent=None))
+
+
+def other_vote(
+    snapshot: Snapshot, num_nearest: int | None, node_weight: float | None, without: Sequence[int | str]
+) -> WhatIf:
+    """Settings of a vote that a request gives; None: as the model has it."""
+    left_out = dict.fromkeys(node_id(snapshot, one) for one in without)
+    return WhatIf(num_nearest=num_nearest, node_weight=node_weight, without=tuple(left_out))
+
+
 def explanation(snapshot: Snapshot, node: int | str, k: int | None, what_if: WhatIf) -> Explanation:
     """An explanation, under the model's settings or others."""
     found = snapshot.comparisons.of(node_id(snapshot, node))
     return found.explain(k, what_if=what_if, attributes=True)[0]
 
 
-def nearest(snapshot: Snapshot, node: int | str, offset: int, limit: int) -> models.NearestPage:
-    """All labeled nodes by similarity, a page of them."""
+def nearest(
+    snapshot: Snapshot,
+    node: NodePath,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_ROWS)] = 25,
+) -> models.NearestPage:
+    """The labeled nodes by their similarity with a node."""
     ranking = snapshot.comparisons.of(node_id(snapshot, node)).explain(1).ranking
     total = int(ranking.voting[0].sum())
     weights = np.zeros(ranking.depth, dtype=np.float32)
     weights[: ranking.num_nearest] = ranking.weights[0].numpy()
-    nodes, found = ranking.nodes[0], ranking.nearest
+    nodes = ranking.nodes[0]
     page = [
         models.Nearest(
-            **node_of(snapshot, int(nodes[rank])).model_dump(),
+            **_about(snapshot, int(nodes[rank])),
+            **_similarities(ranking.nearest, rank),
             rank=rank,
             weight=float(weights[rank]),
-            similarity=float(found.overall[0, rank]),
-            node_similarity=float(found.node[0, rank]),
-            structure_similarity=_finite(float(found.structure[0, rank])),
         )
         for rank in range(offset, min(offset + limit, total))
     ]
     return models.NearestPage(total=total, offset=offset, nearest=page)
 
 
-def local_graph(snapshot: Snapshot, key: int | str, offset: int, limit: int) -> models.LocalGraphPage:
-    """The local graph of a node, a page of its edges."""
-    node, settings = node_id(snapshot, key), snapshot.trained.settings.similarity
-    edges = local_graphs(snapshot.graph, np.array([node]), settings.hops, settings.max_edges).row(0)
+def local_graph(
+    snapshot: Snapshot,
+    node: NodePath,
+    offset: Offset = 0,
+    limit: Annotated[int, Query(ge=1, le=models.MOST_EDGES)] = 1000,
+) -> models.LocalGraphPage:
+    """The edges around a node that are compared with those around labeled nodes."""
+    own, settings = node_id(snapshot, node), snapshot.trained.settings.similarity
+    edges = local_graphs(snapshot.graph, np.array([own]), settings.hops, settings.max_edges).row(0)
     page = edges[offset : offset + limit]
     ends = snapshot.graph.edges.ends[page]
     return models.LocalGraphPage(
-        node=node_of(snapshot, node),
+        node=node_of(snapshot, own),
         hops=settings.hops,
         total=len(edges),
         offset=offset,
         edges=[_edge(snapshot, int(edge)) for edge in page],
-        nodes=[node_of(snapshot, int(one)) for one in np.unique(np.append(ends, node))],
+        nodes=[node_of(snapshot, int(one)) for one in np.unique(np.append(ends, own))],
     )
 
 
 @torch.no_grad()
 def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.SimilarityAnswer:
-    """How similar two nodes are, and which edges were matched."""
+    """How similar two nodes are, and which of their edges match."""
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.settings.similarity
     query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
@@ -226,55 +272,47 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     return models.SimilarityAnswer(
         one=node_of(snapshot, one),
         other=node_of(snapshot, other),
-        similarity=float(found.overall[0, 0]),
-        node_similarity=float(found.node[0, 0]),
-        structure_similarity=_finite(float(found.structure[0, 0])),
+        **_similarities(found, 0),
         node_weight=settings.node_weight,
         measure=settings.measure,
         matches=[
             models.MatchedEdge(
-                edge=_edge(snapshot, int(matching.edge_ids[rows[i]])),
-                matched=_edge(snapshot, int(matched[i])),
-                similarity=float(values[i]),
-                alike=[
-                    _text(name)
-                    for name in agreeing_facts(
-                        *(edge_info(trained.graph, int(one)) for one in (matching.edge_ids[rows[i]], matched[i]))
-                    )
-                ],
+                edge=_edge(snapshot, first),
+                matched=_edge(snapshot, second),
+                similarity=value,
+                alike=list(agreeing_facts(edge_info(snapshot.graph, first), edge_info(snapshot.graph, second))),
             )
-            for i in best.tolist()
+            for first, second, value in zip(
+                matching.edge_ids[rows[best]].tolist(), matched[best].tolist(), values[best].tolist()
+            )
         ],
         num_matches=len(known),
     )
 
 
 def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfAnswer:
-    """The vote under other settings, beside the model's own."""
+    """The vote with another K, another lambda, or without some labeled nodes; nothing is retrained."""
     node = node_id(snapshot, request.node)
-    without = tuple(dict.fromkeys(node_id(snapshot, key) for key in request.without))
-    other = WhatIf(num_nearest=request.num_nearest, node_weight=request.node_weight, without=without)
+    other = other_vote(snapshot, request.num_nearest, request.node_weight, request.without)
     comparison = snapshot.comparisons.of(node)
     return models.WhatIfAnswer(
         node=node_of(snapshot, node),
         before=_outlook(snapshot, comparison.explain(1)[0]),
         after=_outlook(snapshot, comparison.explain(1, what_if=other)[0]),
-        without=[node_of(snapshot, one) for one in without],
+        without=[node_of(snapshot, one) for one in other.without],
     )
 
 
 def node_map(snapshot: Snapshot) -> models.MapAnswer:
-    """All nodes on a plane."""
+    """All nodes on a plane, by their embeddings."""
     if snapshot.map is None:
         raise busy("all nodes are being placed; ask again in a moment", 1)
-    names, colors = [_text(name) for name in snapshot.map.colors.names], snapshot.map.colors.colors
-    return models.MapAnswer(
-        total=snapshot.graph.num_nodes, steps=STEPS, classes=names, colors=colors, **snapshot.map.drawn
-    )
+    groups, total = snapshot.map.colors, snapshot.graph.num_nodes
+    return models.MapAnswer(total=total, steps=STEPS, classes=groups.names, colors=groups.colors, **snapshot.map.drawn)
 
 
 def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
-    """How likely some pairs are linked."""
+    """How likely pairs of nodes are linked, by a model of links."""
     ids = [(node_id(snapshot, one), node_id(snapshot, other)) for one, other in request.pairs]
     found = snapshot.links.predict_proba(ids, type=request.type).tolist()
     return models.Pairs(
@@ -285,19 +323,30 @@ def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
     )
 
 
+def explain_pair(snapshot: Snapshot, source: NodeAsked, target: NodeAsked, type: LinkType = None) -> Response:
+    """Why two nodes are likely to be linked, or not: the neighbors that vote, in the library's JSON."""
+    return _as_json(pair_explanation(snapshot, source, target, type).to_json())
+
+
 def pair_explanation(snapshot: Snapshot, source: int | str, target: int | str, kind: str | None) -> PairExplanation:
     """Why two nodes are likely to be linked, or not."""
     return snapshot.links.explain(node_id(snapshot, source), node_id(snapshot, target), type=kind or None)
 
 
-def recommendations(snapshot: Snapshot, node: int | str, k: int, kind: str | None) -> models.Recommendations:
-    """The likeliest new links of a node."""
+def recommend(
+    snapshot: Snapshot, node: NodePath, k: Annotated[int, Query(ge=1, le=models.MOST_ROWS)] = 10, type: LinkType = None
+) -> models.Recommendations:
+    """The likeliest new links of a node: exact, over all nodes that it may be linked with."""
     predictor, own = snapshot.links, node_id(snapshot, node)
     found = [
-        models.Recommended(**node_of(snapshot, one.node).model_dump(), probability=one.probability)
-        for one in predictor.recommend(own, k, type=kind or None)
+        models.Recommended(**_about(snapshot, one.node), probability=one.probability)
+        for one in predictor.recommend(own, k, type=type or None)
     ]
     return models.Recommendations(node=node_of(snapshot, own), recommendations=found)
+
+
+def _as_json(text: str) -> Response:
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
 
 
 def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
@@ -307,11 +356,11 @@ def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
         said: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
     else:
         probabilities = _by_class(snapshot, answer.probabilities)
-        said = {"predicted": _text(explanation.predicted_name), "probabilities": probabilities}
+        said = {"predicted": explanation.predicted_name, "probabilities": probabilities}
     return Outlook(
         num_nearest=explanation.settings.num_nearest,
         node_weight=explanation.settings.node_weight,
-        votes=[_vote(snapshot, one.node, one.weight) for one in explanation.votes],
+        votes=_votes(snapshot, [one.node for one in explanation.votes], [one.weight for one in explanation.votes]),
         **said,
     )
 
@@ -341,10 +390,16 @@ def agreement_of(snapshot: Snapshot) -> float | None:
     return float(trained.facts.test["accuracy"])
 
 
-def _vote(snapshot: Snapshot, node: int, weight: float) -> Vote:
-    label = known_value(snapshot.graph, node)
-    assert label is not None  # cases are labeled
-    return Vote(id=node, name=_text(snapshot.graph.node_names[node]), label=_value(label), weight=weight)
+def _votes(snapshot: Snapshot, nodes: Sequence[int], weights: Sequence[float]) -> list[Vote]:
+    about = ((_about(snapshot, node), weight) for node, weight in zip(nodes, weights))
+    return [Vote(id=one["id"], name=one["name"], label=one["label"], weight=weight) for one, weight in about]
+
+
+def _similarities(found: Nearest | Similarities, rank: int) -> dict[str, Any]:
+    """How similar the first query and a case are; nothing is known of the structure if one of them has no edges."""
+    overall, node, structure = (float(part[0, rank]) for part in (found.overall, found.node, found.structure))
+    known = structure if np.isfinite(structure) else None
+    return {"similarity": overall, "node_similarity": node, "structure_similarity": known}
 
 
 def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
@@ -358,24 +413,11 @@ def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
     return models.EdgeValue(
         start=info.start if info.directed else None,
         end=info.end if info.directed else None,
-        type=None if info.type is None else _text(info.type),
+        type=info.type,
         weight=info.weight,
-        facts={_text(name): _text(value) for name, value in info.facts.items()},
+        facts=info.facts,
     )
 
 
-def _value(value: Any) -> Any:
-    return _text(value) if isinstance(value, str) else value
-
-
 def _by_class(snapshot: Snapshot, values: Sequence[float]) -> dict[str, float]:
-    return {_text(name): value for name, value in zip(snapshot.graph.class_names, values)}
-
-
-def _text(text: str) -> str:
-    """A text that UTF-8 can write: halves of characters, which a broken table may hold, are replaced."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return dict(zip(snapshot.graph.class_names, values))

@@ -21,7 +21,7 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import COVERAGE, NumberPrediction, calibrate_intervals, predict_numbers
 from se_gnn.plot.style import class_style, number_style
 from se_gnn.report.predictions import certainty
-from se_gnn.results import as_csv, number_records, numbers_as
+from se_gnn.results import as_csv, number_records, records_as
 
 SHADES = 8  # of numbers on the map
 _DIGITS = re.compile(r"(\d+)")
@@ -68,7 +68,8 @@ class ClassColumns:
         self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
         self.closest: IntArray = found.cases[:, 0]
         self.weight: FloatArray = found.weights[:, 0]
-        self.outcome: IntArray = np.where(graph.labels == UNKNOWN, 0, 1 + (graph.labels == self.predicted))
+        known = graph.labels[found.nodes]
+        self.outcome: IntArray = np.where(known == UNKNOWN, 0, 1 + (known == self.predicted))
 
     def measure(self, of: int | None) -> FloatArray:
         """Probability of a class, or of the predicted class of each node, [N]."""
@@ -88,13 +89,10 @@ class ClassColumns:
         }
 
     def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """Nodes with a predicted and a known class; None: any."""
-        passing = np.ones(len(self.predicted), bool)
-        if predicted is not None:
-            passing &= self.predicted == predicted
-        if label is not None:
-            passing &= self.graph.labels == label
-        return passing
+        """Nodes with a predicted and a known class, [N]; None: any."""
+        everyone = np.ones(len(self.predicted), bool)
+        is_predicted = everyone if predicted is None else self.predicted == predicted
+        return is_predicted & (everyone if label is None else self.graph.labels == label)
 
     def row(self, node: int) -> dict[str, Any]:
         """What is predicted of one node."""
@@ -169,7 +167,7 @@ class NumberColumns:
     def as_csv(self, nodes: IntArray) -> bytes:
         """As `se-gnn predict` writes some nodes."""
         coverage = COVERAGE if np.isfinite(self.low).all() else None
-        return numbers_as(".csv", list(number_records(self.model, nodes, coverage=coverage)))
+        return records_as(".csv", number_records(self.model, nodes, coverage=coverage))
 
 
 class LinkColumns:

@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import inspect
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from se_gnn.apps.service.node_table import Outcome, Part
+from se_gnn.apps.service.node_table import LARGEST_ID, NodeId, NodeQuery, Outcome, Part
 
 MOST_NODES = 1000  # of one request
 MOST_ROWS = 200  # of one page
 MOST_EDGES = 5000  # of one page
-MOST_EXPLAINED = 20  # neighbors with matched edges: a hub has thousands of them
-MOST_NEAREST = 1000  # K of a what-if: each neighbor is left out in turn
+MOST_EXPLAINED = 20  # cases with matched edges: a hub has thousands of edges
+MOST_NEAREST = 1000  # K of a what-if: each case is left out in turn
 MOST_BATCH = 100  # explanations of one request
 MOST_NEW = 10_000  # rows of one table in a request
-LARGEST_ID = 2**31 - 1
 LONGEST_NAME = 10_000
 
+
+def _writable(value: Any) -> Any:
+    """A text that UTF-8 can write: halves of characters, which a broken table may hold, are replaced."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_writable)]
 NodeName = Annotated[str, Field(max_length=LONGEST_NAME)]
-NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
-Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is no position
+Position = Annotated[int, Field(strict=True, ge=0, le=LARGEST_ID)]  # `true` is not a position
 NodeKey = Annotated[Position | NodeName, Field(description="a node: an integer is its position, a text is its name")]
 Cell = str | int | float | bool | None
 Rows = list[dict[str, Cell]]
 Table = Annotated[Rows, Field(min_length=1, max_length=MOST_NEW)]
-Value = str | float  # a class by its name, or a number in the unit of its column
+Value = Annotated[str | float, BeforeValidator(_writable)]  # a class by its name, or a number in its column's unit
 Probability = Annotated[float, Field(ge=0, le=1.000001)]
 Probabilities = Annotated[
-    dict[str, Probability] | None,
+    dict[Text, Probability] | None,
     Field(description="one per class, by name; they add up to 1. null if numbers are predicted"),
 ]
 Interval = Annotated[
     tuple[float, float] | None, Field(description="of a number: low and high; null without calibration nodes")
 ]
+NodePath = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="a node: its name, a caption that only one node has, or #POSITION")
+]
+Offset = Annotated[int, Query(ge=0, le=LARGEST_ID)]
+NodeAsked = Annotated[str, Query(max_length=LONGEST_NAME, description="a node, as in the address of a node")]
+OtherNearest = Annotated[int | None, Query(ge=1, le=MOST_NEAREST, description="K, not the model's")]
+OtherWeight = Annotated[float | None, Query(ge=0, le=1, description="lambda, other than the model's")]
+LeftOut = Annotated[list[str], Query(max_length=MOST_NODES, description="labeled nodes that do not vote")]
+LinkType = Annotated[str | None, Query(max_length=LONGEST_NAME, description="type of the link, if there are several")]
+
+
+def _node_query(**given: Any) -> NodeQuery:
+    return NodeQuery(**given)
+
+
+_node_query.__signature__ = inspect.signature(NodeQuery, eval_str=True)  # type: ignore[attr-defined]
+Asked = Annotated[NodeQuery, Depends(_node_query)]
 
 
 class Answer(BaseModel):
@@ -46,8 +70,8 @@ class Node(Answer):
     """A node as people and programs know it."""
 
     id: NodeId = Field(description="position in the graph")
-    name: str = Field(description="unique in the graph")
-    caption: str = Field(description="what people see; the name where it has no caption")
+    name: Text = Field(description="unique in the graph")
+    caption: Text = Field(description="what people see; the name if there is no caption")
     label: Value | None = Field(description="known class or number")
 
 
@@ -61,7 +85,7 @@ class NodeRow(Node):
     links: int | None = Field(None, description="edges of the node, if links are predicted")
     outcome: Outcome = Field(description="of a number: right if the known one lies in its interval")
     answered: bool | None = Field(
-        description="whether anything known is near enough for an answer; null where it is not judged"
+        description="whether anything known is near enough for an answer; null if that was not judged"
     )
     closest: NodeId | None = Field(None, description="the most similar labeled node")
     weight: Probability | None = Field(None, description="its weight in the vote")
@@ -118,14 +142,14 @@ class ExplainRequest(NewRows):
 class Notes(Answer):
     """What was unusual about new rows."""
 
-    notes: list[str] = Field([], description="what was unusual about new rows: unknown categories, for example")
+    notes: list[Text] = Field([], description="what was unusual about new rows: unknown categories, for example")
 
 
 class Vote(Answer):
-    """A labeled neighbor and its weight."""
+    """A case and its weight."""
 
     id: NodeId
-    name: str
+    name: Text
     label: Value
     weight: Probability
 
@@ -170,9 +194,9 @@ class EdgeValue(Answer):
 
     start: NodeId | None = Field(description="the node it starts at; null: no direction")
     end: NodeId | None = Field(description="the node it leads to; null: no direction")
-    type: str | None = Field(description="its type")
+    type: Text | None = Field(description="its type")
     weight: float | None
-    facts: dict[str, str] = Field(description="weight and attributes as they are shown, by their names")
+    facts: dict[Text, Text] = Field(description="weight and attributes as they are shown, by their names")
 
 
 class LocalEdge(Answer):
@@ -205,11 +229,11 @@ class MatchedEdge(Answer):
     edge: LocalEdge
     matched: LocalEdge
     similarity: float
-    alike: list[str] = Field(description="what both edges carry alike: type, weight, attributes by their names")
+    alike: list[Text] = Field(description="what both edges carry alike: type, weight, attributes by their names")
 
 
 class SimilarityAnswer(Answer):
-    """How similar two nodes are; structure is None where one of them has no edges."""
+    """How similar two nodes are; structure is None if one of them has no edges."""
 
     one: Node
     other: Node
@@ -295,17 +319,17 @@ class PartFigures(Answer):
 class ModelCard(Answer):
     """The model that is served."""
 
-    name: str = Field(description="of the data set")
+    name: Text = Field(description="of the data set")
     digest: str = Field(description="of the model folder's manifest; changes with the model")
     predicts: Literal["classes", "numbers", "links"]
     preset: str | None = None
     nodes: int = Field(ge=1)
     edges: int = Field(ge=0)
     features: int = Field(ge=0)
-    classes: list[str] = Field([], description="empty unless classes are predicted")
-    number: str | None = Field(None, description="name of the number that is predicted")
-    unit: str = ""
-    link_types: list[str] = Field([], description="types of links, if links are predicted")
+    classes: list[Text] = Field([], description="empty unless classes are predicted")
+    number: Text | None = Field(None, description="name of the number that is predicted")
+    unit: Text = ""
+    link_types: list[Text] = Field([], description="types of links, if links are predicted")
     num_nearest: int = Field(ge=1, description="K")
     node_weight: float = Field(ge=0, le=1, description="lambda")
     temperature: float | None = Field(None, gt=0, description="tau")
@@ -325,7 +349,7 @@ class MapAnswer(Answer):
 
     total: int = Field(ge=0, description="nodes of the graph; of very many a part is drawn")
     steps: int
-    classes: list[str] = Field(description="classes, ranges of numbers, or node types")
+    classes: list[Text] = Field(description="classes, ranges of numbers, or node types")
     colors: list[str] = Field(description="one for each of them")
     node: list[int]
     x: list[int]

@@ -5,14 +5,16 @@ Shapes: N nodes, P points of the map, B bytes of text.
 
 from __future__ import annotations
 
-import threading
 import unicodedata
-from collections import OrderedDict
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from fastapi import Query
+from pydantic import BeforeValidator, Field
 
 from se_gnn.apps.service.columns import Columns, Keys, Sort, text_ranks
 from se_gnn.errors import InputError
@@ -22,6 +24,9 @@ from se_gnn.plot.projection import project
 from se_gnn.report.predictions import SHOWN_PARTS, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
+LARGEST_ID = 2**31 - 1
+LONGEST_SEARCH = 200
+MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
 MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
 STEPS = 65_535  # of a coordinate: whole numbers are short
@@ -55,32 +60,43 @@ class Answered(StrEnum):
 
 PARTS = (Part.none, *(Part(name) for name in SHOWN_PARTS.values()))
 OUTCOMES = (Outcome.unknown, Outcome.wrong, Outcome.right)
-Region = tuple[float, float, float, float]  # of the map: left, bottom, right, top, each from 0 to 1
-WHOLE: Region = (0.0, 0.0, 1.0, 1.0)
-
-
-def part_of_map(*corners: float) -> Region | None:
-    """The region with these corners (left, bottom, right, top); None, any node, where it is the whole map."""
-    left, bottom, right, top = corners
-    return None if corners == WHOLE else (left, bottom, right, top)
+NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
+Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
+Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
+Share = Annotated[float, Query(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeQuery:
-    """Which nodes, in which order; None: any."""
+    """Which nodes, in which order, as the query of an address gives it; None: any."""
 
-    search: str = ""
-    of: int | None = None  # class whose probability is meant; None: the predicted one
-    predicted: int | None = None
-    label: int | None = None
-    part: Part | None = None
-    outcome: Outcome | None = None
-    answered: Answered | None = None
-    least: float | None = None  # probability, or number
-    most: float | None = None
-    region: Region | None = None
-    sort: Sort = Sort.node
+    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = ""
+    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None
+    predicted: Class = None
+    label: Class = None
+    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None
+    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None
+    answered: Annotated[Answered | None, Blank, Query(description="whether the model gives an answer")] = None
+    least: Bound = None
+    most: Bound = None
+    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0
+    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0
+    right: Share = 1.0
+    top: Share = 1.0
+    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node
     descending: bool = False
+
+    def __post_init__(self) -> None:
+        if self.of is not None and self.sort is Sort.node:  # a class to rank by comes with its order
+            object.__setattr__(self, "sort", Sort.probability)
+            object.__setattr__(self, "descending", True)
+
+    @property
+    def region(self) -> tuple[float, float, float, float] | None:
+        """Left, bottom, right and top of a part of the map; None: the whole map."""
+        corners = (self.left, self.bottom, self.right, self.top)
+        return None if corners == (0, 0, 1, 1) else corners
 
 
 class NodeTable:
@@ -92,32 +108,21 @@ class NodeTable:
         self.part: IntArray = parts_of(self.graph)  # [N], 0 for none, then the order of SHOWN_PARTS
         self.answered: BoolArray | None = None  # [N]; None until it is judged
         self._text = NodeText(self.graph)
-        self._orders: dict[tuple[Sort, bool], IntArray] = {}
-        self._views: OrderedDict[NodeQuery, IntArray] = OrderedDict()
-        self._lock = threading.Lock()
+        self.find = lru_cache(MOST_VIEWS)(self._find)
+        self._order = lru_cache(MOST_ORDERS)(self._ordered)
 
     def __len__(self) -> int:
         return len(self.part)
 
     def judge(self, abstains: BoolArray) -> None:
         """Say which nodes are too unlike anything known for an answer, [N]."""
-        with self._lock:
-            self.answered = ~abstains
-            self._views.clear()
+        self.answered = ~abstains
+        self.find.cache_clear()
 
-    def find(self, query: NodeQuery) -> IntArray:
+    def _find(self, query: NodeQuery) -> IntArray:
         """Ids of the nodes that a query asks for, in its order."""
-        with self._lock:
-            if query in self._views:
-                self._views.move_to_end(query)
-                return self._views[query]
-        order = self._order(query.sort, query.descending, query.of)
-        view = order[self._passing(query)[order]]
-        with self._lock:
-            self._views[query] = view
-            while len(self._views) > MOST_VIEWS:
-                self._views.popitem(last=False)
-        return view
+        order = self._order(query.sort, query.descending, query.of if query.sort is Sort.probability else None)
+        return order[self._passing(query)[order]]
 
     def part_name(self, node: int) -> Part:
         """The part of the split that a node is in."""
@@ -146,25 +151,20 @@ class NodeTable:
             passing &= (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
         return passing
 
-    def _order(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
-        """Ids of all nodes in an order, equal ones by their ids; made once."""
-        found = self._orders.get((sort, descending)) if of is None or sort is not Sort.probability else None
-        if found is None:
-            keys: Keys = {
-                Sort.node: lambda: np.arange(len(self)),
-                Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
-                Sort.outcome: lambda: self.columns.outcome,
-                Sort.part: lambda: self.part,
-                Sort.weight: lambda: self.columns.weight,
-                **self.columns.keys(of),
-            }
-            if sort not in keys:
-                raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
-            key = keys[sort]()
-            found = np.argsort(-key if descending else key, kind="stable")
-            if of is None:  # there may be many classes
-                self._orders[sort, descending] = found
-        return found
+    def _ordered(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
+        """Ids of all nodes in an order, equal ones by their ids."""
+        keys: Keys = {
+            Sort.node: lambda: np.arange(len(self)),
+            Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
+            Sort.outcome: lambda: self.columns.outcome,
+            Sort.part: lambda: self.part,
+            Sort.weight: lambda: self.columns.weight,
+            **self.columns.keys(of),
+        }
+        if sort not in keys:
+            raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
+        key = keys[sort]()
+        return np.argsort(-key if descending else key, kind="stable")
 
 
 class NodeText:

@@ -28,7 +28,7 @@ from se_gnn.files import sha256
 from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
-from se_gnn.model.folder import is_links_folder, is_model_folder, load_model, model_digest
+from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import NumberPrediction
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ class Comparisons:
     def __init__(self, trained: Model) -> None:
         self._trained, self._lock = trained, threading.Lock()
         self._kept: OrderedDict[int, Comparison] = OrderedDict()
-        self._bytes = 0
         # under the model's own settings, without what attributes do
         self.own = lru_cache(MOST_EXPLANATIONS)(lambda node: self.of(node).explain(1)[0])
 
@@ -82,18 +81,16 @@ class Comparisons:
                 return self._kept[node]
         found = Comparison.of(self._trained, node)
         if found.num_bytes <= LARGEST_BYTES:
-            self._keep(node, found)
+            with self._lock:
+                self._kept[node] = found
+                while len(self._kept) > MOST_COMPARISONS or self.num_bytes > MOST_BYTES:
+                    self._kept.popitem(last=False)
         return found
 
-    def _keep(self, node: int, found: Comparison) -> None:
-        with self._lock:
-            if node in self._kept:
-                return
-            self._kept[node] = found
-            self._bytes += found.num_bytes
-            while len(self._kept) > MOST_COMPARISONS or self._bytes > MOST_BYTES:
-                _, gone = self._kept.popitem(last=False)
-                self._bytes -= gone.num_bytes
+    @property
+    def num_bytes(self) -> int:
+        """Size of all that are kept."""
+        return sum(one.num_bytes for one in self._kept.values())
 
 
 class Snapshot:
@@ -244,10 +241,8 @@ def _read(folder: Path, graph: Path | None) -> Snapshot:
 
 
 def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
-    if is_model_folder(folder):
-        return load_model(folder, graph)
     if not is_links_folder(folder):
-        return load_model(folder, graph)  # which says what is wrong
+        return load_model(folder, graph)
     from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second
 
     if graph is not None:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from se_gnn import __version__
-from se_gnn.apps.web.guard import MEDIA_TYPE, SIGN_IN, Guard, ProblemError, Session, problem_bytes
+from se_gnn.apps.web.guard import SIGN_IN, Guard, ProblemError, Session, wants_page
 from se_gnn.apps.web.settings import WebSettings
 from se_gnn.errors import InputError
 from se_gnn.report.templating import page_environment
@@ -72,11 +72,6 @@ class Pages:
         return Response(text, status_code=status, media_type="text/html; charset=utf-8")
 
 
-def wants_page(request: Request) -> bool:
-    """Whether a person asks, with a browser, and not a program."""
-    return "text/html" in request.headers.get("accept", "")
-
-
 def new_application(settings: WebSettings, pages: Pages, **about: Any) -> FastAPI:
     """An application without routes of its own yet; ``about`` is FastAPI's title, description and the like."""
     app = FastAPI(docs_url=None, redoc_url=None, **about)
@@ -89,30 +84,27 @@ def new_application(settings: WebSettings, pages: Pages, **about: Any) -> FastAP
 
 
 def _answer_errors(app: FastAPI, pages: Pages) -> None:
-    def answer(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-        if wants_page(request):
-            page = pages.html("problem.html", status=status, code=status, detail=detail)
-            page.headers.update(headers or {})
-            return page
-        return Response(problem_bytes(status, detail), status, headers, MEDIA_TYPE)
-
     @app.exception_handler(ProblemError)
     async def problem(request: Request, error: ProblemError) -> Response:
-        return answer(request, error.status, error.detail, error.headers)
+        if not wants_page(request):
+            return error.response()
+        page = pages.html("problem.html", status=error.status, code=error.status, detail=error.detail)
+        page.headers.update(error.headers)
+        return page
 
     @app.exception_handler(InputError)
     async def mistake(request: Request, error: InputError) -> Response:
-        return answer(request, 400, str(error))
+        return await problem(request, ProblemError(400, str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return answer(request, 422, "; ".join(_in_words(one) for one in error.errors()[:5]))
+        return await problem(request, ProblemError(422, "; ".join(_in_words(one) for one in error.errors()[:5])))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
         usual = {404: "there is nothing at this address", 405: "this address takes another method"}
         detail = usual.get(error.status_code, str(error.detail))
-        return answer(request, error.status_code, detail, dict(error.headers or {}))
+        return await problem(request, ProblemError(error.status_code, detail, headers=error.headers))
 
 
 def _in_words(error: dict[str, Any]) -> str:

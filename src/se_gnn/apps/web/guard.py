@@ -1,4 +1,4 @@
-"""What stands before every application: who asks, what for, how much and how often; and what every answer says.
+"""The guard of an application: it checks who asks, for what and how often, and sets the headers of every answer.
 
 A page on another site can make a browser send requests here. So `Host` must be a name of this server (a site whose
 name was made to point here has another one) and `Origin`, if a browser sends it, must be this server, too. No answer
@@ -20,11 +20,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from se_gnn.apps.web.settings import WebSettings
 
@@ -33,7 +35,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Pairs = list[tuple[bytes, bytes]]
 
 SIGN_IN = "/sign-in"
 OPEN_PATHS = ("/healthz", SIGN_IN)  # and the assets: nothing there is secret
@@ -50,15 +51,16 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-HEADERS: Pairs = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-]
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}  # of every answer that has no others
 
 
 class Guard:
@@ -76,116 +78,95 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no websockets here
-        answer = _Answer(scope, send)
-        try:
-            self._check(scope)
-            body = await _whole_body(scope, receive, self._settings.most_bytes)
-            await self._app(scope, _once(body, receive), answer.send)
-        except ProblemError as problem:
-            if problem.status == 401 and _is_page(scope):
-                await answer.redirect(SIGN_IN)
-            else:
-                await answer.problem(problem)
-        except Exception:
-            _log.exception("unexpected error")
-            await answer.problem(ProblemError(500, "the server made a mistake; its log says more"))
+        request, started = Request(scope, receive), False
 
-    def _check(self, scope: Scope) -> None:
-        headers: Pairs = scope["headers"]
-        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started, headers = True, MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check(request)
+            body = await _whole_body(request, self._settings.most_bytes)
+            await self._app(scope, _once(body, receive), answer)
+        except Exception as error:
+            refusal = _refusal(request, error)
+            if started:
+                raise
+            await refusal(scope, receive, answer)
+
+    def _check(self, request: Request) -> None:
+        scope, hosts = request.scope, request.headers.getlist("host")
         if len(hosts) != 1 or not self._settings.allows(hosts[0]):
             raise ProblemError(400, "the header Host must be a name of this server; see --allow-host")
         target = scope.get("raw_path") or scope["path"].encode()
         if len(target) + len(scope.get("query_string", b"")) > LONGEST_TARGET:
             raise ProblemError(414, f"path and query must be at most {LONGEST_TARGET} characters")
-        _check_origin(scope, headers, hosts[0])
-        address = (scope.get("client") or ("unknown",))[0]
-        wait = self._rate.wait_of(address)
+        _check_origin(request, hosts[0])
+        wait = self._rate.wait_of(request.client.host if request.client else "unknown")
         if wait:
             seconds = str(max(1, math.ceil(wait)))
             raise ProblemError(
                 429, f"more than {self._settings.per_second:g} requests a second", headers={"Retry-After": seconds}
             )
-        if self._session is not None and scope["path"] not in OPEN_PATHS and not scope["path"].startswith(ASSETS):
-            given, cookies = _header(headers, b"authorization"), _header(headers, b"cookie")
-            if not self._session.allows(given, cookies):
-                raise ProblemError(
-                    401,
-                    "this server needs its token: Authorization: Bearer TOKEN",
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
+        is_open = scope["path"] in OPEN_PATHS or scope["path"].startswith(ASSETS)
+        if self._session is not None and not is_open and not self._session.allows(request):
+            raise ProblemError(
+                401, "this server needs its token: Authorization: Bearer TOKEN", headers={"WWW-Authenticate": "Bearer"}
+            )
 
 
-class _Answer:
-    """Sends an answer with the headers that every answer has."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._send, self._scope, self._started = send, scope, False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._started = True
-            given = [(name.lower(), value) for name, value in message.get("headers", [])]
-            named = {name for name, _ in given}
-            extra = [pair for pair in HEADERS if pair[0] not in named]
-            if b"cache-control" not in named:
-                extra.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*given, *extra]}
-        await self._send(message)
-
-    async def problem(self, problem: ProblemError) -> None:
-        """A problem, where nothing has been sent yet."""
-        if self._started:
-            raise problem
-        body = problem_bytes(problem.status, problem.detail)
-        headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-        headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-        await self.send({"type": "http.response.start", "status": problem.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
-
-    async def redirect(self, target: str) -> None:
-        headers = [(b"location", target.encode()), (b"content-length", b"0")]
-        await self.send({"type": "http.response.start", "status": 303, "headers": headers})
-        await self.send({"type": "http.response.body", "body": b""})
+def _refusal(request: Request, error: Exception) -> Response:
+    """What is answered in place of an answer."""
+    if not isinstance(error, ProblemError):
+        _log.exception("unexpected error")
+        error = ProblemError(500, "the server made a mistake; its log says more")
+    if error.status == 401 and request.method == "GET" and wants_page(request):
+        return Response(status_code=303, headers={"Location": SIGN_IN})
+    return error.response()
 
 
-def _check_origin(scope: Scope, headers: Pairs, host: str) -> None:
-    origin = _header(headers, b"origin")
-    if origin:
+def wants_page(request: Request) -> bool:
+    """Whether a person asks, with a browser, and not a program."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _check_origin(request: Request, host: str) -> None:
+    headers = request.headers
+    if origin := headers.get("origin"):
         try:
             asked_by = urlsplit(origin).netloc.lower()
         except ValueError:
             asked_by = ""
         if asked_by != host.lower():
             raise ProblemError(403, "the header Origin names another site")
-    elsewhere = _header(headers, b"sec-fetch-site") in ("cross-site", "same-site")
-    followed = scope["method"] in ("GET", "HEAD") and _header(headers, b"sec-fetch-mode") == "navigate"
+    elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    followed = request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
     if elsewhere and not followed:
         raise ProblemError(403, "another site asked for this; only its links may lead here")
 
 
-async def _whole_body(scope: Scope, receive: Receive, most: int) -> bytes:
+async def _whole_body(request: Request, most: int) -> bytes:
     """All of a body, which is small."""
-    length = _header(scope["headers"], b"content-length")
+    length = request.headers.get("content-length", "")
     too_large = ProblemError(413, f"the body must be at most {most} bytes")
     if length.isdecimal() and (len(length) > 18 or int(length) > most):
         raise too_large
-    parts, size = [], 0
+    body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    break
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > most:
+            async for part in request.stream():
+                body += part
+                if len(body) > most:
                     raise too_large
-                if not message.get("more_body", False):
-                    break
     except TimeoutError:
         raise ProblemError(408, f"the body took longer than {BODY_SECONDS:g} seconds to arrive") from None
-    return b"".join(parts)
+    except ClientDisconnect:
+        pass  # nobody waits for the answer
+    return bytes(body)
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
@@ -200,14 +181,6 @@ def _once(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return call
-
-
-def _is_page(scope: Scope) -> bool:
-    return scope["method"] == "GET" and "text/html" in _header(scope["headers"], b"accept")
-
-
-def _header(headers: Pairs, wanted: bytes) -> str:
-    return next((value.decode("latin-1") for name, value in headers if name == wanted), "")
 
 
 class Problem(BaseModel):
@@ -226,15 +199,11 @@ class ProblemError(Exception):
         super().__init__(detail)
         self.status, self.detail, self.headers = status, detail, dict(headers or {})
 
-
-def problem_of(status: int, detail: str) -> Problem:
-    """The problem that a status and a reason make."""
-    return Problem(type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail)
-
-
-def problem_bytes(status: int, detail: str) -> bytes:
-    """The body of an answer."""
-    return json.dumps(problem_of(status, detail).model_dump()).encode()
+    def response(self) -> Response:
+        """The answer to the request."""
+        title = HTTPStatus(self.status).phrase
+        body = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
+        return Response(json.dumps(body), self.status, self.headers, MEDIA_TYPE)
 
 
 def busy(detail: str, seconds: int = 1) -> ProblemError:
@@ -242,13 +211,13 @@ def busy(detail: str, seconds: int = 1) -> ProblemError:
     return ProblemError(503, detail, headers={"Retry-After": str(seconds)})
 
 
-def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of the problems that an operation may answer with."""
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: schema}} for status in statuses}
-
-
-PROBLEMS = problem_responses(400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status in (400, 401, 403, 404, 405, 408, 413, 414, 422, 429, 500, 503)
+}  # what OpenAPI says of the problems that an operation may answer with
 
 
 class Session:
@@ -267,16 +236,12 @@ class Session:
         """Whether a text is the token."""
         return hmac.compare_digest(hashlib.sha256(given.encode()).digest(), hashlib.sha256(self._token).digest())
 
-    def allows(self, authorization: str, cookies: str) -> bool:
+    def allows(self, request: Request) -> bool:
         """Whether the headers `Authorization` and `Cookie` of a request let it in."""
-        scheme, _, given = authorization.partition(" ")
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.is_token(given.strip()):
             return True
-        try:
-            held = SimpleCookie(cookies).get(COOKIE)
-        except CookieError:
-            return False
-        return held is not None and hmac.compare_digest(held.value.encode(), self.cookie.encode())
+        return hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self.cookie.encode())
 
     def set_cookie(self, *, secure: bool) -> str:
         """The header `Set-Cookie` of somebody who gave the token."""
@@ -296,7 +261,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> tokens, when
 
     def wait_of(self, address: str) -> float:
-        """0 where the request may go on, else the seconds until the next may."""
+        """Seconds until the next request is allowed; 0: this one is."""
         now = self._clock()
         tokens, then = self._buckets.pop(address, (self._burst, now))
         tokens = min(self._burst, tokens + (now - then) * self._per_second)

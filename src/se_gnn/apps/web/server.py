@@ -130,7 +130,7 @@ class WorkPool:
         return len(self._held)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a call; 503 where the pool is full or the time is over."""
+        """The result of a call; 503 if the pool is full or the time runs out."""
         if len(self._held) >= self.workers + self.waiting:
             raise busy("the server is busy; ask again", 1)
         loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ class WorkPool:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            future.cancel()  # takes it away where it only waited
+            future.cancel()  # removes it if it was only waiting
             raise busy(f"this took longer than {self.seconds:g} seconds; ask for less", 5) from None
 
     def close(self) -> None:

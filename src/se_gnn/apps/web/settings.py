@@ -9,18 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from se_gnn.errors import InputError, did_you_mean, shortened
+from se_gnn.errors import InputError
 from se_gnn.files import read_file
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SHORTEST_TOKEN, LONGEST_TOKEN = 16, 4096
 LARGEST_BODY = 4 * 2**20  # new rows come in batches
-# limits that can be set on the command line: type, least and largest value
-LIMITS: dict[str, tuple[type, float, float]] = {
-    "workers": (int, 1, 64),
-    "seconds": (float, 1, 86_400),
-    "per_second": (float, 0.1, 1e9),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +27,7 @@ class WebSettings:
         token: what a request has to bring along; None: nothing, which is for loopback alone.
         most_bytes: size of a request's body.
         per_second: requests of one address, on average.
-        burst: requests of one address at once.
+        burst: requests of one address at the same moment.
         seconds: how long an answer may take.
         workers: threads that compute.
         waiting: requests that may wait for one of them.
@@ -62,7 +56,7 @@ class WebSettings:
 
 
 def host_name(host: str) -> str | None:
-    """The name in a header `Host`, or None where it is none.
+    """The name in a header `Host`, or None if it is not valid.
 
     >>> host_name("a.example:80"), host_name("[::1]"), host_name("::1"), host_name("a b"), host_name("a/b")
     ('a.example', '::1', None, None, None)
@@ -98,31 +92,18 @@ def settings_for(
     if wrong is not None:
         raise InputError(f"--allow-host must be a name such as graphs.example.org, got {wrong!r}")
     hosts = LOOPBACK_NAMES | {one.lower() for one in allow_hosts}
-    checked = _checked_limits(limits or {})
+    given = dict(limits or {})
+    if "per_second" in given:
+        given["burst"] = max(1, round(2 * given["per_second"]))
     if is_loopback(host):
-        return WebSettings(hosts=hosts, token=token, **checked)
+        return WebSettings(hosts=hosts, token=token, **given)
     if token is None:
         raise InputError(
             f"--host {host} can be reached from other machines: give --token-file FILE with a secret text of at least "
             f"{SHORTEST_TOKEN} characters, or leave --host at 127.0.0.1"
         )
     own = {host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
-    return WebSettings(hosts=hosts | own, any_address=True, token=token, **checked)
-
-
-def _checked_limits(given: Mapping[str, Any]) -> dict[str, Any]:
-    for name, value in given.items():
-        if name not in LIMITS:
-            raise InputError(f"--set: unknown limit {shortened(name)}{did_you_mean(name, LIMITS)}")
-        kind, least, most = LIMITS[name]
-        fits = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-        if not fits or not least <= value <= most:
-            words = "a whole number" if kind is int else "a number"
-            raise InputError(f"--set {name} must be {words} between {least:g} and {most:g}, got {shortened(value)}")
-    limits = dict(given)
-    if "per_second" in limits:
-        limits["burst"] = max(1, round(2 * limits["per_second"]))
-    return limits
+    return WebSettings(hosts=hosts | own, any_address=True, token=token, **given)
 
 
 def read_token(path: Path) -> str:

@@ -84,7 +84,9 @@ function withComputed(data) {
     ...data,
     nodes,
     explained: new Set(data.explained),
-    outcome: nodes.map((node) => (data.label[node] < 0 ? 0 : 1 + Number(data.label[node] === data.predicted[node]))),
+    outcome: nodes.map((node) =>
+      data.label[node] < 0 || data.predicted[node] < 0 ? 0 : 1 + Number(data.label[node] === data.predicted[node]),
+    ),
     closestLabel: data.closest.map((other) => data.label[other]),
     text: nodes.map((node) =>
       [data.name[node], data.caption?.[node] ?? "", data.classes[data.predicted[node]], known(data.label[node])]
@@ -169,8 +171,8 @@ function rowOf(node, columns) {
   head.append(nameOf(node, columns));
   row.append(
     head,
-    cell("predicted", chip(columns.predicted[node], columns), "text"),
-    cell("probability", percent(columns.probability[node] / UNITS)),
+    cell("predicted", chip(columns.predicted[node], columns, "no answer"), "text"),
+    cell("probability", columns.predicted[node] < 0 ? "–" : percent(columns.probability[node] / UNITS)),
     cell("class", chip(columns.label[node], columns), "text"),
     cell("outcome", outcome(columns.outcome[node]), "half"),
     cell("part", columns.parts[columns.part[node]] || "–", "half"),
@@ -200,8 +202,8 @@ function nameOf(node, columns) {
   return shown;
 }
 
-function chip(label, columns) {
-  if (label < 0) return element("span", "faint", "not known");
+function chip(label, columns, without = "not known") {
+  if (label < 0) return element("span", "faint", without);
   const made = element("span", `chip c${label}`, "");
   made.append(element("bdi", "", columns.classes[label]));
   return made;

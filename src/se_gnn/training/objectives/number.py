@@ -1,8 +1,8 @@
 """The loss of a vote of numbers: each labeled node is predicted from all others, by squared error.
 
-Nothing is sampled but the nodes that a step predicts: their values are hidden from the encoder, so that a node cannot
-be told from its neighbors who have read it. Values are measured in standard deviations, of their logarithms if asked
-for. Shapes: L labeled nodes, T validation nodes, S columns that are read of neighbors.
+Each step samples the nodes that it predicts. Their values are hidden from the encoder: otherwise their neighbors, which
+have read them, would give them away. Values are measured in standard deviations, on a log scale if asked for. Shapes:
+L labeled nodes, T validation nodes, S columns that are read from neighbors.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.deterministic import linear, rows
+from se_gnn.deterministic import rows
 from se_gnn.encoder import Drawn, Dropout, EncoderInputs, Neighborhood, value_scale
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.model import SEGNN
-from se_gnn.ranking import tally, vote
 from se_gnn.settings import NumberObjective
-from se_gnn.similarity import measure_named, top
-from se_gnn.training.voter import Voter
-
-NOBODY = -1e9  # a logit without weight, as in the vote of classes
+from se_gnn.training.objectives.loss import Loss, vote_of_others
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,28 +32,24 @@ class NumberDraws(Drawn):
     read: Tensor | None  # [N, S]; None: values are not read
 
 
-class NumberLoss:
+class NumberLoss(Loss):
     """The vote of numbers is learned: each labeled node by the vote of all others."""
 
-    names: tuple[str, ...] = ("loss",)
+    names = ("loss",)
 
-    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int) -> None:
-        assert isinstance(model.settings.objective, NumberObjective)
-        self.objective, self.settings = model.settings.objective, model.settings
-        self.model, self.graph, self.voter, self.seed = model, graph, voter, seed
-        self.inputs, self.recordable = model.inputs(graph), False
+    def __init__(self, model: SEGNN, graph: Graph, seed: int, max_memory: int | str | None = None) -> None:
+        super().__init__(model, graph, seed, max_memory)
+        assert isinstance(self.settings.objective, NumberObjective)
+        self.objective = self.settings.objective
         self.neighborhood = Neighborhood(graph, self.settings.encoder) if model.reads_target else None
-        self.labeled, self.validation = (
-            torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.validation)
-        )
         known = graph.values[graph.train]
         if self.settings.encoder.value_scale == "log" and (known <= 0).any():
             raise InputError(f"value_scale = log needs values above 0, got {known.min():g}: set it to raw")
         scaled = value_scale(graph, self.settings.encoder).encode(known)
-        self.values = torch.tensor(scaled, dtype=torch.float32, device=model.device)[None]  # [1, L]
+        self.values = torch.tensor(scaled, dtype=torch.float32, device=model.device)[:, None]  # [L, 1]
 
     def draw(self, epoch: int) -> NumberDraws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator, count = np.random.default_rng([self.seed, epoch]), len(self.graph.train)
         dropout = Dropout.draw(self.inputs, self.settings.encoder, self.objective, generator=generator)
         if self.neighborhood is None:
@@ -72,27 +64,13 @@ class NumberLoss:
     def losses(self, draws: NumberDraws) -> Tensor:
         """The mean squared error of the nodes that are predicted, [1]."""
         h = self.model.network(self._inputs(draws.read), draws.dropout)
-        own = rows(h, self.labeled)
-        logits = self._pairs(own, own) / self.settings.vote.temperature  # [L, L]
-        itself = torch.eye(len(self.labeled), dtype=torch.bool, device=h.device)
-        weights = torch.softmax(logits.masked_fill(itself, NOBODY), dim=1)
-        errors = (linear(weights, self.values)[:, 0] - self.values[0]).square()
+        found = vote_of_others(rows(h, self.labeled), self.values, self.settings)
+        errors = (found - self.values)[:, 0].square()
         counted = draws.predicted.to(errors.dtype)
         return ((errors * counted).sum() / counted.sum())[None]
 
-    def answers(self) -> Tensor:
-        """Numbers of the validation nodes, in their unit, by the similarity that training compares by, [T, 1]."""
-        h, settings = self.model(self.inputs), self.settings.vote
-        similarity = self._pairs(rows(h, self.validation), rows(h, self.labeled))
-        nearest = top(similarity, settings.num_nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature)
-        return tally(weights, nearest, self.voter.cases.answers_on(h.device))
-
-    def _pairs(self, a: Tensor, b: Tensor) -> Tensor:
-        return measure_named(self.settings.similarity.measure).learned_pairs(a, b)
-
     def _inputs(self, read: Tensor | None) -> EncoderInputs:
-        """What the encoder reads; what it reads of values, its last columns, without those that are hidden."""
+        """What the encoder reads; its last columns, which hold known values, leave out the hidden ones."""
         features = self.inputs.features
         if read is None or not isinstance(features, Tensor):
             return self.inputs

@@ -22,52 +22,57 @@ from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.model import SEGNN
 from se_gnn.settings import PaperObjective, Resolved, VoteSettings
 from se_gnn.settings.sections import Aggregation
-from se_gnn.similarity import Items, combine
+from se_gnn.similarity import Items, combine, items_of
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.measure import measure_named
+from se_gnn.training.objectives.loss import Loss
 from se_gnn.training.objectives.roles import role_loss, roles_of
 from se_gnn.training.share import Share
-from se_gnn.training.voter import Voter
 
 
-class PaperLoss:
+class PaperLoss(Loss):
     """Algorithm 1, lines 3 to 9; presets `paper` and `authors`.
 
     Ranks that train together divide the labeled nodes, the queries of the contrast and the validation nodes; the
     encoder runs in full on each of them.
     """
 
-    names: tuple[str, ...] = ("loss", "class_loss", "node_loss", "edge_loss")
+    names = ("loss", "class_loss", "node_loss", "edge_loss")
 
-    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int, share: Share | None = None) -> None:
-        assert isinstance(model.settings.objective, PaperObjective)
-        self.share, self.objective, self.settings = share or Share(), model.settings.objective, model.settings
-        self.model, self.graph, self.voter, self.seed = model, graph, voter, seed
-        self.inputs, self.step_weights = model.inputs(graph), step_weights(graph, model.settings.encoder)
+    def __init__(
+        self,
+        model: SEGNN,
+        graph: Graph,
+        seed: int,
+        max_memory: int | str | None = None,
+        share: Share | None = None,
+    ) -> None:
+        super().__init__(model, graph, seed, max_memory)
+        assert isinstance(self.settings.objective, PaperObjective)
+        self.share, self.objective = share or Share(), self.settings.objective
+        self.step_weights = step_weights(graph, self.settings.encoder)
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         # edge data is moved to the device step by step, which a recorded step cannot do
         self.recordable = self.objective.max_local_edges is None and graph.edge_values is None
-        self.role_weight = model.settings.training.role_weight
+        self.role_weight = self.settings.training.role_weight
         self.roles = roles_of(graph).to(model.device) if self.role_weight else None  # [N, R]
-        self.cases, self.asking = voter.cases.items, self.own(voter.cases.items)
-        self.queries = voter.items(
-            graph.validation,
-            most_edges=self.objective.max_local_edges,
-            seed=seed,
-            only=None if self.share.whole else self.share.of(len(graph.validation)),
-        )
+        self.asking = self.own(self.cases.items)
+        queries = items_of(graph, graph.validation, self.settings.similarity)
+        if self.objective.max_local_edges is not None:
+            queries = queries.sampled(self.objective.max_local_edges, generator=np.random.default_rng(seed))
+        self.queries = self.own(queries)
 
     def own(self, items: Items) -> Items:
-        """The labeled nodes that this rank compares with all others."""
+        """The nodes that this rank compares, of some."""
         return items if self.share.whole else items.select(np.arange(len(items))[self.share.of(len(items))])
 
     def _overall(self, sample: Items | None) -> Tensor:
-        """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the way back is the transpose."""
+        """Similarity of the labeled nodes with each other, Eq. (7), [L, L]; the other direction is the transpose."""
         h, settings = self.model(self.inputs), self.settings.similarity
         if self.share.whole:
-            return self.voter.similarity(h).compare_among(self.cases, sample).overall
-        one_way = self.voter.similarity(h, dataclasses.replace(settings, directions="one"))
-        found = one_way.compare(self.asking if sample is None else self.own(sample), self.cases)
+            return self.similarity(h).compare_among(self.cases.items, sample).overall
+        one_way = self.similarity(h, dataclasses.replace(settings, directions="one"))
+        found = one_way.compare(self.asking if sample is None else self.own(sample), self.cases.items)
         own = torch.stack([found.node, found.structure], dim=1)
         node, structure = self.share.all_rows(own, len(self.classes)).unbind(dim=1)
         if settings.directions == "both":
@@ -75,11 +80,11 @@ class PaperLoss:
         return combine(node, structure, settings.node_weight)
 
     def draw(self, epoch: int) -> Draws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator = np.random.default_rng([self.seed, epoch])
         objective, sample = self.objective, None
         if objective.max_local_edges is not None:
-            sample = self.cases.sampled(objective.max_local_edges, generator=generator)
+            sample = self.cases.items.sampled(objective.max_local_edges, generator=generator)
         references = torch.from_numpy(generator.random((len(self.classes), len(self.classes))))
         contrast = None
         if objective.node_loss_weight > 0 or objective.edge_loss_weight > 0 or self.role_weight > 0:
@@ -104,8 +109,8 @@ class PaperLoss:
         return torch.stack([loss, class_loss, node_loss, edge_loss])
 
     def answers(self) -> Tensor:
-        """Class probabilities of the validation nodes, on as many edges as training looks at."""
-        own = self.voter.probabilities(self.model(self.inputs), self.queries)
+        """Class probabilities of the validation nodes, compared on as many edges as in training."""
+        own = self.probabilities(self.model(self.inputs), self.queries)
         return self.share.all_rows(own, len(self.graph.validation))
 
 

@@ -18,13 +18,11 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from se_gnn.deterministic import linear
 from se_gnn.graph import Graph
 from se_gnn.settings import Resolved
-from se_gnn.similarity import measure_named
+from se_gnn.training.objectives.loss import vote_of_others
 
 BATCH = 512  # most nodes of a step
-NOBODY = -1e9  # a logit without weight
 
 
 def roles_of(graph: Graph) -> Tensor:
@@ -45,8 +43,5 @@ def role_loss(h: Tensor, roles: Tensor, settings: Resolved, own: slice = slice(N
         settings: measure and tau.
         own: which nodes this rank predicts.
     """
-    logits = measure_named(settings.similarity.measure).learned_pairs(h[own], h) / settings.vote.temperature
-    itself = torch.eye(len(h), dtype=torch.bool, device=h.device)[own]
-    shares = torch.softmax(logits.masked_fill(itself, NOBODY), dim=1)  # [., B]
-    found = linear(shares, roles.T.contiguous())
-    return (found - roles[own]).square().mean(dim=1).sum() / len(h)
+    told = vote_of_others(h, roles, settings, own)
+    return (told - roles[own]).square().mean(dim=1).sum() / len(h)

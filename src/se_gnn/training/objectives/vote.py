@@ -20,29 +20,23 @@ from se_gnn.encoder import Drawn, Dropout
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
 from se_gnn.model import SEGNN
-from se_gnn.ranking import tally, vote
 from se_gnn.settings import VoteObjective
-from se_gnn.similarity import Items, measure_named, top
+from se_gnn.similarity import Items, items_of
+from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
-from se_gnn.training.voter import Voter
 
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
-NOBODY = -1e9  # a logit without weight: unlike -inf, it gives no NaN if a whole row has it
 
 
-class VoteLoss:
+class VoteLoss(Loss):
     """The vote is learned: each labeled node by the vote of all others, unlabeled ones by two views that agree."""
 
-    names: tuple[str, ...] = ("loss", "class_loss", "consistency_loss")
+    names = ("loss", "class_loss", "consistency_loss")
 
-    def __init__(self, model: SEGNN, graph: Graph, voter: Voter, seed: int) -> None:
-        assert isinstance(model.settings.objective, VoteObjective)
-        self.objective, self.settings = model.settings.objective, model.settings
-        self.model, self.graph, self.voter, self.seed = model, graph, voter, seed
-        self.inputs, self.recordable = model.inputs(graph), False
-        self.labeled, self.validation = (
-            torch.tensor(nodes, device=model.device) for nodes in (graph.train, graph.validation)
-        )
+    def __init__(self, model: SEGNN, graph: Graph, seed: int, max_memory: int | str | None = None) -> None:
+        super().__init__(model, graph, seed, max_memory)
+        assert isinstance(self.settings.objective, VoteObjective)
+        self.objective = self.settings.objective
         self.classes = torch.tensor(graph.labels[graph.train], device=model.device)  # [L]
         self.one_hot = torch.nn.functional.one_hot(self.classes, graph.num_classes).to(torch.float32)  # [L, C]
         self.unlabeled = np.setdiff1d(np.arange(graph.num_nodes), graph.train)
@@ -53,7 +47,7 @@ class VoteLoss:
         self.compares_edges = bool(model.num_edge_features) and self.objective.compare == "node"
 
     def draw(self, epoch: int) -> ViewDraws:
-        """What is random in an epoch follows from the seed and the number of the epoch."""
+        """Everything random in an epoch, from the seed and the number of the epoch."""
         generator, objective = np.random.default_rng([self.seed, epoch]), self.objective
         batch = self.unlabeled if objective.consistency_weight > 0 else self.unlabeled[:0]
         count = 2 if len(batch) else 1
@@ -75,7 +69,8 @@ class VoteLoss:
             cases = _drawn(np.flatnonzero(voting), objective.memory_batch, generator)
         if total > objective.label_batch:
             queries = _drawn(queries, objective.label_batch, generator)
-        return View(dropout, *(torch.from_numpy(part) for part in (queries, cases, voting[cases])))
+        silent = None if voting[cases].all() else torch.from_numpy(~voting[cases])
+        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent)
 
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
@@ -83,7 +78,9 @@ class VoteLoss:
         losses, votes, told = [], [], []
         for view in draws.views:
             h, one_hot = self.model.network(self.inputs, view.dropout), self.one_hot[view.cases]
-            silent = (view.queries[:, None] == view.cases[None, :]) | ~view.voting[None, :]  # [Q, V]
+            silent = view.queries[:, None] == view.cases[None, :]  # [Q, V]
+            if view.silent is not None:
+                silent = silent | view.silent
             known = self.one_hot[view.queries]
             logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
             losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
@@ -92,8 +89,8 @@ class VoteLoss:
                 losses[-1] = (losses[-1] + leave_one_out_loss(overall, silent, known, one_hot, objective)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
-                shares = torch.softmax(others.masked_fill(~view.voting[None, :], NOBODY), dim=1)
-                votes.append(linear(shares, one_hot.T.contiguous()))  # [B, C]
+                others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
+                votes.append(linear(torch.softmax(others, dim=1), one_hot.T.contiguous()))  # [B, C]
             if self.roles is not None:
                 told.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
         class_loss = torch.stack(losses).mean()
@@ -105,25 +102,19 @@ class VoteLoss:
 
     def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
-        h, settings = self.model(self.inputs), self.settings.vote
-        if self.objective.compare == "overall":
-            return self.voter.probabilities(h, self._queries(self.graph.validation, "validation"))
-        measure = measure_named(self.settings.similarity.measure)
-        similarity = measure.learned_pairs(rows(h, self.validation), rows(h, self.labeled))
-        nearest = top(similarity, settings.num_nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve)
-        return tally(weights, nearest, self.voter.cases.answers_on(h.device), settings.reserve)
+        if self.objective.compare == "node":
+            return super().answers()
+        return self.probabilities(self.model(self.inputs), self._queries(self.graph.validation, "validation"))
 
     def _similarity(self, h: Tensor, nodes: Tensor, name: str, view: View) -> Tensor:
         """Similarity of some nodes with the labeled nodes that may vote in a view, [B, V]."""
         if self.objective.compare == "overall":
             return self._overall(h, nodes.cpu().numpy(), name, view)
-        measure = measure_named(self.settings.similarity.measure)
-        return measure.learned_pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
+        return self.pairs(rows(h, nodes), rows(h, self.labeled[view.cases]))
 
     def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
-        """As :meth:`_similarity`, by node and structure; of labeled nodes among themselves the way back is known."""
-        cases, similarity = self.voter.cases.items, self.voter.similarity(h)
+        """As :meth:`_similarity`, by node and structure; labeled nodes are compared with each other only once."""
+        cases, similarity = self.cases.items, self.similarity(h)
         if len(view.cases) < len(cases):
             cases = cases.select(view.cases.cpu().numpy())
         elif name == "labeled" and len(nodes) == len(cases):
@@ -131,10 +122,10 @@ class VoteLoss:
         return similarity.compare(self._queries(nodes, name), cases).overall
 
     def _queries(self, nodes: IntArray, name: str) -> Items:
-        """Some nodes to be compared; those that are the same in every epoch are prepared once."""
+        """Nodes to be compared; nodes that are the same in every epoch are prepared once."""
         held = self._items.get(name)
         if held is None or not np.array_equal(held.nodes, nodes):
-            held = self._items[name] = self.voter.items(nodes)
+            held = self._items[name] = items_of(self.graph, nodes, self.settings.similarity)
         return held
 
 
@@ -163,7 +154,7 @@ class View(Drawn):
     dropout: Dropout
     queries: Tensor  # positions of the labeled nodes that are predicted, [Q]
     cases: Tensor  # positions of those that may vote, [V]
-    voting: Tensor  # which of these do, [V]
+    silent: Tensor | None  # which of these do not vote in this step, [V]; None: all of them vote
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +164,7 @@ class ViewDraws(Drawn):
     views: tuple[View, ...]
     batch: Tensor  # [B]
     consistency: float  # how much they count
-    asked: Tensor  # nodes whose role is to be told
+    asked: Tensor  # nodes whose role is predicted
 
 
 def leave_one_out_loss(
@@ -224,5 +215,5 @@ def consistency_loss(votes: Sequence[Tensor], power: float) -> Tensor:
 
 
 def ramp(objective: VoteObjective, epoch: int) -> float:
-    """How much consistency counts in an epoch: its weight, reached in a straight line from 0."""
+    """The weight of consistency in an epoch: it grows linearly from 0."""
     return objective.consistency_weight * min(1.0, epoch / max(1, objective.consistency_ramp))

@@ -1,6 +1,6 @@
 // All nodes on a canvas. Points are written into the pixels of one picture, so that 100,000 of them move fluidly.
 import { show } from "./live.js";
-import { grouped } from "./numbers.js";
+import { grouped, percent } from "./numbers.js";
 
 const NEAR = 9; // pixels: how near to a point a pointer has to be
 const LEAST_DRAG = 5; // pixels: less is a click
@@ -120,7 +120,7 @@ export async function makeMap(holder) {
       const answer = await fetch(`/v1/nodes/%23${node}`);
       if (!answer.ok) return;
       const row = await answer.json();
-      names.set(node, `${row.caption}: predicted ${row.predicted} (${Math.round(100 * row.probability)}%)${data.labeled[point] ? ", labeled" : ""}`);
+      names.set(node, `${row.caption}: ${answerOf(row)}${data.labeled[point] ? ", labeled" : ""}`);
     }
     if (point === pointed) said.textContent = names.get(node);
   }
@@ -184,6 +184,14 @@ export async function makeMap(holder) {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   holder.dataset.ready = "";
   fit();
+}
+
+// What the model says of a node: a class, a number or, if links are predicted, how many it has.
+function answerOf(row) {
+  if (row.answered === false) return "no answer";
+  if (row.links !== null) return `${grouped(row.links)} ${row.links === 1 ? "link" : "links"}`;
+  if (row.probability === null) return `predicted ${Number(row.predicted.toPrecision(4))}`;
+  return `predicted ${row.predicted} (${percent(row.probability)})`;
 }
 
 // A color as the four bytes of a pixel, lowest first as canvases have them.
