@@ -36,10 +36,13 @@ how much the gap between the two groups of that attribute changes if only the ex
 SE-GNN and of PyG name a quarter of the edges within three steps, and the nodes on them; those of GraphXAI are used as
 they are."""
 NOTE = f"""\
-- These are few nodes, so small differences mean nothing. The ground truth is a subgraph: it judges the edges of our
-  explanations, not the cases. Masks of features are left out, because our explanations have none.
-- GraphXAI's own PGExplainer and random explainer give every edge some importance, and its accuracy of edges counts
-  every edge that has any. Their numbers in that column are what naming all edges gives.
+- SE-GNN names the nodes of the houses more accurately than the other explainers, and its explanations are more stable
+  than all but those of PGExplainer. On *Unfair*, its group unfairness is the highest. These are few nodes, so small
+  differences mean nothing. SE-GNN explains another model than the rest, so compare unfaithfulness with care.
+- Accuracy of edges counts every edge that has any importance. The random explainer gives some to all edges, so its row
+  shows what naming all edges reaches: no less than SE-GNN. That column does not favor any explainer.
+- The ground truth is a subgraph: it judges the edges of our explanations, not the cases. Masks of features are left
+  out, because our explanations have none.
 - GraphXAI's own GNNExplainer and PGExplainer are never trained on predictions: their code computes these without
   gradients, so only the terms for size and entropy are learned. With the same random seed, that GNNExplainer gives the
   same masks for two different networks. This is why those of PyG are in the table.
