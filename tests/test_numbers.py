@@ -15,6 +15,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import Abstention, explain
 from se_gnn.explain.json_format import schema
 from se_gnn.graph import Numbers
+from se_gnn.graph.rows import as_rows
 from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.labels import certify
 from se_gnn.labels.sets import prediction_sets
@@ -230,7 +231,7 @@ def test_a_node_far_from_all_cases_abstains(regressor):
     graph = regressor.graph_
     features = graph.features.copy()
     features[graph.test[0]] = 40
-    nodes = dataclasses.replace(graph.nodes, features=type(graph.nodes.features)(features))
+    nodes = dataclasses.replace(graph.nodes, features=as_rows(features))
     found = regressor.with_graph(graph.replace(nodes=nodes)).novelty([int(graph.test[0])])
     assert found.abstains.all()
     assert regressor.novelty().abstains.mean() < 0.2

@@ -49,8 +49,8 @@ def ratings(graph: Graph) -> FloatArray:
     assert values.attributes is not None
     assert values.columns is not None
     (column,) = values.columns
-    told: FloatArray = np.round(values.attributes[:, 0] * column.scale + column.offset)  # type: ignore[union-attr]
-    return told
+    ratings: FloatArray = np.round(values.attributes[:, 0] * column.scale + column.offset)  # type: ignore[union-attr]
+    return ratings
 
 
 def with_verbs(graph: Graph) -> Graph:

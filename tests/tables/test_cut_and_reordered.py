@@ -26,7 +26,7 @@ def named() -> Graph:
 def test_names_that_cannot_be_matched_with_nodes_are_refused():
     data = to_pyg(named())
     del data.node_id
-    with pytest.raises(InputError, match="node_id is missing, so that nothing in about can be matched: keep it, or"):
+    with pytest.raises(InputError, match="node_id is missing, so nothing in about can be matched: keep it, or"):
         from_pyg(data)
     del data.about
     assert from_pyg(data).captions is None

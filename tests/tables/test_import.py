@@ -250,6 +250,15 @@ def test_decimal_commas_are_noticed_and_read(load):
     assert any("--set decimal=," in warning for warning in points.summary.warnings)
 
 
+def test_a_decimal_comma_is_noticed_column_by_column(load):
+    nodes = "account;balance;age;fraud\n" + "".join(f"a{i};{i},5;{i}.25;{i % 2}\n" for i in range(20))
+    imported = load(nodes=nodes, edges="from,to\na1,a2\n")
+    assert any("numbers in 'balance' are read with a decimal comma" in one for one in imported.summary.warnings)
+    balance, age = (column(imported, name) for name in ("balance", "age"))
+    assert (balance.decimal_point, balance.decimals) == (",", 1)
+    assert (age.decimal_point, age.decimals) == (".", 2)
+
+
 def test_thousands_are_read_as_the_decimal_point_of_the_table_says(load):
     rows = "".join(f"a{i};{i}.234;{i},5;{i % 2}\n" for i in range(1, 30))
     imported = load(nodes=f"account;turnover;rate;fraud\n{rows}", edges="from,to\na1,a2\n")

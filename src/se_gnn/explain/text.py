@@ -150,14 +150,16 @@ def edge_rule(settings: CompareSettings, carried: Sequence[str]) -> str | None:
         same.append("the same direction, seen from the center")
     if settings.match_types == "own" and "type" in carried:
         same.append("the same type")
-    told = []
+    sentences = []
     if same:
-        told.append(f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar.")
+        sentences.append(
+            f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar."
+        )
     if settings.match_attributes and "attributes" in carried:
-        told.append("The attributes of edges are compared, too.")
+        sentences.append("The attributes of edges are compared, too.")
     if settings.weighted_mean and "weight" in carried:
-        told.append("Each edge counts in proportion to its weight.")
-    return " ".join(told) or None
+        sentences.append("Each edge counts in proportion to its weight.")
+    return " ".join(sentences) or None
 
 
 class Word(NamedTuple):
@@ -243,12 +245,12 @@ def contrast_values(explanation: Explanation) -> list[ContrastValue]:
     if found is None:
         return []
     rows = side_by_side(explanation.query, [explanation.nodes[one.node] for one in (found.chosen, found.other)]).rows
-    told = [
+    differing = [
         ContrastValue(row.name, row.value, row.others[0], row.others[1], bool(row.alike[0]))
         for row in rows
         if bool(row.alike[0]) != bool(row.alike[1])
     ]
-    return sorted(told, key=lambda row: not row.for_prediction)
+    return sorted(differing, key=lambda row: not row.for_prediction)
 
 
 class ContrastEdge(NamedTuple):

@@ -200,8 +200,8 @@ class Graph:
         """Labeled nodes are of one type, the one that is predicted."""
         types, names, wanted = self.nodes.types, self.nodes.type_names, self.target.node_type
         if wanted is not None and wanted not in names:
-            told = f"one of {', '.join(names)}" if names else "None, because all nodes are of one type"
-            raise InputError(f"target_type must be {told}, got {wanted!r}")
+            allowed = f"one of {', '.join(names)}" if names else "None, because all nodes are of one type"
+            raise InputError(f"target_type must be {allowed}, got {wanted!r}")
         if types is None or not len(labeled):
             return
         present = np.unique(types[labeled]).tolist()

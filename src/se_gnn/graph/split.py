@@ -20,7 +20,7 @@ PART_WORDS: dict[str, Part] = {  # what people write in a table
     "test": "test", "testing": "test",
     "calibration": "calibration",
 }  # fmt: skip
-VALIDATION = 5  # times the most training nodes of a class: more validation nodes in all are not drawn
+MOST_VALIDATION = 1000  # if the training nodes of a class are limited
 FEWEST = 20  # validation nodes of a class that are kept in any case
 
 
@@ -159,10 +159,10 @@ def _evenly(sizes: Sequence[int], most: int | None) -> list[int]:
     >>> _evenly([3000, 1000, 30], most=200), _evenly([300, 20], most=200)
     ([744, 248, 20], [300, 20])
     """
-    limit, total = VALIDATION * (most or 0), sum(sizes)
-    if most is None or total <= limit:
+    total = sum(sizes)
+    if most is None or total <= MOST_VALIDATION:
         return list(sizes)
-    return [max(size * limit // total, min(size, FEWEST)) for size in sizes]
+    return [max(size * MOST_VALIDATION // total, min(size, FEWEST)) for size in sizes]
 
 
 def split_by_time(

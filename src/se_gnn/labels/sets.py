@@ -272,7 +272,7 @@ def _warn_of_full_sets(graph: Graph, thresholds: Scores, counts: IntArray, cover
     needed = math.ceil(coverage / (1 - coverage) - 1e-9)
     if by_class:
         named = ", ".join(f"{graph.class_names[c]!r} ({counts[c]})" for c in open_ended[:10])
-        told = f"{needed} calibration nodes per class; fewer, so in every set: {named}"
+        message = f"{needed} calibration nodes per class; fewer, so in every set: {named}"
     else:
-        told = f"{needed} calibration nodes, there are {counts.sum()}: every set holds all classes"
-    warnings.warn(f"coverage {coverage:g} takes at least {told}", stacklevel=4)
+        message = f"{needed} calibration nodes, there are {counts.sum()}: every set holds all classes"
+    warnings.warn(f"coverage {coverage:g} takes at least {message}", stacklevel=4)

@@ -122,9 +122,9 @@ def _greedy(
     """Position of each chosen candidate, its worth, how many it represents, its nearest labeled node and cosine."""
     rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
     cosines, _ = similarities(graph, rows, columns, smoothed=True)
-    asked, told = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
+    asked, served = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
     to_labeled = cosines[:, len(represented) :]
-    known = to_labeled[told].max(axis=1)  # [J]
+    known = to_labeled[served].max(axis=1)  # [J]
     scale = max(float(np.median(1 - known)), 1e-6)
     kernel = np.exp(-(1 - cosines[asked, : len(represented)]) / scale)  # [P, J]
     cover = np.exp(-(1 - known) / scale)

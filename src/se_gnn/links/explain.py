@@ -144,7 +144,7 @@ def explain_pair(model: LinkModel, source: int, target: int, kind: LinkType) -> 
     terms = model.terms(np.array([source, target]), kind)
     score = float(terms.scores(model.sides, settings.num_nearest)[0])
     sides: dict[End, Side] = {"source": terms.sides[0], "target": terms.sides[1]}
-    nearest = {end: top(side.voters.ptr, side.said, settings.num_nearest)[0] for end, side in sides.items()}
+    nearest = {end: top(side.voters.ptr, side.support, settings.num_nearest)[0] for end, side in sides.items()}
     voting = {end: places[places >= 0] for end, places in nearest.items()}
     others = {end: np.delete(side.voters.nodes, voting[end])[:MOST_OTHERS].tolist() for end, side in sides.items()}
     in_full = [source, target, *(int(sides[end].voters.nodes[place]) for end in sides for place in voting[end])]
@@ -155,7 +155,7 @@ def explain_pair(model: LinkModel, source: int, target: int, kind: LinkType) -> 
         direct += float(model.sides.direct[row]) * similarity
         for place in voting[end].tolist():
             structure = float(side.found.structure[place])
-            share = float(model.sides.neighbor[row]) * float(side.said[place]) / len(voting[end])
+            share = float(model.sides.neighbor[row]) * float(side.support[place]) / len(voting[end])
             without = terms.scores(model.sides, settings.num_nearest, left_out=(side, place))
             votes.append(
                 NeighborVote(

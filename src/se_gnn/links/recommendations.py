@@ -152,10 +152,10 @@ def _scores(
         for m in range(low, high):
             other, share = similar[place[ahead[m]]], ahead_shares[m]
             for v in range(num_nodes):
-                said = share * other[v]
+                support = share * other[v]
                 for k in range(voting):
-                    if said > best[k, v]:
-                        said, best[k, v] = best[k, v], said
+                    if support > best[k, v]:
+                        support, best[k, v] = best[k, v], support
         nearest = np.empty(num_nearest, np.float32)
         for v in range(num_nodes):
             total = 0.0
@@ -165,10 +165,10 @@ def _scores(
             for k in range(num_nearest):
                 nearest[k] = -np.inf
             for m in range(behind_ptr[v], behind_ptr[v + 1]):
-                said = behind_shares[m] * row[behind[m]]
+                support = behind_shares[m] * row[behind[m]]
                 for k in range(num_nearest):
-                    if said > nearest[k]:
-                        said, nearest[k] = nearest[k], said
+                    if support > nearest[k]:
+                        support, nearest[k] = nearest[k], support
             count = min(num_nearest, behind_ptr[v + 1] - behind_ptr[v])
             total = 0.0
             for k in range(count):

@@ -77,9 +77,9 @@ class Attributes:
         else:
             dense = np.asarray(features.toarray() if sp.issparse(features) else features, dtype=np.float64)
             matrix, weights = sp.csr_array(_centered(dense, node_types(graph))), np.ones(dense.shape[1])
-        said = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel() * weights**2
-        columns = np.sort(np.argsort(-said, kind="stable")[:MOST_ATTRIBUTES])
-        columns = columns[said[columns] > 0]
+        support = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel() * weights**2
+        columns = np.sort(np.argsort(-support, kind="stable")[:MOST_ATTRIBUTES])
+        columns = columns[support[columns] > 0]
         return cls(matrix[:, columns], columns, weights[columns])
 
     def weighted(self, weights: Float64Array) -> Attributes:
@@ -104,7 +104,7 @@ class Side:
     found: Similarities  # [m]
 
     @cached_property
-    def said(self) -> FloatArray:
+    def support(self) -> FloatArray:
         """What each neighbor says: its similarity times its share."""
         return self.found.overall.numpy() * self.voters.shares
 
@@ -128,11 +128,11 @@ class Terms:
         """The score of each pair, [n]; of a single pair also without the neighbor at a place of a side."""
         total, direct = np.zeros(len(self.pairs)), self.direct.overall.numpy()
         for side in self.sides:
-            ptr, said = side.voters.ptr, side.said
+            ptr, support = side.voters.ptr, side.support
             if left_out is not None and side is left_out[0]:
-                ptr, said = np.array([0, len(said) - 1]), np.delete(said, left_out[1])
+                ptr, support = np.array([0, len(support) - 1]), np.delete(support, left_out[1])
             rows = weights.rows(np.diff(ptr))
-            total += weights.neighbor[rows] * mean_of_nearest(ptr, said, num_nearest) + weights.direct[rows] * direct
+            total += weights.neighbor[rows] * mean_of_nearest(ptr, support, num_nearest) + weights.direct[rows] * direct
         return total
 
 
@@ -196,10 +196,10 @@ def similarity_settings(graph: Graph, node_weight: float) -> SimilaritySettings:
     )
 
 
-def mean_of_nearest(ptr: IntArray, said: FloatArray, num_nearest: int) -> Float64Array:
+def mean_of_nearest(ptr: IntArray, support: FloatArray, num_nearest: int) -> Float64Array:
     """Mean of what the K nearest neighbors of each pair say, [n]; 0 without neighbors."""
-    nearest = top(ptr, said, num_nearest)  # [n, K]
-    values = np.where(nearest >= 0, said[nearest] if len(said) else 0.0, 0.0)
+    nearest = top(ptr, support, num_nearest)  # [n, K]
+    values = np.where(nearest >= 0, support[nearest] if len(support) else 0.0, 0.0)
     total = np.zeros(len(values))
     for column in values.T:  # one after the other, so that a pair has the same bits alone and among others
         total += column
@@ -208,13 +208,13 @@ def mean_of_nearest(ptr: IntArray, said: FloatArray, num_nearest: int) -> Float6
 
 
 @compiled(parallel=True)
-def top(ptr: IntArray, said: FloatArray, num_nearest: int) -> IntArray:
+def top(ptr: IntArray, support: FloatArray, num_nearest: int) -> IntArray:
     """Positions of the highest values of each row, highest first, of equals the first; -1: none, [n, K]."""
     found = np.full((len(ptr) - 1, num_nearest), -1, np.int64)
     for i in numba.prange(len(ptr) - 1):
         for m in range(ptr[i], ptr[i + 1]):
             place = num_nearest
-            while place > 0 and (found[i, place - 1] < 0 or said[m] > said[found[i, place - 1]]):
+            while place > 0 and (found[i, place - 1] < 0 or support[m] > support[found[i, place - 1]]):
                 place -= 1
             for k in range(num_nearest - 1, place, -1):
                 found[i, k] = found[i, k - 1]

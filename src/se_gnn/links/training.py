@@ -129,12 +129,12 @@ def _hardest(contest: Contest, attributes: Attributes, table: Float64Array) -> t
     arrays = (unit.indptr.astype(np.int64), unit.indices.astype(np.int64), unit.data)
     asked, shares, values = [flat], [contest.alike.ravel()], [cosines(*arrays, *flat.T)]
     for side in contest.sides:
-        said = cosines(*arrays, side.nodes, side.others) * side.shares
-        nearest = top(side.ptr, said.astype(np.float32), 1)[:, 0]
+        support = cosines(*arrays, side.nodes, side.others) * side.shares
+        nearest = top(side.ptr, support.astype(np.float32), 1)[:, 0]
         some = np.flatnonzero(nearest >= 0)  # pairs with a neighbor that votes
         own, pair, share, value = nearest[some], flat.copy(), np.zeros(len(flat)), np.zeros(len(flat))
         pair[some, 0], pair[some, 1] = side.nodes[own], side.others[own]
-        share[some], value[some] = side.shares[own], said[own]
+        share[some], value[some] = side.shares[own], support[own]
         asked, shares, values = [*asked, pair], [*shares, share], [*values, value]
     shape, all_rows = contest.ends.shape[:2], contest.rows
     values[0] = values[0] * shares[0]
@@ -187,8 +187,8 @@ def _gradient(match: _Match, system: _System, initial: Float64Array, values: Flo
     """Gradient of the mean loss, softmax over the pairs of each link, to the logarithms of all weights."""
     squared, table = np.exp(2 * (initial + values[:-10])), np.exp(values[-10:])
     found, divided, lengths = system.cosines(squared)
-    said, factors = found[match.place] * match.shares, _factors(match.rows, table)  # [n, M, 3]
-    scores = (said * factors).sum(axis=-1)
+    support, factors = found[match.place] * match.shares, _factors(match.rows, table)  # [n, M, 3]
+    scores = (support * factors).sum(axis=-1)
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
     pull = odds / odds.sum(axis=1, keepdims=True)
     pull[:, 0] -= 1
@@ -199,8 +199,8 @@ def _gradient(match: _Match, system: _System, initial: Float64Array, values: Flo
     to_table = np.zeros(10)
     for side in range(2):
         rows = match.rows[..., side].ravel()
-        to_table[:5] += np.bincount(rows, (pull * said[..., 1 + side]).ravel(), minlength=5)
-        to_table[5:] += np.bincount(rows, (pull * said[..., 0]).ravel(), minlength=5)
+        to_table[:5] += np.bincount(rows, (pull * support[..., 1 + side]).ravel(), minlength=5)
+        to_table[5:] += np.bincount(rows, (pull * support[..., 0]).ravel(), minlength=5)
     return np.concatenate([2 * squared * to_squared, table * to_table])
 
 

@@ -95,7 +95,7 @@ class Embedded:
 
     @property
     def takes_attributes(self) -> bool:
-        """Whether it can be said what single attributes do: it takes the embeddings of all nodes, in memory."""
+        """Whether effects of single attributes can be computed: this takes the embeddings of all nodes, in memory."""
         return isinstance(self.encoder, AttributeEffects) and self.graph.fits_memory
 
     @property

@@ -153,20 +153,20 @@ class Model:
 
         Its features must mean the same: as many as the model reads, of the same columns in the same encoding.
         """
-        told = "than the graph that the model was trained on"
+        than = "than the graph that the model was trained on"
         if graph.columns != self.graph.columns:
             raise InputError(
-                f"{graph.name} has other columns, or another encoding of them, {told}: import its tables with --like "
+                f"{graph.name} has other columns, or another encoding of them, {than}: import its tables with --like "
                 "and the model's folder"
             )
-        _check_edge_values(self.graph, graph, told)
+        _check_edge_values(self.graph, graph, than)
         predicted = "numbers" if self.graph.predicts_numbers else "class_names"
         for what in ("num_features", predicted):
             known, given = (getattr(one, what) for one in (self.graph, graph))
             if what == "numbers":
                 known, given = known.name, given.name
             if known != given:
-                raise InputError(f"{graph.name} has other {what} {told}: {given}, not {known}")
+                raise InputError(f"{graph.name} has other {what} {than}: {given}, not {known}")
         self._check_feature_names(graph)
         if isinstance(self.encoder, OutputEncoder) and list(graph.node_names) != list(self.graph.node_names):
             raise InputError(
@@ -222,19 +222,19 @@ class Model:
         return Prediction.of(self.rank(nodes, depth=self.settings.vote.num_nearest))
 
 
-def _check_edge_values(known: Graph, given: Graph, told: str) -> None:
+def _check_edge_values(known: Graph, given: Graph, than: str) -> None:
     """Edges must carry the same things; what is shown of them may differ."""
     one, other = known.edge_values, given.edge_values
     had, has = ("nothing" if values is None else ", ".join(values.edge_data_words.values()) for values in (one, other))
     if (one is None) != (other is None) or (one is not None and other is not None and one.edge_data != other.edge_data):
-        raise InputError(f"{given.name} has edges that carry other values {told}: {has}, not {had}")
+        raise InputError(f"{given.name} has edges that carry other values {than}: {has}, not {had}")
     if one is None or other is None:
         return
     if one.type_names != other.type_names:
-        raise InputError(f"{given.name} has other types of edges {told}: {other.type_names}, not {one.type_names}")
+        raise InputError(f"{given.name} has other types of edges {than}: {other.type_names}, not {one.type_names}")
     if one.columns != other.columns or one.num_attributes != other.num_attributes:
         raise InputError(
-            f"{given.name} has other edge columns, or another encoding of them, {told}: import its tables with --like "
+            f"{given.name} has other edge columns, or another encoding of them, {than}: import its tables with --like "
             "and the model's folder"
         )
 

@@ -62,14 +62,14 @@ def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     bars = []
     for one in single:
         caption = show(explanation.caption(one.node))
-        said = show(explanation.answer_of(one), max(16, 36 - len(caption)))  # the shorter the longer the caption is
-        text = f"{caption}  {said}" if explanation.answer.kind == "number" else f"{caption}  ‘{said}’"
+        shown = show(explanation.answer_of(one), max(16, 36 - len(caption)))  # the shorter the longer the caption is
+        text = f"{caption}  {shown}" if explanation.answer.kind == "number" else f"{caption}  ‘{shown}’"
         bars.append(Bar(text, one.label, one.weight, one))
     rest = votes[len(single) :]
     for label in dict.fromkeys(one.label for one in rest):
         weights = [one.weight for one in rest if one.label == label]
-        said = "" if label == UNKNOWN else f"  ‘{show(explanation.class_names[label])}’"
-        bars.append(Bar(f"and {len(weights)} more{said}", label, sum(weights), None, len(weights)))
+        shown = "" if label == UNKNOWN else f"  ‘{show(explanation.class_names[label])}’"
+        bars.append(Bar(f"and {len(weights)} more{shown}", label, sum(weights), None, len(weights)))
     if explanation.reserve:
         bars.append(Bar("reserved, spread evenly", UNKNOWN, explanation.reserve, None, 0))
     return bars
@@ -329,9 +329,9 @@ def title_of(explanation: Explanation) -> str:
     if answer.abstained is not None:
         return f"{caption} is too unlike anything known to be predicted"
     if isinstance(answer, NumberAnswer):
-        said = f"{show(answer.name)} of {caption}: {show(answer.text(answer.value))}"
+        shown = f"{show(answer.name)} of {caption}: {show(answer.text(answer.value))}"
         ends = [answer.text(end) for end in (answer.low, answer.high) if end is not None]
-        return said + (f" ({answer.coverage:.0%} interval {show(' to '.join(ends), 60)})" if ends else "")
+        return shown + (f" ({answer.coverage:.0%} interval {show(' to '.join(ends), 60)})" if ends else "")
     share = percent(explanation.probabilities[explanation.predicted])
     return f"{caption} is predicted ‘{show(explanation.predicted_name)}’ ({share})"
 

@@ -1,6 +1,6 @@
 """Colors, sizes, names and files of all pictures: the same input, the same bytes.
 
-Colors can be told apart with any color vision, names are harmless text whatever is in them, and matplotlib keeps its
+Colors can be distinguished with any color vision, names are harmless text whatever is in them, and matplotlib keeps its
 defaults whatever style a person works in.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Contrast with white at least 3 : 1, and told apart by people of any color vision: found by a search over sRGB for the
+# Contrast with white at least 3 : 1, and distinguishable with any color vision: found by a search over sRGB for the
 # largest least distance in CIE L*a*b* as each vision sees the colors. The tests measure both.
 CLASS_COLORS = (
     "#0F3CA5", "#D2784B", "#007800", "#D21E5A", "#5A96E1", "#A59600", "#781EE1", "#E12DB4", "#692D5A", "#004B2D",

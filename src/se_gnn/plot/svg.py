@@ -212,8 +212,8 @@ def _draw_nodes(
         holder = nodes if target is None else add(nodes, "a", href=target, tabindex="-1")
         shape = _shape(holder, style.marker, x, y, size, fill=style.color, **rim)
         known = explanation.answer_of(info)
-        said = isolated(known) if known else f"{explanation.answer.kind} not known"
-        add(shape, "title", f"{_name(explanation, node)}: {said}{', labeled' if info.case else ''}")
+        known_answer = isolated(known) if known else f"{explanation.answer.kind} not known"
+        add(shape, "title", f"{_name(explanation, node)}: {known_answer}{', labeled' if info.case else ''}")
         if letters and info.label != UNKNOWN:
             letter = readable(explanation.class_names[info.label])
             _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")

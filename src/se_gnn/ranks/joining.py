@@ -50,8 +50,8 @@ def connect() -> dict[str, Any]:
     except (RuntimeError, ValueError, OSError) as error:
         if isinstance(error, InputError):
             raise
-        told = shortened(str(error).partition("\n")[0], 200, quoted=False)
-        raise InputError(f"the ranks did not find each other: {told}; start them with torchrun") from error
+        reason = shortened(str(error).partition("\n")[0], 200, quoted=False)
+        raise InputError(f"the ranks did not find each other: {reason}; start them with torchrun") from error
     return {**found, "store": PrefixStore(f"se-gnn/{name}", store), "restarted": restarted}
 
 

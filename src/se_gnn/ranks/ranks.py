@@ -1,6 +1,6 @@
 """The ranks of a run: what they say to each other goes through the key-value store that `torchrun` starts.
 
-No wait is without end. A wait is over when what is waited for is there; when another rank has said that it stopped;
+No wait is without end. A wait is over when what is waited for is there; when another rank has reported that it stopped;
 when an awaited rank has given no sign of life for `SILENCE` seconds; or when no awaited rank has made progress
 for `patience` seconds. In the last three cases it is an error that says which rank, on every rank.
 """
@@ -42,9 +42,9 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, OSError) as error:  # torch's DistError is a RuntimeError
-        said = re.sub(r"^\[\S*\] ", "", str(error).partition("\n")[0])  # gloo begins with a line of its source
-        told = shortened(said.partition(". This is typically")[0], 200, quoted=False)
-        raise RankStopped(f"the connection to the other ranks is lost: {told}") from error
+        line = re.sub(r"^\[\S*\] ", "", str(error).partition("\n")[0])  # gloo begins with a line of its source
+        reason = shortened(line.partition(". This is typically")[0], 200, quoted=False)
+        raise RankStopped(f"the connection to the other ranks is lost: {reason}") from error
 
 
 class Ranks:
@@ -144,7 +144,7 @@ class Ranks:
         except BaseException:
             gathering.abandon()
             self._gathering = None
-            self.check()  # a rank that stopped has said why, before its connection was lost
+            self.check()  # a rank that stopped has reported why, before its connection was lost
             raise
         return [part.to(tensor.device) for part in gathering.parts]
 

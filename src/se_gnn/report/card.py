@@ -87,8 +87,8 @@ def model_card(trained: Model, prediction: Prediction | NumberPrediction) -> Car
         figures = classification_metrics(shares, truth)
         tiles = [*_accuracies(graph, prediction), *_class_tiles(figures, f"{SHOWN_PARTS[measured]} nodes")]
         confusion = np.array(figures["confusion"])
-        told = by_class(graph, confusion), confusion, most_confused(confusion), calibrate(shares, truth)
-        classes = ClassCard(*told, figures["positive"])
+        parts = by_class(graph, confusion), confusion, most_confused(confusion), calibrate(shares, truth)
+        classes = ClassCard(*parts, figures["positive"])
     else:
         tiles = [tile for part in ("validation", "test") for tile in _number_tiles(trained, part)]
         if len(nodes):

@@ -81,13 +81,13 @@ def unread(resolved: Resolved, graph: Graph | None = None) -> dict[str, str]:
         if objective.references != "support":
             add(f"references = {objective.references} draws no support set; leave it out", "support_size")
         off = "leave it out, or give this loss a weight"
-        told = resolved.training.role_weight > 0  # also by a batch of nodes in the second view
+        identity = resolved.training.role_weight > 0  # also by a batch of nodes in the second view
         if objective.node_loss_weight == 0:
-            add(f"node_loss_weight is 0; {off}", "node_negatives", *([] if told else ["node_batch"]))
+            add(f"node_loss_weight is 0; {off}", "node_negatives", *([] if identity else ["node_batch"]))
         if objective.edge_loss_weight == 0:
             add(f"edge_loss_weight is 0; {off}", "edge_batch", "edge_negatives")
         if objective.node_loss_weight == objective.edge_loss_weight == 0:
-            read = ("mask_rate", "edge_noise", "node_batch") if told else ()
+            read = ("mask_rate", "edge_noise", "node_batch") if identity else ()
             add(f"node_loss_weight and edge_loss_weight are 0; {off}", *(one for one in CONTRAST if one not in read))
     elif isinstance(objective, NumberObjective) and not encoder.read_values:
         add("read_values is off, so no value has to be hidden; leave it out, or set read_values", "hidden_values")

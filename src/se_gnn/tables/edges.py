@@ -426,8 +426,8 @@ def _types(table: Table, name: str, rows: IntArray, known: Sequence[str] | None)
         text = named[int(unknown[0])].as_py()
         listed = ", ".join(map(repr, names))
         hint = did_you_mean(text, names)
-        told = f"{text!r} is not an edge type that the model knows: {listed}{hint}"
-        raise table.error(name, int(rows[unknown[0]]), told)
+        message = f"{text!r} is not an edge type that the model knows: {listed}{hint}"
+        raise table.error(name, int(rows[unknown[0]]), message)
     return types, names
 
 

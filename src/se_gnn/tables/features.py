@@ -49,7 +49,7 @@ SMALLEST = 1e-30
 SPARSE_BELOW = 0.1  # share of features that are not 0, below which a table with texts is kept sparse
 GIVES_AWAY = 0.99  # balanced accuracy of a small tree on rows that it has not seen
 FOLDS = 3
-FEWEST_ROWS = 5  # of a class, from which on anything can be said
+FEWEST_ROWS = 5  # of a class, for a score that means anything
 LEAKING_CORRELATION = 0.999  # of a column with the number to predict
 MOST_ROWS = 20_000
 LONGEST_CELL = 500  # characters that are kept
@@ -129,7 +129,8 @@ def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | Non
     warnings: list[str] = []
     summaries: list[ColumnSummary] = []
     for column in columns:
-        own = dataclasses.replace(table, decimal=getattr(column, "decimal_point", table.decimal))
+        known = getattr(column, "decimal_point", table.decimal_of(column.name))
+        own = dataclasses.replace(table, decimal=known, commas=frozenset())
         pattern = column.pattern if isinstance(column, DateColumn) else None
         parsed = parse_column(own, column.name, kind=column.kind, pattern=pattern)
         parsed = parsed if rows is None else parsed.take(rows)
@@ -154,11 +155,11 @@ def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
             f"{name} has no column that says something about a node, and all nodes have the same number of edges "
             "and triangles: there is nothing to tell them apart by"
         )
-    told = (
+    message = (
         f"{name} has no column that says something about a node; features are taken from the edges around it: "
         + ", ".join(column.name for column in columns)
     )
-    return dataclasses.replace(encode_structure(columns, num_nodes, edges), warnings=(told,))
+    return dataclasses.replace(encode_structure(columns, num_nodes, edges), warnings=(message,))
 
 
 def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FittedColumns:
@@ -319,8 +320,8 @@ def _unmarked(column: Column, parsed: Parsed) -> list[str]:
     if column.marked or not missing:
         return []
     filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
-    told = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
-    return [f"column {column.name!r}: {told}"]
+    message = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
+    return [f"column {column.name!r}: {message}"]
 
 
 def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:

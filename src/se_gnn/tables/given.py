@@ -300,8 +300,10 @@ class GivenTables:
 
 def _notes(table: Table, settings: ImportSettings) -> list[str]:
     """What people should know about how a table was read."""
-    told = f"{table.name}: numbers are read with a decimal comma, as 3,5; --set decimal=. reads them otherwise"
-    return [*table.notes, told] if settings.decimal is None and table.decimal == "," else list(table.notes)
+    if settings.decimal is not None or not (table.commas or table.decimal == ","):
+        return list(table.notes)
+    which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if table.commas else "numbers"
+    return [*table.notes, f"{table.name}: {which} are read with a decimal comma, as 3,5; --set decimal=. reads a point"]
 
 
 def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:

@@ -1,4 +1,4 @@
-"""What the columns of tables are likely to be, for people who have not said it yet: ids, ends of edges, labels, roles.
+"""What the columns of tables are likely to be: ids, ends of edges, labels, roles.
 
 A table whose two columns hold ids of other tables is a table of edges; the others are tables of nodes. Names of columns
 decide only between columns whose values would do. Everything is a proposal that people confirm.
@@ -131,7 +131,7 @@ class _Column:
 
     @property
     def kind(self) -> str:
-        """What it holds; empty where that cannot be read without more being said."""
+        """What it holds; empty if that cannot be read without further settings."""
         return "" if self._parsed is None else self._parsed.kind
 
     @property

@@ -149,7 +149,7 @@ class _NewRows:
         unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
         _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
         ids, notes = read_ids(table, id)
-        told = [
+        message = [
             f"column {name!r} of {table.name} is the {'label' if name == roles.get('label') else 'split'} of known "
             "nodes: it is not read of new ones"
             for name in unread
@@ -163,7 +163,7 @@ class _NewRows:
             already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
             raise table.error(id, names.index(known[0]), already)
         captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
-        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *told))
+        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *message))
 
 
 def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:

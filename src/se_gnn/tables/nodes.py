@@ -36,13 +36,13 @@ def read_ids(table: Table, column: str) -> tuple[pa.Array, list[str]]:
         row = int(again[0])
         first = int(np.flatnonzero(codes == codes[row])[0])
         form = "" if given[row] == given[first] else ", in another form of Unicode (NFC and NFD)"
-        told = f"the id {ids[row].as_py()!r} was given in row {first + 1} already{form} ({such_rows(len(again))})"
-        raise table.error(column, row, f"{told}; a node has one row")
+        message = f"the id {ids[row].as_py()!r} was given in row {first + 1} already{form} ({such_rows(len(again))})"
+        raise table.error(column, row, f"{message}; a node has one row")
     composed = pc.sum(pc.not_equal(given, ids)).as_py() or 0
-    told = (
+    message = (
         f"{composed:,} ids of {table.name} were written in decomposed Unicode (NFD) and are kept as NFC, as edges are"
     )
-    return ids, [told] if composed else []
+    return ids, [message] if composed else []
 
 
 def with_names(table: Table, columns: Sequence[Column], ids: pa.Array) -> Table:

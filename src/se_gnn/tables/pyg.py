@@ -246,19 +246,19 @@ def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[An
 def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, of: str = "") -> IntArray:
     """Which nodes or edges of ``about`` the rows of a store are."""
     tensor = getattr(store, field, None)
-    told = f"{field} of {of}" if of else field
+    place = f"{field} of {of}" if of else field
     if tensor is None:
         raise InputError(
-            f"{told} is missing, so that nothing in about can be matched: keep it, or delete about to read tensors only"
+            f"{place} is missing, so nothing in about can be matched: keep it, or delete about to read tensors only"
         )
     ids = as_integers(_array(tensor), field)
     if ids.shape != (count,):
-        raise InputError(f"{told} must have {count} entries, got shape {ids.shape}: extend it, or delete about")
+        raise InputError(f"{place} must have {count} entries, got shape {ids.shape}: extend it, or delete about")
     if len(ids) and not 0 <= ids.min() <= ids.max() < known:
-        raise InputError(f"{told} must be from 0 to {known - 1}, a position in about, got {ids.max()}")
+        raise InputError(f"{place} must be from 0 to {known - 1}, a position in about, got {ids.max()}")
     if once and len(np.unique(ids)) != len(ids):
         twice = np.flatnonzero(np.bincount(ids) > 1)[0]
-        raise InputError(f"{told} must name each node once, {twice} comes again: two nodes cannot have one name")
+        raise InputError(f"{place} must name each node once, {twice} comes again: two nodes cannot have one name")
     return ids
 
 

@@ -14,7 +14,7 @@ from se_gnn.display.text import pad, shorten, width
 from se_gnn.errors import InputError
 
 ABOUT = "import.json"  # the record of an import, in the folder of its graph
-MOST_TRAIN = 200  # of a class, in a drawn split
+MOST_TRAIN = 1000  # of a class, in a drawn split
 TEXT_WORDS = 500
 WIDTH = 80
 MOST_CLASSES = 12  # listed
@@ -50,9 +50,9 @@ class ImportSettings:
             only: nothing is learned from it unless ``keep`` names it, too.
         train_share: share of the labeled nodes of each class that a drawn split gives to training.
         val_share: the same for validation.
-        max_train: the most nodes of a class that a drawn split gives to training: the time of a training grows with the
-            square of the labeled nodes, and a class that is a hundred times as large as another would outvote it. At
-            most 5 times as many nodes of all classes together validate. Those beyond are in no part. None: no limit.
+        max_train: the most nodes of a class that a drawn split gives to training: time and memory grow with the number
+            of cases. If it is given, at most 1,000 nodes of all classes together validate. Those beyond are in no part.
+            None: no limit.
         seed: draws the split.
         ignore: columns of the node table to leave out.
         keep: columns to use as attributes although they look like keys.
@@ -304,14 +304,14 @@ def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
     kind_width = max(8, *(len(column.kind) for column in columns))
     lines = []
     for column in columns:
-        said = [column.note] if column.note else []
+        notes = [column.note] if column.note else []
         if column.num_features:
-            said.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
+            notes.insert(0, f"{column.num_features:,} feature{'s' if column.num_features > 1 else ''}")
         if column.missing:
-            said.append(f"{column.missing:,} missing")
+            notes.append(f"{column.missing:,} missing")
         start = f"  {pad(shorten(column.name, name_width), name_width)}  {column.kind:<{kind_width}}  "
         lines += textwrap.wrap(
-            "; ".join(said) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * width(start)
+            "; ".join(notes) or "-", WIDTH, initial_indent=start, subsequent_indent=" " * width(start)
         )
     return lines
 

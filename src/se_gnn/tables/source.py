@@ -60,6 +60,7 @@ class Table:
         file: an open Parquet file.
         separator: that it was read with, and the one that looks right.
         decimal: decimal point of numbers in texts, ``.`` or ``,``.
+        commas: columns that have a decimal comma in a table whose other columns have a point.
         missing: words that mean "no value" in every column but names, besides the empty one.
         of_edges: the options that errors name are those of edge columns.
         first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
@@ -72,6 +73,7 @@ class Table:
     file: Any = None
     separator: tuple[str, str] | None = None
     decimal: str = "."
+    commas: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     of_edges: bool = False
     first: int | None = None
@@ -79,6 +81,10 @@ class Table:
 
     def __len__(self) -> int:
         return int(self.file.metadata.num_rows if self.data is None else self.data.num_rows)
+
+    def decimal_of(self, name: str) -> str:
+        """The decimal point of the numbers in a column."""
+        return "," if name in self.commas else self.decimal
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name, in memory."""
@@ -209,22 +215,27 @@ def read_table(
         raise InputError(f"{table.name} has no rows")
     if decimal not in (".", ",", None):
         raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
-    return dataclasses.replace(
-        table, decimal=decimal or find_decimal(table), missing=frozenset(missing), of_edges=of_edges
-    )
+    found, commas = (decimal, frozenset()) if decimal else find_decimals(table)
+    return dataclasses.replace(table, decimal=found, commas=commas, missing=frozenset(missing), of_edges=of_edges)
 
 
-def find_decimal(table: Table) -> str:
-    """The decimal point of a CSV table: a comma where numbers such as 3,5 are found and none such as 3.5."""
-    found = {".": 0, ",": 0}
+def find_decimals(table: Table) -> tuple[str, frozenset[str]]:
+    """The decimal point of a table of texts, and the columns that differ from it.
+
+    A column has a decimal comma if it has numbers such as 3,5 and none such as 3.5. If no column has a decimal point,
+    the comma is that of the whole table.
+    """
+    columns: dict[str, set[str]] = {".": set(), ",": set()}
     head = table.head(LOOKED_AT)
     for name in head.columns:
         column = head.column(name)
         if pt.is_string(column.type):
             for point, other in ((".", ","), (",", ".")):
                 clear = rf"^[+-]?(\d+|\d{{1,3}}(\{other}\d{{3}})+)\{point}(\d{{1,2}}|\d{{4,}})$"
-                found[point] += pc.sum(pc.match_substring_regex(pc.utf8_trim_whitespace(column), clear)).as_py() or 0
-    return "," if found[","] and not found["."] else "."
+                if pc.any(pc.match_substring_regex(pc.utf8_trim_whitespace(column), clear)).as_py():
+                    columns[point].add(name)
+    commas = frozenset(columns[","] - columns["."])
+    return (".", commas) if columns["."] or not commas else (",", frozenset())
 
 
 def memory_of(source: Any) -> int:
@@ -370,8 +381,8 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        told = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
-        notes = (told,) if self.detected and self.encoding != "utf-8" else ()
+        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
+        notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 
     def _copy(self, path: Path) -> None:

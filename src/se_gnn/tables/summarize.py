@@ -125,8 +125,8 @@ def _suggestion(tables: GivenTables) -> str:
     one = tables.edges[0]
     if tables.like is not None or tables.typed:
         return ""
-    said = ["weight", "type", "time"] if one.ignore or one.kinds else []  # people have said what their columns are
-    return suggested_edges(one.table, one.ends, [*one.roles, *said], directed=one.directed)
+    decided = ["weight", "type", "time"] if one.ignore or one.kinds else []  # the user has said what the columns are
+    return suggested_edges(one.table, one.ends, [*one.roles, *decided], directed=one.directed)
 
 
 def _training_features(tables: GivenTables, graph: Graph) -> Features:

@@ -34,7 +34,7 @@ MOST_DECIMALS = 6
 SECONDS_A_DAY = 86_400
 LARGEST_WHOLE = 2**53  # from here on a float no longer tells neighboring whole numbers apart
 MOSTLY_DISTINCT = 0.95  # share of different whole numbers above which a column is a key
-FEWEST_KEYS = 50  # rows from which on that can be said
+FEWEST_KEYS = 50  # fewest rows for that decision
 
 # missing where a number, a boolean or a date is expected; among names "NA" may be Namibia
 NO_VALUE = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "?"})
@@ -45,7 +45,7 @@ _CODE = re.compile(r"0\d+")  # a number does not begin with 0, a postcode does
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _PATTERNS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-LARGEST = 1e30  # number; beyond it nothing can be said in float32
+LARGEST = 1e30  # largest number that float32 can work with
 LATEST = 100_000_000_000  # seconds, in the year 5138: what lies beyond is counted in something smaller than seconds
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -164,7 +164,7 @@ class _Text:
     """A column of text, by its distinct values."""
 
     def __init__(self, table: Table, name: str) -> None:
-        self.table, self.name, self.decimal = table, name, table.decimal
+        self.table, self.name, self.decimal = table, name, table.decimal_of(name)
         self.texts = as_texts(table, name)
         encoded = self.texts.dictionary_encode()
         self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing

@@ -178,7 +178,7 @@ def unused_edge_data(graph: Graph, settings: Resolved) -> Decision | None:
         "attributes": (similarity.match_attributes, "match_attributes"),
     }
     words = graph.edge_values.edge_data_words
-    left = {part: told for part, told in words.items() if part not in used or not (reads or used[part][0])}
+    left = {part: note for part, note in words.items() if part not in used or not (reads or used[part][0])}
     if not left:
         return None
     settings_for = [used[part][1] for part in left if part in used]

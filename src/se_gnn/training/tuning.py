@@ -164,7 +164,7 @@ class Tuning:
         return self.recipes[tried["recipe"]].decided("validation", values)
 
     def _try(self, deadline: float) -> Trial | None:
-        """One training run; None where the time was used up before it said anything."""
+        """One training run; None if the time was used up before its first epoch."""
         of_recipe = len(self.trials) < len(self.recipes)
         if of_recipe:
             name, recipe = list(self.recipes.items())[len(self.trials)]

@@ -154,8 +154,8 @@ def edit(
     number = len(found.edited.history)
     if dry_run:
         kept = {"in": out, "by": by, "with the reason": reason}
-        told = ", ".join(f"{what} {value}" for what, value in kept.items() if value)
-        say("\nNothing was changed (--dry-run)." + (f" The edit would be saved {told}." if told else ""))
+        saved = ", ".join(f"{what} {value}" for what, value in kept.items() if value)
+        say("\nNothing was changed (--dry-run)." + (f" The edit would be saved {saved}." if saved else ""))
     else:
         say(f"\nWrote {out or folder}, state {number}; `restore {number - 1}` undoes this edit.")
 

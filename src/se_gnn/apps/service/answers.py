@@ -126,15 +126,15 @@ def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Pr
     columns = columns_of(snapshot.trained, found)
     rows = []
     for i, node in enumerate(nodes.tolist()):
-        said = columns.row(i)
+        fields = columns.row(i)
         if isinstance(found, Prediction):
-            said = {
-                "predicted": said["predicted"],
+            fields = {
+                "predicted": fields["predicted"],
                 "probabilities": _by_class(snapshot, found.probabilities[i].tolist()),
             }
         voting = np.isfinite(found.overall[i])
         votes = _votes(snapshot, found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
-        rows.append(models.PredictedNode(**_about(snapshot, node), **said, votes=votes))
+        rows.append(models.PredictedNode(**_about(snapshot, node), **fields, votes=votes))
     return models.Predictions(predictions=rows, notes=notes)
 
 
@@ -353,15 +353,15 @@ def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
     answer = explanation.answer
     if isinstance(answer, NumberAnswer):
         bounded = answer.low is not None and answer.high is not None
-        said: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
+        fields: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
     else:
         probabilities = _by_class(snapshot, answer.probabilities)
-        said = {"predicted": explanation.predicted_name, "probabilities": probabilities}
+        fields = {"predicted": explanation.predicted_name, "probabilities": probabilities}
     return Outlook(
         num_nearest=explanation.settings.num_nearest,
         node_weight=explanation.settings.node_weight,
         votes=_votes(snapshot, [one.node for one in explanation.votes], [one.weight for one in explanation.votes]),
-        **said,
+        **fields,
     )
 
 
@@ -374,8 +374,8 @@ def _accuracy(snapshot: Snapshot) -> list[models.PartFigures]:
         nodes: IntArray = getattr(graph, part)
         figures: dict[str, Any] = {"part": Part(name), "nodes": len(nodes)}
         if graph.predicts_numbers and isinstance(snapshot.prediction, NumberPrediction):
-            told = number_metrics(snapshot.prediction.values[nodes], graph.values[nodes])
-            figures |= {name: told[name] for name in ("r2", "mae", "rmse")}
+            measured = number_metrics(snapshot.prediction.values[nodes], graph.values[nodes])
+            figures |= {name: measured[name] for name in ("r2", "mae", "rmse")}
         elif len(nodes):
             figures["accuracy"] = float((outcome[nodes] == OUTCOMES.index(Outcome.right)).mean())
         found.append(models.PartFigures(**figures))

@@ -240,6 +240,6 @@ def text_ranks(texts: Sequence[str]) -> IntArray:
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
-    """Texts and numbers in turn; a number is first told by its length, which spares reading it."""
+    """Texts and numbers in turn; numbers are first recognized by their length, which spares reading them."""
     pieces = _DIGITS.split(text.casefold())
     return [(len(piece.lstrip("0")), piece.lstrip("0")) if i % 2 else (0, piece) for i, piece in enumerate(pieces)]

@@ -136,7 +136,7 @@ class Search:
         spare = MARGIN * full * sum(len(some) for some in probes)
         for some in probes:
             spare -= self._work(some)
-            if spare <= 0:  # where nothing can be told apart, one look is enough
+            if spare <= 0:  # if no bound separates anything, one look is enough
                 return False
         return True
 

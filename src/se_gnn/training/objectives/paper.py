@@ -102,10 +102,12 @@ class PaperLoss(Loss):
         )
         node_loss = edge_loss = torch.zeros_like(loss)
         if draws.contrast is not None:
-            node_loss, edge_loss, told = contrast_loss(self.model, self.inputs, draws.contrast, self.share, self.roles)
+            node_loss, edge_loss, identity_loss = contrast_loss(
+                self.model, self.inputs, draws.contrast, self.share, self.roles
+            )
             loss = loss + self.objective.node_loss_weight * node_loss + self.objective.edge_loss_weight * edge_loss
             if self.role_weight:
-                loss = loss + self.role_weight * told
+                loss = loss + self.role_weight * identity_loss
         return torch.stack([loss, class_loss, node_loss, edge_loss])
 
     def answers(self) -> Tensor:
@@ -263,18 +265,18 @@ def contrast_loss(
     node_loss = _info_nce(
         rows(first, nodes), rows(second, nodes), rows(both, draws.other_nodes[own]), model.settings, len(draws.nodes)
     )
-    edge_loss = told = node_loss.new_zeros(())
+    edge_loss = identity_loss = node_loss.new_zeros(())
     if roles is not None:
-        told = role_loss(rows(second, draws.nodes), roles[draws.nodes], model.settings, own)
+        identity_loss = role_loss(rows(second, draws.nodes), roles[draws.nodes], model.settings, own)
     if len(draws.edges):
         own = share.of(len(draws.edges))
         query, positive = (edge_vectors(view, draws.edges[own]) for view in (first, second))
         negatives = edge_vectors(both, draws.other_edges[own])
         edge_loss = _info_nce(query, positive, negatives, model.settings, len(draws.edges))
     if share.whole:
-        return node_loss, edge_loss, told
-    node_loss, edge_loss, told = share.summed(torch.stack([node_loss, edge_loss, told]))
-    return node_loss, edge_loss, told
+        return node_loss, edge_loss, identity_loss
+    node_loss, edge_loss, identity_loss = share.summed(torch.stack([node_loss, edge_loss, identity_loss]))
+    return node_loss, edge_loss, identity_loss
 
 
 def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, settings: Resolved, total: int) -> Tensor:

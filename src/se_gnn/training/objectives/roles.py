@@ -1,4 +1,4 @@
-r"""Structural identity: a node's role must be told by the nodes that are similar to it.
+r"""Structural identity: a node's role must be predictable from the nodes that are similar to it.
 
 The paper names this as future work: a pretext task beside its contrastive ones. The role of a node is a vector of
 quantiles: its number of edges and triangles, its core number and PageRank, and the degrees of its neighbors
@@ -43,5 +43,5 @@ def role_loss(h: Tensor, roles: Tensor, settings: Resolved, own: slice = slice(N
         settings: measure and tau.
         own: which nodes this rank predicts.
     """
-    told = vote_of_others(h, roles, settings, own)
-    return (told - roles[own]).square().mean(dim=1).sum() / len(h)
+    predicted = vote_of_others(h, roles, settings, own)
+    return (predicted - roles[own]).square().mean(dim=1).sum() / len(h)

@@ -75,7 +75,7 @@ class VoteLoss(Loss):
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
         objective, temperature = self.objective, self.settings.vote.temperature
-        losses, votes, told = [], [], []
+        losses, votes, identity_losses = [], [], []
         for view in draws.views:
             h, one_hot = self.model.network(self.inputs, view.dropout), self.one_hot[view.cases]
             silent = view.queries[:, None] == view.cases[None, :]  # [Q, V]
@@ -92,12 +92,12 @@ class VoteLoss(Loss):
                 others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
                 votes.append(linear(torch.softmax(others, dim=1), one_hot.T.contiguous()))  # [B, C]
             if self.roles is not None:
-                told.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
+                identity_losses.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
         class_loss = torch.stack(losses).mean()
         agreement = consistency_loss(votes, objective.consistency_power) if votes else torch.zeros_like(class_loss)
         loss = class_loss + draws.consistency * agreement
-        if told:
-            loss = loss + self.role_weight * torch.stack(told).mean()
+        if identity_losses:
+            loss = loss + self.role_weight * torch.stack(identity_losses).mean()
         return torch.stack([loss, class_loss, agreement])
 
     def answers(self) -> Tensor:
