@@ -37,8 +37,8 @@ SE-GNN and of PyG name a quarter of the edges within three steps, and the nodes 
 they are."""
 NOTE = f"""\
 - SE-GNN names the nodes of the houses more accurately than the other explainers, and its explanations are more stable
-  than all but those of PGExplainer. On *Unfair*, its group unfairness is the highest. These are few nodes, so small
-  differences mean nothing. SE-GNN explains another model than the rest, so compare unfaithfulness with care.
+  than all but those of GraphXAI's PGExplainer. On *Unfair*, its group unfairness is the highest. These are few nodes,
+  so small differences mean nothing. SE-GNN explains another model than the rest, so compare unfaithfulness with care.
 - Accuracy of edges counts every edge that has any importance. The random explainer gives some to all edges, so its row
   shows what naming all edges reaches: no less than SE-GNN. That column does not favor any explainer.
 - The ground truth is a subgraph: it judges the edges of our explanations, not the cases. Masks of features are left
