@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,8 +49,8 @@ def write_page(store: Store, docs: Path = ROOT / "docs" / "understanding") -> Pa
         made = made_by(name, experiment, store, machines) if experiment.series() else ""  # people, and no job, made it
         sections.append(paragraphs(f"## {experiment.TITLE}", text, made) + "\n")
     if machines:
-        lines = "\n".join(f"- {_letter(i)}: {machine}" for i, machine in enumerate(machines))
-        sections.append(f"## Time and machines\n\n{time_table(shown, store)}\n\n{TIME_NOTE}\n\n{lines}\n")
+        times = paragraphs("## Time and machines", time_table(shown, store), TIME_NOTE, machine_list(machines))
+        sections.append(f"{times}\n")
     page = docs / "results.md"
     page.write_text("\n".join(sections), encoding="utf-8")
     return page
@@ -110,6 +110,11 @@ def machine_text(machine: dict[str, Any]) -> str:
     gpu = f", {machine['gpu']}" if machine["gpu"] else ""
     memory = f", {machine['memory_gb']:.0f} GB" if machine["memory_gb"] else ""
     return f"{machine['cores']} cores of {machine['cpu']}{memory}{gpu}; Python {machine['python']}, {packages}"
+
+
+def machine_list(machines: Sequence[str]) -> str:
+    """The machines with their letters, one per line."""
+    return "\n".join(f"- {_letter(i)}: {machine}" for i, machine in enumerate(machines))
 
 
 def _letter(i: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lab import datasets as lab_datasets
 from lab.commands.attack import attack
 from lab.commands.compare import compare
+from lab.commands.graphxai import graphxai
 from lab.commands.rate import rate
 from lab.commands.ratings import ratings
 from lab.commands.roles import roles
@@ -53,6 +54,7 @@ add_command(
     ),
 )
 add_command(app, compare, epilog="\b\nExample:\n  python -m lab compare cora --nodes 30 --out compared.png")
+add_command(app, graphxai, epilog="\b\nExample:\n  python -m lab graphxai --seeds 3 --nodes 8")
 add_command(app, roles, epilog="\b\nExample:\n  python -m lab roles --only airports-brazil --seeds 2")
 add_command(app, datasets, epilog="\b\nExample:\n  python -m lab datasets")
 add_command(app, train, epilog="\b\nExample:\n  python -m lab train syn-cora --preset authors --out model")

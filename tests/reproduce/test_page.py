@@ -2,7 +2,7 @@
 
 import pytest
 
-from reproduce import figure_5, figure_7, goals, table_2, table_4, table_5
+from reproduce import default, figure_5, figure_7, goals, rivals, table_2, table_4, table_5
 from reproduce.__main__ import chosen_jobs, main
 from reproduce.experiments import EXPERIMENTS, on_results_page
 from reproduce.job import Job, jobs_of
@@ -53,7 +53,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
     put(store, classify("cora", "se-gnn"), *[0.8] * 5)
     put(store, classify("citeseer", "gcn", noise="metattack-0.25"), 0.5)
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
-    assert [page.count(f"## {one.TITLE}\n") for one in on_results_page().values()] == [1] * 13
+    assert [page.count(f"## {one.TITLE}\n") for one in on_results_page().values()] == [1] * 14
     assert "Made by `python -m reproduce run all --seeds 5` at commit `abc123` on machine A, seeds 0-4." in page
     assert "- A: 2 cores of a CPU, 8 GB; Python 3.12.1, torch 2.7" in page
     assert "| `table-2` | 5 | 5 min | 60 s |" in page
@@ -66,7 +66,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
 
 def test_without_any_result_all_is_said_to_be_missing(store, tmp_path):
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
-    assert page.count("> Not run yet: `make reproduce-") == 12
+    assert page.count("> Not run yet: `make reproduce-") == 13
     assert "![" not in page
 
 
@@ -105,6 +105,15 @@ def test_goals_are_judged_on_the_means(store):
     assert text.endswith(
         "1 of 2 baseline results of Table 2 are within 1.5 points of the print. Further away: GIN on Cora (-30.5)."
     )
+
+
+def test_published_numbers_stand_beside_ours_with_source_and_split(store, tmp_path):
+    assert rivals.render(store, tmp_path) == ""
+    put(store, default.on_graph("cora", "se-gnn"), *[0.845] * 10)
+    ours, *others = [row for row in rivals.render(store, tmp_path).splitlines() if row.startswith("| ")][2:]
+    assert "| public | 84.5 ± 0.0 | not run yet | not run yet | this page |" in ours
+    assert [row.count("](https://") for row in others] == [1] * len(rivals.published()["rival"])
+    assert [row.split(" | ")[0] for row in others if "black box" in row] == ["| GRAND", "| tuned GCN"]
 
 
 def test_only_narrows_the_jobs_and_knows_its_words():

@@ -21,6 +21,8 @@ from se_gnn.settings import Settings
 from se_gnn.training import fit
 from strategies import random_graph
 
+MACHINE = {"cores": 2, "cpu": "a CPU", "gpu": None, "memory_gb": 0, "python": "3.12.1", "packages": {"torch": "2.7"}}
+MADE = {"command": "python -m reproduce run truth", "commit": "abc123", "machine": MACHINE}
 PRESETS = ("paper", "authors", "best")
 
 
@@ -154,7 +156,7 @@ def test_agreement_is_measured_for_every_method(name, monkeypatch):
 def test_the_page_says_what_was_not_run_and_shows_what_was(tmp_path):
     store, page = Store(tmp_path / "results"), tmp_path / "truth.md"
     write_truth(store, page)
-    assert page.read_text(encoding="utf-8").count("> Not run yet:") == 2
+    assert page.read_text(encoding="utf-8").count("> Not run yet:") == 4
     found = {
         "nodes": 1000,
         "largest_error": {
@@ -165,11 +167,13 @@ def test_the_page_says_what_was_not_run_and_shows_what_was(tmp_path):
         "false_statements": {"predicted class": 1},
     }
     one = next(one for one in truth.series() if one.dataset == "cora" and one.variant == "authors")
-    store.put(Job(one, 0, "truth"), Result(0, found, 1, {}))
+    store.put(Job(one, 0, "truth"), Result(0, found, 1, MADE))
     write_truth(store, page)
     text = page.read_text(encoding="utf-8")
     assert "| Cora, `authors` | 1,000 | 1,000 | 1 | 2e-07 | 3e-06 |" in text
     assert "| predicted class | 1,000 | 1 |" in text
+    assert "> Made by `python -m reproduce run truth` at commit `abc123` on machine A, seed 0." in text
+    assert text.endswith("- A: 2 cores of a CPU; Python 3.12.1, torch 2.7\n")
 
 
 def test_evidence_is_compared_where_there_is_a_choice():
