@@ -18,6 +18,7 @@ def open_page(browser, address, name, **options):
     page.get_by_label("your name").fill(name)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("heading", name="Are the two local graphs similar?").wait_for()
+    page.wait_for_load_state("load")  # the heading is there before the script that reads the keys
     return page
 
 
