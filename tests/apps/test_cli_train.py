@@ -7,6 +7,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -307,3 +308,14 @@ def test_where_a_rare_class_is_not_found_training_says_that_accuracy_says_little
     assert f"se-gnn evaluate {tmp_path / 'model'}` shows each class" in told
     assert uneven_classes({"accuracy": 0.9, "balanced_accuracy": 0.85}, tmp_path) == ""
     assert uneven_classes({"accuracy": None, "balanced_accuracy": None}, tmp_path) == ""  # no test nodes
+
+
+def test_quick_warns_where_edges_do_not_join_nodes_of_one_class(run, tmp_path):
+    nodes = pd.DataFrame({"id": range(40), "x": np.arange(40) % 7, "class": np.where(np.arange(40) % 2, "a", "b")})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    edges = pd.DataFrame({"from": range(39), "to": range(1, 40)})  # each joins both classes
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    tables = ("--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", "--id", "id", "--label", "class")
+    assert run("import", *tables, "--source", "from", "--target", "to", "--out", tmp_path / "g").exit_code == 0
+    result = run("train", tmp_path / "g", "--out", tmp_path / "m", "--quick", "--set", "epochs=1")
+    assert "expects edges to join nodes of one class, but 0% of the" in " ".join(result.output.split())

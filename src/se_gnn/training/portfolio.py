@@ -14,7 +14,7 @@ import numpy as np
 
 from se_gnn.encoder.columns import MOST_FEATURES
 from se_gnn.encoder.pieces import PIECES
-from se_gnn.graph import Graph
+from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.columns import NumberColumn, StructureColumn
 from se_gnn.settings import Decision, Resolved
 from se_gnn.settings.presets import RECIPES
@@ -69,6 +69,36 @@ def offered_too(graph: Graph) -> dict[str, Decision]:
     if 2 * numbers >= total and graph.features.size * PIECES <= MOST_PIECES:
         found["columns"] = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
     return found
+
+
+def quick_warning(graph: Graph) -> str | None:
+    """A warning if `--quick` is likely to be inaccurate: its one recipe expects edges to join nodes of one class.
+
+    Only the labels of training nodes count, so that nothing is learned about the others.
+
+    >>> known = {"features": [[0.0]] * 8, "labels": [0, 1] * 4, "train": range(8), "validation": []}
+    >>> quick_warning(Graph.build(edges=[(i, i + 2) for i in range(6)], **known)) is None
+    True
+    >>> "but 0% of the 7 edges between" in quick_warning(Graph.build(edges=[(i, i + 1) for i in range(7)], **known))
+    True
+    """
+    if graph.predicts_numbers:
+        return None
+    labels = np.full(graph.num_nodes, UNKNOWN)
+    labels[graph.train] = graph.labels[graph.train]
+    ends = labels[graph.edges.ends]  # [E, 2]
+    ends = ends[(ends != UNKNOWN).all(axis=1)]
+    if not len(ends):
+        return None
+    alike = float((ends[:, 0] == ends[:, 1]).mean())
+    chance = float(((np.bincount(ends.ravel()) / ends.size) ** 2).sum())
+    if alike > chance + 2 * math.sqrt(chance * (1 - chance) / len(ends)):
+        return None
+    return (
+        f"--quick trains the recipe 'smooth', which expects edges to join nodes of one class, but {alike:.0%} of the "
+        f"{len(ends):,} edges between training nodes do ({chance:.0%} expected by chance): train without --quick if "
+        "its accuracy disappoints"
+    )
 
 
 def chosen_recipe(standings: Sequence[tuple[float, float]], best_by: str, num_val: int) -> int:

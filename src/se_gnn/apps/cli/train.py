@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -99,6 +100,7 @@ def train(
     from se_gnn.settings.reading import asked_settings
     from se_gnn.training.checkpoint import agreed
     from se_gnn.training.fit import with_calibration
+    from se_gnn.training.portfolio import quick_warning
     from se_gnn.training.terminal import plan_text, results_text
 
     if task is Task.links:
@@ -126,6 +128,8 @@ def train(
         held = with_calibration(graph, calibration, seed=seed)
         resolved = asked.resolve(held)
         check_model_size(held, resolved)
+        if quick and ranks.first and (warning := quick_warning(held)) is not None:
+            warnings.warn(warning, stacklevel=1)
         if not quiet:
             say(plan_text(held, resolved, seed, str(where), ranks.size))
         if ranks.several:
