@@ -310,6 +310,7 @@ def test_where_a_rare_class_is_not_found_training_says_that_accuracy_says_little
     assert uneven_classes({"accuracy": None, "balanced_accuracy": None}, tmp_path) == ""  # no test nodes
 
 
+@pytest.mark.filterwarnings("always:--quick trains")
 def test_quick_warns_where_edges_do_not_join_nodes_of_one_class(run, tmp_path):
     nodes = pd.DataFrame({"id": range(40), "x": np.arange(40) % 7, "class": np.where(np.arange(40) % 2, "a", "b")})
     nodes.to_csv(tmp_path / "nodes.csv", index=False)
