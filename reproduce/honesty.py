@@ -41,8 +41,8 @@ The second table judges the predictions: on tables those of all nodes that were 
 validation, on public graphs those of the test nodes. Accuracy is measured by the right classes. Calibration is measured
 by the labels as given: on tables with flipped labels these are flipped as often, on public graphs never, so that
 probabilities learned from flipped labels are too low there. In `traders`, each class deals with another one: the one
-recipe of `--quick` expects edges to join nodes of one class, and `se-gnn train --quick` warns about it. The default tries
-recipes for such graphs as well."""
+recipe of `--quick` expects edges to join nodes of one class, and `se-gnn train --quick` warns about it. The default
+tries recipes for such graphs as well."""
 
 
 def series_of(dataset: str, noise: str) -> Series:
