@@ -24,7 +24,7 @@ from se_gnn.graph.edges import Csr, EdgeReport, Edges
 from se_gnn.graph.nodes import Nodes
 from se_gnn.graph.rows import as_rows
 from se_gnn.graph.split import PARTS, Split
-from se_gnn.graph.target import Classes, Numbers, Target
+from se_gnn.graph.target import UNKNOWN, Classes, Numbers, Target
 
 T = TypeVar("T")
 
@@ -413,3 +413,24 @@ class Graph:
             f"Graph({self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
             f"{self.num_features} {kind} features, {predicts}, {sizes} train/validation/test)"
         )
+
+
+def homophily(graph: Graph, labels: IntArray) -> tuple[float, float, int] | tuple[None, None, int]:
+    """Share of the edges between labeled nodes that join one class, that share by chance, and how many edges these are.
+
+    By chance means that the same ends are joined at random. ``labels`` has the class of each node, [N], or ``UNKNOWN``.
+
+    >>> labels, edges = np.array([0, 0, 1, UNKNOWN]), [(0, 1), (1, 2), (2, 3)]
+    >>> homophily(Graph.build(features=[[0.0]] * 4, edges=edges, labels=labels, train=[0, 2]), labels)
+    (0.5, 0.625, 2)
+    """
+    counts, alike, known = np.zeros(int(labels.max(initial=0)) + 1, np.int64), 0, 0
+    for _, ends in graph.edges.pairs.blocks():
+        joined = labels[ends]  # [E, 2]
+        joined = joined[(joined != UNKNOWN).all(axis=1)]
+        counts += np.bincount(joined.ravel(), minlength=len(counts))
+        alike, known = alike + int((joined[:, 0] == joined[:, 1]).sum()), known + len(joined)
+    if not known:
+        return None, None, 0
+    shares = counts / (2 * known)
+    return alike / known, float((shares**2).sum()), known

@@ -10,6 +10,7 @@ import numpy as np
 from se_gnn.graph import UNKNOWN, Graph, Numbers
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import type_prefix
+from se_gnn.graph.graph import homophily
 from se_gnn.graph.rows import as_rows
 from se_gnn.tables.edges import EdgeColumns, EdgeRows
 from se_gnn.tables.features import FittedColumns, class_leaks, number_leaks
@@ -67,7 +68,7 @@ def summarize(
     if not graph.predicts_numbers:
         counts = np.bincount(graph.labels[graph.labels != UNKNOWN], minlength=graph.num_classes)
         classes = dict(zip(graph.class_names, counts.tolist()))
-        share, chance = homophily(graph)
+        share, chance, _ = homophily(graph, graph.labels)
     return Summary(
         nodes_table=", ".join(one.table.name for one in tables.nodes),
         edges_table=", ".join(one.table.name for one in tables.edges),
@@ -137,20 +138,6 @@ def _training_features(tables: GivenTables, graph: Graph) -> Features:
     blocks = graph.nodes.blocks_by_type() or {}
     own: Features = rows[:, blocks[tables.labeled.type][1:]]
     return own
-
-
-def homophily(graph: Graph) -> tuple[float, float] | tuple[None, None]:
-    """Share of the edges between labeled nodes that join one class, and that share if the ends were shuffled."""
-    counts, alike, known = np.zeros(graph.num_classes, np.int64), 0, 0
-    for _, ends in graph.edges.pairs.blocks():
-        labels = graph.labels[ends]  # [E, 2]
-        labels = labels[(labels != UNKNOWN).all(axis=1)]
-        counts += np.bincount(labels.ravel(), minlength=graph.num_classes)
-        alike, known = alike + int((labels[:, 0] == labels[:, 1]).sum()), known + len(labels)
-    if not known:
-        return None, None
-    shares = counts / (2 * known)
-    return alike / known, float((shares**2).sum())
 
 
 def _parallel(graph: Graph) -> int:

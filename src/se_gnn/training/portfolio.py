@@ -16,6 +16,7 @@ from se_gnn.encoder.columns import MOST_FEATURES
 from se_gnn.encoder.pieces import PIECES
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.columns import NumberColumn, StructureColumn
+from se_gnn.graph.graph import homophily
 from se_gnn.settings import Decision, Resolved
 from se_gnn.settings.presets import RECIPES
 
@@ -86,17 +87,14 @@ def quick_warning(graph: Graph) -> str | None:
         return None
     labels = np.full(graph.num_nodes, UNKNOWN)
     labels[graph.train] = graph.labels[graph.train]
-    ends = labels[graph.edges.ends]  # [E, 2]
-    ends = ends[(ends != UNKNOWN).all(axis=1)]
-    if not len(ends):
+    alike, chance, known = homophily(graph, labels)
+    if alike is None or chance is None:
         return None
-    alike = float((ends[:, 0] == ends[:, 1]).mean())
-    chance = float(((np.bincount(ends.ravel()) / ends.size) ** 2).sum())
-    if alike > chance + 2 * math.sqrt(chance * (1 - chance) / len(ends)):
+    if alike > chance + 2 * math.sqrt(chance * (1 - chance) / known):
         return None
     return (
         f"--quick trains the recipe 'smooth', which expects edges to join nodes of one class, but {alike:.0%} of the "
-        f"{len(ends):,} edges between training nodes do ({chance:.0%} expected by chance): train without --quick if "
+        f"{known:,} edges between training nodes do ({chance:.0%} expected by chance): train without --quick if "
         "its accuracy disappoints"
     )
 

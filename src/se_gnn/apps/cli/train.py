@@ -128,7 +128,7 @@ def train(
         held = with_calibration(graph, calibration, seed=seed)
         resolved = asked.resolve(held)
         check_model_size(held, resolved)
-        if quick and ranks.first and (warning := quick_warning(held)) is not None:
+        if quick and not resolved.selection.portfolio and ranks.first and (warning := quick_warning(held)) is not None:
             warnings.warn(warning, stacklevel=1)
         if not quiet:
             say(plan_text(held, resolved, seed, str(where), ranks.size))
