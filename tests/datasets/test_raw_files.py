@@ -92,7 +92,7 @@ def test_a_graph_of_gnn_benchmark_is_read_symmetrized_and_split_by_the_seed(name
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"attr_data": np.array([{}], dtype=object)}, "is not the file it should be.*Object arrays cannot be loaded"),
+        ({"attr_data": np.array([{}], dtype=object)}, "cannot be read as an .npz file.*Object arrays cannot be loaded"),
         ({"adj_indices": np.array([500])}, "adj_data, .* must be the pieces of a CSR matrix"),
     ],
 )
@@ -106,5 +106,5 @@ def test_a_page_saved_in_place_of_a_file_is_refused(tmp_path):
     path = tmp_path / "Coauthor/CS/raw/ms_academic_cs.npz"
     path.parent.mkdir(parents=True)
     path.write_bytes(io.BytesIO(b"<html>Not found</html>").getvalue())
-    with pytest.raises(InputError, match=r"ms_academic_cs\.npz is not the file it should be"):
+    with pytest.raises(InputError, match=r"ms_academic_cs\.npz cannot be read as an .npz file"):
         load_dataset("coauthor-cs", data_dir=tmp_path)

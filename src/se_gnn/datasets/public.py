@@ -32,7 +32,7 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import split_by_class, split_by_count
 from se_gnn.optional import require
-from se_gnn.tables.arrays import read_npz_graph
+from se_gnn.tables.arrays import PIECES, csr, entries, read_arrays
 
 
 def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Graph:
@@ -186,19 +186,26 @@ def _load_nettack(name: str, data_dir: str | Path | None) -> Graph:
     split_file = RawFile(split_name, f"{SPLIT_URL}/{split_name}", SPLIT_SHA256[file_name])
     content = read_verified([graph_file], "nettack", data_dir=data_dir)[graph_file.name]
     split = json.loads(read_verified([split_file], "splits", data_dir=data_dir)[split_name])
-    raw = read_npz_graph(content, where=graph_file.name)
-    nodes = largest_component(raw.edges, len(raw.labels))
-    inside = np.isin(raw.edges, nodes).all(axis=1)
+    features, given, labels = _read_graph(content, graph_file.name)
+    nodes = largest_component(given, len(labels))
+    inside = np.isin(given, nodes).all(axis=1)
     return Graph.build(
         name=name,
-        features=raw.features[nodes],
-        edges=np.searchsorted(nodes, raw.edges[inside]),
-        labels=raw.labels[nodes],
+        features=features[nodes],
+        edges=np.searchsorted(nodes, given[inside]),
+        labels=labels[nodes],
         class_names=NETTACK_CLASSES[name],
         train=split["idx_train"],
         validation=split["idx_val"],
         test=split["idx_test"],
     )
+
+
+def _read_graph(content: bytes, where: str) -> tuple[sp.csr_array, IntArray, IntArray]:
+    """Features, edges in one or both directions, and labels of an `.npz` file of CSR pieces."""
+    pieces = [f"{matrix}_{piece}" for matrix in ("adj", "attr") for piece in PIECES]
+    arrays = read_arrays(content, [*pieces, "labels"], where=where)  # the files hold pickles, too
+    return csr(arrays, "attr", where), entries(csr(arrays, "adj", where)), arrays["labels"].astype(np.int64)
 
 
 def largest_component(edges: IntArray, num_nodes: int) -> IntArray:
@@ -246,18 +253,18 @@ def _load_benchmark(name: str, seed: int, data_dir: str | Path | None) -> Graph:
     shares of the classes, 500 validate and 1,000 test.
     """
     folder, file = BENCHMARKS[name.removesuffix(FEW)]
-    raw = read_npz_graph(read_verified([file], folder, data_dir=data_dir)[file.name], where=file.name)
+    features, edges, labels = _read_graph(read_verified([file], folder, data_dir=data_dir)[file.name], file.name)
     generator = np.random.default_rng(seed)
     if name.endswith(FEW):
-        split = split_by_count(raw.labels, **FEW_COUNTS, generator=generator)
+        split = split_by_count(labels, **FEW_COUNTS, generator=generator)
     else:
-        split = split_by_class(raw.labels, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
+        split = split_by_class(labels, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
     return Graph.build(
         name=name,
-        features=raw.features,
-        edges=raw.edges,
-        labels=raw.labels,
-        class_names=[f"class {label}" for label in range(raw.labels.max() + 1)],
+        features=features,
+        edges=edges,
+        labels=labels,
+        class_names=[f"class {label}" for label in range(labels.max() + 1)],
         train=split.train,
         validation=split.validation,
         test=split.test,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.graph.storage import graph_arrays, graph_from_arrays
 
 ABOUT = "about"
-_PIECES = ("data", "indices", "indptr", "shape")
+PIECES = ("data", "indices", "indptr", "shape")
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
 _DETAILS = (
     "features", "node_names", "feature_names", "columns", "captions", "raw", "image_shape", "roles", "edge_values",
@@ -98,7 +97,7 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
     :meth:`Graph.build`.
     """
     file = Path(path)
-    arrays = _read(file)
+    arrays = read_arrays(file, where=str(file))
     if ABOUT in arrays:
         return graph_from_arrays(arrays.pop(ABOUT).tobytes(), arrays, where=file)
     parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
@@ -117,19 +116,20 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
     )
 
 
-def _read(file: Path) -> dict[str, np.ndarray]:
+def read_arrays(source: Path | bytes, names: Iterable[str] | None = None, *, where: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an `.npz` file or its bytes, or those of these names; errors call the file ``where``."""
     try:
-        stored = np.load(file, allow_pickle=False)
+        stored = np.load(source if isinstance(source, Path) else io.BytesIO(source), allow_pickle=False)
         if isinstance(stored, np.ndarray):
-            raise InputError(f"{file} holds one array, not a graph: an .npz file is needed")
+            raise InputError(f"{where} holds one array, not a graph: an .npz file is needed")
         with stored:
-            return {name: stored[name] for name in stored.files}
+            return {name: stored[name] for name in (stored.files if names is None else names)}
     except FileNotFoundError as error:
-        raise InputError(f"{file} does not exist") from error
+        raise InputError(f"{where} does not exist") from error
     except InputError:
         raise
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} cannot be read as an .npz file: {error}") from error
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{where} cannot be read as an .npz file: {error}") from error
 
 
 def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...], file: Path) -> np.ndarray:
@@ -137,41 +137,6 @@ def _first(arrays: dict[str, np.ndarray], names: tuple[str, ...], file: Path) ->
     if found is None:
         raise InputError(f"{file} must hold an array named {' or '.join(map(repr, names))}")
     return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawGraph:
-    """A graph as a file holds it, edges in one or both directions.
-
-    Shapes:
-        - **edges:** :math:`(E, 2)`
-        - **features:** :math:`(N, F)`, CSR
-        - **labels:** :math:`(N,)`
-    """
-
-    edges: IntArray
-    features: sp.csr_array
-    labels: IntArray
-
-
-def read_arrays(content: bytes, names: Iterable[str], *, where: str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of these names; ``where`` is what an error calls the file."""
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            return {name: file[name] for name in names}
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{where} is not the file it should be: {error}") from error
-
-
-def read_npz_graph(content: bytes, *, where: str) -> RawGraph:
-    """Adjacency, attributes and labels of one `.npz` file."""
-    pieces = [f"{matrix}_{piece}" for matrix in ("adj", "attr") for piece in _PIECES]
-    arrays = read_arrays(content, [*pieces, "labels"], where=where)
-    return RawGraph(
-        edges=entries(csr(arrays, "adj", where)),
-        features=csr(arrays, "attr", where),
-        labels=arrays["labels"].astype(np.int64),
-    )
 
 
 def entries(matrix: sp.csr_array) -> IntArray:
@@ -182,7 +147,7 @@ def entries(matrix: sp.csr_array) -> IntArray:
 
 def csr(arrays: dict[str, npt.NDArray[Any]], matrix: str, where: str) -> sp.csr_array:
     """The matrix whose pieces are named ``adj_data``, ``adj_indices``, ... for ``adj``."""
-    names = [f"{matrix}_{piece}" for piece in _PIECES]
+    names = [f"{matrix}_{piece}" for piece in PIECES]
     try:
         *pieces, shape = (arrays[name] for name in names)
         result = sp.csr_array(tuple(pieces), shape=tuple(shape))
