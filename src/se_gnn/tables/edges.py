@@ -66,9 +66,7 @@ class EdgeRoles:
     of_type: str = ""  # of all its edges
     joins: tuple[str, str] = ("", "")  # the node types
     directed: bool = False
-    weight: str | None = None
-    type: str | None = None
-    time: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)  # the column of each part: weight, type, time
     until_by: str | None = None  # the dates that `until` cuts by, also where edges carry no date
     ignore: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +81,7 @@ class EdgeRoles:
             return [name for name in names if name in table.columns or not given.type]
 
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
-        roles: dict[str, Any] = {part: name for part, name in columns.items() if name is not None and own([name])}
+        roles = {part: name for part, name in columns.items() if name is not None and own([name])}
         ends, ignore = (settings.source, settings.target), own(settings.edge_ignore)
         table.check_has(*ends, *roles.values(), *ignore)
         wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
@@ -95,17 +93,11 @@ class EdgeRoles:
             of_type=given.type,
             joins=joined_types(given, table, ends, ids),
             directed=settings.directed,
-            **roles,
+            roles=roles,
             until_by=roles.get("time"),
             ignore=ignore,
             kinds={name: settings.edge_kinds[name] for name in own(settings.edge_kinds)},
         )
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """The column of each part of the edge values."""
-        given = {"weight": self.weight, "type": self.type, "time": self.time}
-        return {part: column for part, column in given.items() if column is not None}
 
     @property
     def shown(self) -> list[str]:
@@ -114,7 +106,7 @@ class EdgeRoles:
 
     def times(self) -> IntArray:
         """The date of each row."""
-        return read_times(self.table, str(self.time or self.until_by), self.dates)
+        return read_times(self.table, str(self.roles.get("time") or self.until_by), self.dates)
 
     def until(self, date: str | None) -> BoolArray | None:
         """Whether each row is an edge up to a date, or without one; None: all are."""
@@ -126,16 +118,17 @@ class EdgeRoles:
     def as_before(self, values: EdgeValues) -> EdgeRoles:
         """The same with the direction and the columns that edge values had before."""
         known = dict(values.names)
-        roles: dict[str, Any] = {part: known.get(part) for part in ("weight", "type", "time")}
-        return dataclasses.replace(self, directed=values.direction is not None, **roles)
+        roles: dict[str, str] = {part: known[part] for part in ("weight", "type", "time") if part in known}
+        return dataclasses.replace(self, directed=values.direction is not None, roles=roles)
 
     def blocks(self, rows: int) -> Callable[[], Iterator[EdgeRoles]]:
         """Some rows at a time, as often as asked for, with what they do not show: median weight, and form of dates."""
         whole = self
-        if self.weight is not None:
+        if "weight" in self.roles:
             whole = dataclasses.replace(whole, empty_weight=float(np.median(_weights(self)[0])))
-        if self.time is not None or self.until_by is not None:
-            whole = dataclasses.replace(whole, dates=date_form(self.table, str(self.time or self.until_by)))
+        dates = self.roles.get("time") or self.until_by
+        if dates is not None:
+            whole = dataclasses.replace(whole, dates=date_form(self.table, dates))
         return lambda: (dataclasses.replace(whole, table=table) for table in self.table.blocks(rows))
 
 
@@ -361,7 +354,7 @@ def read_edge_values(
         parts |= {part: parts[part][:0] for part in ARRAYS if part in parts}
     if not parts:
         return EdgeColumns(None, summaries, tuple(warnings))
-    if like is not None and one.type is not None:
+    if like is not None and "type" in one.roles:
         parts["type_verbs"] = like.type_verbs
     return EdgeColumns(EdgeValues(**parts, names=tuple(one.roles.items())), summaries, tuple(warnings))
 
@@ -375,17 +368,17 @@ def _parts(
     table = one.table
     if one.directed:
         parts["direction"] = np.ones(len(rows), np.int8)
-    if one.weight is not None:
+    if "weight" in one.roles:
         weights, empty = _weights(one)
         parts["weight"] = weights[rows]
         if empty:
             warnings.append(
                 f"{empty:,} edges of {table.name} have no weight: they count as the median edge, {np.median(weights):g}"
             )
-    if one.type is not None:
-        types, names = _types(table, one.type, rows, known_types)
+    if "type" in one.roles:
+        types, names = _types(table, one.roles["type"], rows, known_types)
         parts |= {"type": types, "type_names": names}
-    if one.time is not None:
+    if "time" in one.roles:
         parts["time"] = one.times()[rows]
         undated = int((parts["time"] == NO_TIME).sum())
         if undated:
@@ -395,7 +388,7 @@ def _parts(
 
 def _weights(one: EdgeRoles) -> tuple[FloatArray, int]:
     """The weight of each row, and how many are empty: these get the median of the others."""
-    table, name = one.table, str(one.weight)
+    table, name = one.table, one.roles["weight"]
     parsed = parse_column(table, name, kind="number")
     assert parsed.numbers is not None
     numbers = parsed.numbers

@@ -291,7 +291,7 @@ class GivenTables:
         never = np.iinfo(np.int64).max
         first = np.full(self.num_nodes, never)
         for one, rows in found:
-            if one.time is not None:
+            if "time" in one.roles:
                 times = one.times()[rows.rows]
                 dated = times != NO_TIME
                 np.minimum.at(first, rows.pairs[dated], times[dated, None])

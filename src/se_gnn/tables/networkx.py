@@ -264,8 +264,9 @@ def _read_values(
     from se_gnn.tables.source import read_table
 
     table = read_table(_edge_frame(ends), what="edges", decimal=".", of_edges=True)
-    roles: dict[str, Any] = {"weight": edge_weight, "type": edge_type, "time": edge_time}
-    one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, **roles)
+    roles = {"weight": edge_weight, "type": edge_type, "time": edge_time}
+    given = {part: name for part, name in roles.items() if name is not None}
+    one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, roles=given)
     values = read_edge_values(one).values
     return dataclasses.replace(values, raw=raw_table(table, one.shown)) if values is not None and one.shown else values
 

@@ -129,8 +129,6 @@ class ImportSettings:
             raise InputError(f"max_train must be at least 1, got {self.max_train}")
         if self.text_words < 1:
             raise InputError(f"text_words must be at least 1, got {self.text_words}")
-        if self.decimal not in (".", ",", None):
-            raise InputError(f"decimal must be '.' or ',', got {self.decimal!r}")
         if self.feature_type not in ("float32", "float16"):
             raise InputError(f"feature_type must be float32 or float16, got {self.feature_type!r}")
         if self.source == self.target:
