@@ -9,7 +9,6 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from matplotlib.legend import Legend
 
 from lab.recomputed import largest_errors
@@ -22,7 +21,6 @@ from se_gnn.explain import (
     schema,
     shared_attributes,
     shared_edge_attributes,
-    shared_edge_data,
 )
 from se_gnn.explain.attributes import attributes_of, edge_info
 from se_gnn.explain.text import agreeing_facts, edge_in_words, edge_rule
@@ -33,7 +31,6 @@ from se_gnn.plot.local_view import local_views
 from se_gnn.report import report_html
 from se_gnn.report.node import node_part
 from se_gnn.settings import Settings
-from se_gnn.similarity.edges import edge_vectors
 from se_gnn.tables import ImportSettings, read_tables
 from strategies import changed
 
@@ -141,35 +138,6 @@ def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
         other = Model(trained.encoder, changed(graph, features=features), trained.settings)
         lost.append(found.similarity - shared_attributes(other, 0, 2).similarity)
     assert age.effect == pytest.approx(np.mean(lost), abs=1e-5)
-
-
-def test_the_effect_of_an_attribute_of_edges_is_the_similarity_that_is_lost_without_it(graph):
-    trained = Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS)
-    amounts = graph.edge_values.attributes[:, 0]
-    edge, matched = int(np.flatnonzero(amounts == 118)[0]), int(np.flatnonzero(amounts == 120)[0])
-    (found,) = shared_edge_data(trained, edge, matched)
-    assert (found.name, found.value, found.other_value) == ("amount", "118", "120")
-
-    @torch.no_grad()
-    def similarity(hidden):
-        attributes = graph.edge_values.attributes.copy()
-        if hidden is not None:
-            attributes[hidden] = amounts.mean()
-        values = dataclasses.replace(graph.edge_values, attributes=attributes)
-        vectors = trained.encoder.edge_terms(changed(graph, edge_values=values))
-        ends = torch.from_numpy(graph.edges.ends[[edge, matched]])
-        one, other = edge_vectors(trained.embeddings, ends) + vectors(torch.tensor([edge, matched]))
-        return float(torch.cosine_similarity(one, other, dim=0))
-
-    lost = similarity(None) - (similarity(edge) + similarity(matched)) / 2
-    assert found.effect == pytest.approx(lost, abs=1e-5)
-
-
-def test_edges_without_attributes_have_none_to_share(graph):
-    bare = dataclasses.replace(graph.edge_values, attributes=None, attribute_names=None)
-    trained = Model(SEGNN.for_graph(graph, SETTINGS), changed(graph, edge_values=bare), SETTINGS)
-    with pytest.raises(InputError, match="edges must carry attributes"):
-        shared_edge_data(trained, 0, 1)
 
 
 def test_the_report_says_how_edges_were_compared(graph, explained):

@@ -1,6 +1,6 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote, as plain data."""
 
-from se_gnn.explain.effects import SharedEdgeAttributes, shared_attributes, shared_edge_attributes, shared_edge_data
+from se_gnn.explain.effects import SharedEdgeAttributes, shared_attributes, shared_edge_attributes
 from se_gnn.explain.explainer import Comparison, Explanations, compare_settings, explain
 from se_gnn.explain.explanation import (
     CRUCIAL_EDGES,
@@ -49,5 +49,4 @@ __all__ = [
     "schema",
     "shared_attributes",
     "shared_edge_attributes",
-    "shared_edge_data",
 ]

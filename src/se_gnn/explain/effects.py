@@ -2,8 +2,8 @@
 
 An attribute is taken from the nodes' own rows of X, all else stays, and the encoder is run again on what changes: the
 first layer is linear, so its output moves by a column of its weights; the later layers and the residual of the nodes in
-question are computed again, for all attributes at once. An edge is (h_i + h_j) / 2 + W a_ij: what it carries itself is
-taken from a_ij. Shapes: S shared attributes, U nodes (2, or up to 4 for two edges), F features, D dimensions.
+question are computed again, for all attributes at once. An edge is (h_i + h_j) / 2 + W a_ij; a_ij stays as it is.
+Shapes: S shared attributes, U nodes (2, or up to 4 for two edges), F features, D dimensions.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from torch import Tensor
 
 from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
-from se_gnn.explain.attributes import Attribute, attributes_of, attributes_of_edges
+from se_gnn.explain.attributes import Attribute, attributes_of
 from se_gnn.explain.explanation import SharedAttribute, SharedAttributes
 from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.model import Model
 from se_gnn.similarity import measure_named
-from se_gnn.similarity.edges import edge_features, edge_vectors
 
 TakenFrom = Literal["one", "both"]
 EdgeTerms = tuple[Tensor | None, Tensor | None]  # what two edges add to the mean of their ends, [D] each
@@ -91,8 +90,8 @@ def shared_edge_attributes(
 ) -> SharedEdgeAttributes:
     """Which attributes of their ends make two matched edges similar: each is taken from both ends of an edge.
 
-    Where the model reads what edges carry, that is part of the two edges, and stays as it is; see
-    :func:`se_gnn.explain.shared_edge_data`. Then no other edge may have the same two ends.
+    If the model reads what edges carry, that is part of the two edges and stays as it is. Then no other edge may have
+    the same two ends.
     """
     for name, ends in (("edge", edge), ("matched", matched)):
         if len(ends) != 2:
@@ -102,51 +101,6 @@ def shared_edge_attributes(
     found = _compared(trained, edge, matched, top, taken_from, terms)
     ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
     return SharedEdgeAttributes(ours, theirs, *found, _note(trained, "edges", taken_from))
-
-
-@torch.no_grad()
-def shared_edge_data(trained: Model, edge: int, matched: int, top: int = 10) -> tuple[SharedAttribute, ...]:
-    """The attributes that two edges share, largest effect first.
-
-    The effect is the similarity of the two edges that is lost when the attribute is taken from one of them (set to 0
-    where it counts something, else to its mean over all edges), the mean of the two ways. It is 0 where the model does
-    not read the attributes of edges (``match_attributes``).
-
-    Args:
-        trained: the model and its graph.
-        edge: id of the one edge, a row of ``graph.edges.ends``.
-        matched: id of the other.
-        top: how many attributes are listed.
-    """
-    graph, settings = trained.graph, trained.settings.similarity
-    values = graph.edge_values
-    if values is None or values.attributes is None:
-        raise InputError(f"edges must carry attributes to share some, those of {graph.name} carry none")
-    _check(graph.num_edges, edge=[edge], matched=[matched])
-    known, rows = attributes_of_edges(graph), values.attributes[[edge, matched]]  # [2, A]
-    shared = known.shared(rows[0], rows[1])
-    effects = np.zeros(len(shared), np.float32)
-    carried = edge_features(values, settings)
-    if carried is not None and settings.match_attributes:
-        measure = measure_named(settings.measure)
-        points = measure.points(trained.embeddings)
-        ends = torch.from_numpy(graph.edges.ends[[edge, matched]]).to(points.device)
-        middle = edge_vectors(points, ends)  # [2, D of H]
-
-        def vectors(rows: FloatArray) -> Tensor:
-            """The two edges with other values."""
-            return middle + trained.embedded.effects.terms(torch.from_numpy(rows).to(points.device))
-
-        pair = carried[[edge, matched]]
-        whole = vectors(pair)
-        similarity = float(measure.aligned(whole[0], whole[1]))
-        for i, one in enumerate(shared):
-            less = pair.copy()
-            less[:, list(one.features)] = known.without[list(one.features)]
-            taken = vectors(less)
-            ways = (measure.aligned(taken[0], whole[1]), measure.aligned(whole[0], taken[1]))
-            effects[i] = similarity - float(sum(ways)) / 2
-    return _largest(shared, effects, rows, top)
 
 
 @torch.no_grad()
