@@ -34,6 +34,7 @@ from se_gnn.ranking import Answers, ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
 from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
+from se_gnn.training.portfolio import standard_error
 
 NUM_NEAREST = (10, 20, 40)  # K
 MANY_NEAREST = (200, 500)  # where there are more labeled nodes than that
@@ -44,8 +45,9 @@ RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 FEW = 20  # fewer validation nodes are too few to choose by
 NUM_FOLDS = 5
 MOST_PAIRS = 50_000_000  # validation and labeled nodes that are compared; of more, some validation nodes are left out
-CLOSE = 0.01  # a figure that is this much lower is as good
+CLOSE = 0.5  # standard errors by which a figure that is as good may be lower
 CLOSE_RANKING = 0.002
+CHOSEN_BY_LOSS = ("accuracy", "loss")  # with these as best_by the log loss chooses tau
 SURE = 0.99
 
 ModelOf = Callable[[Resolved, int], SEGNN]  # with some settings, chosen outside a fold; the fold -1: by all nodes
@@ -199,7 +201,7 @@ class Votes:
         best, reserve = self._best(rows)
         size, weight, tau = self.names[best]
         by = self.settings.selection.best_by
-        if not self.settings.is_given("temperature") and by not in RANKINGS:
+        if not self.settings.is_given("temperature") and by in CHOSEN_BY_LOSS:
             tau = self._finer(size, weight, tau, reserve)
         probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
@@ -208,7 +210,7 @@ class Votes:
         right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
         correct = f"{right} of {len(self.labels):,} validation nodes correct"
         among = "the most accurate" if by == "accuracy" else f"the best by {by.replace('_', ' ')}"
-        count = len({name[:2] for name in self.names}) if by not in RANKINGS else len(self.names)
+        count = len({name[:2] for name in self.names}) if by in CHOSEN_BY_LOSS else len(self.names)
         reason = f"best log loss ({loss:.3f}) among {among} of {count} settings ({correct})"
         if by == "loss":
             reason = f"best log loss ({loss:.3f}) of {count} settings ({correct})"
@@ -266,29 +268,29 @@ class Votes:
         """The best vote by some nodes, and its reserve.
 
         Each K and lambda gets the tau with the lowest log loss. Of these votes, those close to the best by ``best_by``
-        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is the
-        figure of a ranking, it chooses tau as well.
+        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is
+        neither accuracy nor the loss, it chooses tau as well.
         """
         by = self.settings.selection.best_by
         losses, reserves = self._losses(self.probabilities, rows)
         candidates = np.arange(len(losses))
-        if by not in RANKINGS:
+        if by in CHOSEN_BY_LOSS:
             groups: dict[tuple[int, float], list[int]] = {}
             for i, (size, weight, _) in enumerate(self.names):
                 groups.setdefault((size, weight), []).append(i)
             candidates = np.array([min(group, key=lambda i: losses[i]) for group in groups.values()])
         if by != "loss":
-            margin = CLOSE_RANKING if by in RANKINGS else CLOSE
-            candidates = self._close(candidates, rows, by, margin)
-            if by == "accuracy":
-                candidates = self._close(candidates, rows, "balanced_accuracy", CLOSE)
+            candidates = self._close(candidates, rows, by)
+        if by == "accuracy":
+            candidates = self._close(candidates, rows, "balanced_accuracy")
         best = int(min(candidates, key=lambda i: losses[i]))
         return best, float(reserves[best])
 
-    def _close(self, candidates: IntArray, rows: BoolArray, by: str, margin: float) -> IntArray:
+    def _close(self, candidates: IntArray, rows: BoolArray, by: str) -> IntArray:
         """Those of some votes whose figure is as good as the best one."""
         labels = self.labels[rows]
         figures = np.array([_figure(self.probabilities[i, rows], labels, by) for i in candidates])
+        margin = CLOSE_RANKING if by in RANKINGS else CLOSE * standard_error(figures.max(), by, len(labels))
         close: IntArray = candidates[figures >= figures.max() - margin]
         return close
 
