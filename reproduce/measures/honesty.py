@@ -3,7 +3,8 @@
 Everything is measured on drawn tables (:mod:`lab.datasets.table_sets`) or on a data set by name, as given or with a
 share of the labels flipped. Drawn tables are judged on every node that the model neither learned from nor chose by; a
 data set on its test nodes. Accuracy is measured by the right classes, calibration by classes that are flipped as often
-as the labels: a model can know how often given labels are what it says, not which of them are right. Shapes: N nodes, T judged nodes, L labeled nodes, C classes.
+as the labels: a model can know how often given labels are what it says, not which of them are right. Shapes: N nodes,
+T judged nodes, L labeled nodes, C classes.
 """
 
 from __future__ import annotations
