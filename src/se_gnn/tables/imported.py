@@ -63,7 +63,7 @@ class Imported:
             return (nodes, dict(self.edges)) if graph.node_types is not None else (nodes[ONE], self.edges[ONE])
         ids = nodes[ONE].column(settings.id_of(None)).combine_chunks()
         ends = [ids.take(pa.array(graph.edges.ends[:, end])) for end in (0, 1)]
-        return nodes[ONE], pa.table(ends, names=[settings.source, settings.target])
+        return nodes[ONE], pa.table(ends, names=settings.ends_of(ONE))
 
     @property
     def split_column(self) -> str:
