@@ -2,7 +2,7 @@
 
 A *reserve* r is a share of the vote that no case has: it is spread evenly over the classes, so that nothing is claimed
 to be more certain than the validation nodes can show: p = (1 - r) vote + r / C. Every class gets the same, so that
-which class is ahead, and by how many cases, does not depend on r (docs/adr/033-reserve.md).
+which class is ahead, and by how many cases, does not depend on r (docs/adr/033-calibration-and-reserve.md).
 Shapes: T queries, K cases that vote on each, L cases, C classes.
 """
 
