@@ -37,7 +37,7 @@ def audit_text(found: Audit, top: int) -> str:
         for row in list(found)[:top]
     ]
     header = ["node", "label", "suggested", "wrong", "vote", "accuracy", "decides", "findings"]
-    left = (0, 1, 2, 4)
+    left = [0, 1, 2, 4]
     about = {
         "suggested": "the class that all other labels suggest",
         "wrong": "the probability that the label is wrong",
@@ -46,7 +46,7 @@ def audit_text(found: Audit, top: int) -> str:
         "decides": "the number of predictions that its removal would change",
     }
     if room() < NARROW:  # names are worth more than another column of classes; a file has all of them
-        header, rows, left = [*header[:4], *header[5:]], [[*row[:4], *row[5:]] for row in rows], (0, 1, 2)
+        header, rows, left = [*header[:4], *header[5:]], [[*row[:4], *row[5:]] for row in rows], [0, 1, 2]
         del about["vote"]
     tested = "There are too few validation labels to test how well wrong ones are found."
     if judged.rehearsal is not None:

@@ -347,8 +347,8 @@ def _edge_roles(
     edges: list[tuple[_Look, _Column, _Column]], settings: dict[str, Any], reasons: list[tuple[str, str]]
 ) -> None:
     """Ends, direction, weight, type and time of the edges."""
-    for end, place in (("source", 1), ("target", 2)):
-        names = {edge[0].stem: edge[place].name for edge in edges}
+    sources, targets = ({look.stem: two[place].name for look, *two in edges} for place in (0, 1))
+    for end, names in (("source", sources), ("target", targets)):
         settings[end] = names if len(set(names.values())) > 1 else next(iter(names.values()))
     for look, source, target in edges:
         reasons.append((f"edges {look.file}", f"from {source.name!r} to {target.name!r}, which hold IDs of nodes"))
