@@ -101,7 +101,7 @@ def nodes(
 
 
 def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
-    """One row of that table."""
+    """One node: what is known about it, and what is predicted."""
     return _row(snapshot, node_id(snapshot, node))
 
 
