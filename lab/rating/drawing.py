@@ -1,8 +1,8 @@
 """The two pictures of a pair, drawn like the paper's Figure 4, and alike for every method.
 
 Nodes stand about where one t-SNE of the attributes of both local graphs puts them. The color is the class; the two
-nodes in question have none, because equal colors would answer for the rater. Edges of the same number are matched. Which
-edges of the target are numbered does not depend on the method: those nearest to it.
+nodes in question have none, because equal colors would answer for the rater. Edges of the same number are matched.
+Which edges of the target are numbered does not depend on the method: those nearest to it.
 """
 
 from __future__ import annotations
