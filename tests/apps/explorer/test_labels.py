@@ -102,4 +102,4 @@ def test_an_edit_after_somebody_elses_is_refused(client, folder):
     answer = client.post("/labels/preview", headers=FORM, data=edit)
     assert answer.status_code == 400
     assert "edited in the meantime" in answer.text
-    assert client.post("/labels/preview", headers=FORM, data={"action": "burn"}).status_code == 400
+    assert client.post("/labels/preview", headers=FORM, data={"action": "burn"}).status_code == 422
