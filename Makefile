@@ -59,8 +59,8 @@ lint: .venv/.lint-stamp ## check style, types and the layers
 	$(BIN)/lint-imports
 	$(BIN)/codespell src lab tests docs examples benchmarks reproduce packaging *.md
 
-bench: .venv/.bench-stamp ## measure speed and memory
-	$(BIN)/python -m benchmarks
+bench: .venv/.bench-stamp ## measure speed and memory; BENCH_ARGS="cora-score" picks some
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 reproduce-all $(REPRODUCE:%=reproduce-%): reproduce-%: .venv/.reproduce-stamp
 	$(BIN)/python -m reproduce run $* --seeds $(SEEDS) $(REPRODUCE_ARGS)
