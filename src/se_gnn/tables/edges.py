@@ -82,7 +82,7 @@ class EdgeRoles:
 
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
         roles = {part: name for part, name in columns.items() if name is not None and own([name])}
-        ends, ignore = (settings.source, settings.target), own(settings.edge_ignore)
+        ends, ignore = settings.ends_of(given.type), own(settings.edge_ignore)
         table.check_has(*ends, *roles.values(), *ignore)
         wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:

@@ -350,7 +350,10 @@ def _notes(table: Table, settings: ImportSettings) -> list[str]:
     if settings.decimal is not None or not (table.commas or table.decimal == ","):
         return list(table.notes)
     which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if table.commas else "numbers"
-    return [*table.notes, f"{table.name}: {which} are read with a decimal comma, as 3,5; --set decimal=. reads a point"]
+    return [
+        *table.notes,
+        f"{table.name}: {which} are read with a decimal comma, as 3,5; if that is wrong, use --set decimal=.",
+    ]
 
 
 def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:

@@ -75,9 +75,7 @@ def read_new_nodes(
     }
     pairs, values = NO_EDGES, None
     if edges is not None:
-        roles = dict(graph.nodes.roles)
-        ends = (source or roles.get("source", "source"), target or roles.get("target", "target"))
-        pairs, values = _edges(graph, edges, tables, ends, how)
+        pairs, values = _edges(graph, edges, tables, {"source": source, "target": target}, how)
     structural = isinstance(graph.columns[0], StructureColumn)
     notes: list[str] = [note for one in tables.values() for note in one.notes]
     known = None
@@ -200,7 +198,7 @@ def _edges(
     graph: Graph,
     edges: Any,
     tables: Mapping[str, _NewRows],
-    ends: tuple[str, str],
+    named: Mapping[str, str | None],
     how: Mapping[str, Any],
 ) -> tuple[IntArray, EdgeValues | None]:
     """Edges as positions in the graph with the new nodes, and what they carry."""
@@ -210,8 +208,12 @@ def _edges(
     _check_types(graph, "edges", [one.type for one in given], types)
     template = None if values is None else values.take(np.empty(0, np.int64))
     cells = () if template is None or template.raw is None else template.raw.columns
-    pairs, carried = [], []
+    pairs, carried, roles = [], [], dict(graph.nodes.roles)
     for one in given:
+        source, target = (
+            name or roles.get(f"{end} of {one.type}") or roles.get(end, end) for end, name in named.items()
+        )
+        ends = source, target
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
         table.check_has(*ends)
         own = EdgeRoles(table=table, ends=ends, of_type=one.type, joins=joined_types(one, table, ends, ids))

@@ -385,7 +385,7 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
+        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; if that is wrong, use --set encoding=NAME"
         notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 
