@@ -63,7 +63,7 @@ def _offered(graph: Graph) -> tuple[Sequence[str], Decision | None]:
         return list(RECIPES), None
     if all(isinstance(column, StructureColumn) for column in columns):
         recipes = f"recipes {', '.join(FOR_ROLES)} are offered"
-        return FOR_ROLES, Decision(recipes, "nodes have no attributes but their role")
+        return FOR_ROLES, Decision(recipes, "nodes have no attributes of their own")
     numbers, total = sum(type(column) is NumberColumn for column in columns), len(columns)  # not those that edges give
     if 2 * numbers < total or graph.features.size * PIECES > MOST_PIECES:
         return list(RECIPES), None
@@ -158,12 +158,18 @@ def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decisi
     """Why this recipe was chosen, with the figures of all."""
     what = f"recipe {best.name!r}"
     if len(runs) == 1 and best_by == "r2":
-        return Decision(what, "the only one that fits this number and these attributes")
+        return Decision(what, "the only recipe that fits this target and these attributes")
     if len(runs) == 1:
         return Decision(what, "there are no validation nodes to choose by")
     figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
     rule = "the simplest recipe within half a standard error of the best"
+<<<<<<< HEAD
     if best_by in ("loss", "r2"):
+=======
+    if best_by != "loss" and best.kept[0].standing[0] == 1:
+        rule = "the lowest loss among the recipes without a wrong answer"
+    elif best_by in ("loss", "r2"):
+>>>>>>> main
         rule = "the best recipe"
     longest = max(len(run.history) for run in runs)
     behind = [run.name for run in runs if len(run.history) == FIRST_LOOK < longest]
