@@ -163,13 +163,7 @@ def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decisi
         return Decision(what, "there are no validation nodes to choose by")
     figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
     rule = "the simplest recipe within half a standard error of the best"
-<<<<<<< HEAD
     if best_by in ("loss", "r2"):
-=======
-    if best_by != "loss" and best.kept[0].standing[0] == 1:
-        rule = "the lowest loss among the recipes without a wrong answer"
-    elif best_by in ("loss", "r2"):
->>>>>>> main
         rule = "the best recipe"
     longest = max(len(run.history) for run in runs)
     behind = [run.name for run in runs if len(run.history) == FIRST_LOOK < longest]
