@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Split
+from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Split
 from se_gnn.graph.arrays import Features, IntArray, as_integers, dense
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
 from se_gnn.graph.rows import features_like
@@ -76,7 +76,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
     about: Graph | None = getattr(data, "about", None)
     if about is not None:
         return _known_graph(about, {"": data}, [(data, None)], directed)
-    pairs, values = _plain_edges([(data, None)], {"": 0}, directed=bool(directed))
+    pairs, values = _plain_edges([(data, None)], {"": np.arange(len(data.x))}, directed=bool(directed))
     features, labels = _sparse_if_empty(_array(data.x)), _array(data.y).reshape(-1)
     split: dict[str, Any] = {part: _array(mask) for part, mask in _masks(data)}
     return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=labels, **split)
@@ -142,30 +142,24 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
     edges = [(data[one], one) for one in data.edge_types if not _is_reverse(one, data.edge_types)]
     if about is not None:
         return _known_graph(about, {one: data[one] for one in types}, edges, None)
-    joined = join_types({one: _nodes_of(data[one], one) for one in types})
+    nodes = join_types({one: _nodes_of(data[one], one) for one in types})
     labeled = [one for one in types if getattr(data[one], "y", None) is not None]
     if len(labeled) != 1:
         raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(types)}")
     if not edges:
         raise InputError("the HeteroData has no edge types")
-    store, first = data[labeled[0]], joined.first[labeled[0]]
-    labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    own = _array(store.y).reshape(-1)
-    labels[first : first + len(own)] = own
-    split: dict[str, Any] = {part: first + np.flatnonzero(_array(mask)) for part, mask in _masks(store)}
-    pairs, values = _plain_edges(edges, joined.first, directed=directed)
-    return Graph.build(
+    store, place = data[labeled[0]], {one: nodes.of_type(one) for one in types}
+    labels = np.full(len(nodes), UNKNOWN, np.int64)
+    labels[place[labeled[0]]] = _array(store.y).reshape(-1)
+    target = Classes.build(labels, num_nodes=len(nodes), node_type=labeled[0])
+    split: dict[str, Any] = {part: place[labeled[0]][_array(mask)] for part, mask in _masks(store)}
+    pairs, values = _plain_edges(edges, place, directed=directed)
+    return Graph(
+        nodes=nodes,
+        edges=Edges.build(pairs, len(nodes), values),
+        target=target,
+        split=Split(**{"train": np.flatnonzero(target.known), **split}),
         name=name,
-        features=joined.features,
-        feature_names=joined.feature_names,
-        edges=pairs,
-        edge_values=values,
-        node_names=joined.names,
-        node_types=joined.types,
-        node_type_names=joined.type_names,
-        target_type=labeled[0],
-        labels=labels,
-        **split,
     )
 
 
@@ -247,10 +241,10 @@ def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, o
     return ids
 
 
-def _ends(store: Any, kind: EdgeType | None, place: Mapping[str, Any]) -> IntArray:
-    """The ends of the edges of a store, [P, 2]; ``place`` has the positions of the nodes of each type, or the first."""
+def _ends(store: Any, kind: EdgeType | None, place: Mapping[str, IntArray]) -> IntArray:
+    """The ends of the edges of a store, [P, 2]; ``place`` has the position of each node of a type in the graph."""
     ends = zip((kind[0], kind[2]) if kind else ("", ""), _array(store.edge_index))
-    found = [place[one] + own if isinstance(place[one], int) else place[one][own] for one, own in ends if len(own)]
+    found = [place[one][own] for one, own in ends if len(own)]
     return np.stack(found, axis=1) if found else np.empty((0, 2), np.int64)
 
 
@@ -288,10 +282,10 @@ def _known_edges(
 
 
 def _plain_edges(
-    stores: Sequence[tuple[Any, EdgeType | None]], first: Mapping[str, int], *, directed: bool
+    stores: Sequence[tuple[Any, EdgeType | None]], place: Mapping[str, IntArray], *, directed: bool
 ) -> tuple[IntArray, EdgeValues | None]:
-    """Edges of somebody's own graph, and what they carry; ``first`` is the position of the first node of each type."""
-    pairs = [_ends(store, kind, first) for store, kind in stores]
+    """Edges of somebody's own graph, and what they carry; ``place`` as in :func:`_ends`."""
+    pairs = [_ends(store, kind, place) for store, kind in stores]
     sizes = [len(own) for own in pairs]
     kinds = [kind for _, kind in stores if kind is not None]
     held = [_edge_fields(store, n, kind[1] if kind else None, None) for (store, kind), n in zip(stores, sizes)]
