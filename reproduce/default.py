@@ -1,4 +1,4 @@
-"""The default preset on every graph, beside a GCN and a SuperGAT that are tuned on the same validation nodes."""
+"""The default preset on every graph, beside networks that are tuned on the same validation nodes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 
 from lab.baselines import tuned
 from reproduce.job import Series
-from reproduce.markdown import NOT_APPLICABLE, measured, paragraphs, spread, table
+from reproduce.markdown import measured, paragraphs, spread, table
 from reproduce.methods import NAMES, baseline_settings, classify, se_gnn_settings
 from reproduce.search_baselines import GRIDS
 from reproduce.settings_digest import digest_of
 from reproduce.store import Result, Store
-from se_gnn.settings.presets import RECIPES
 
 TITLE = "The default preset compared with tuned networks"
 DATASETS = {
@@ -30,16 +29,13 @@ DATASETS = {
     "ba-shapes": "BA-Shapes",
     "citeseer-metattack-0.25": "Citeseer at 25% Metattack",
 }
-METHODS = ("se-gnn", "tune", "gcn", "super-gat")
+METHODS = ("se-gnn", "gcn", "graph-sage", "super-gat")
 LEAST_SEEDS = 3  # of every method, for a row of the README
-TUNED = ("cora", "citeseer", "digits", "ba-shapes")  # where a search takes minutes
-TRIALS = 24  # of a search with `se-gnn tune`
-ABOUT = f"""\
+ABOUT = """\
 SE-GNN uses one preset, `best`, for all graphs; no setting depends on the name of a graph. The settings of the
 networks beside it were chosen on validation nodes: by the searches in `reproduce/searches/` if there is one for the
-graph, otherwise for each seed among the small grids of `reproduce/baseline_grids.toml`. `tune` uses, for each seed,
-the settings of the best of {TRIALS} trials of `se-gnn tune` on the validation nodes; the first trials are the
-unchanged recipes of `best`. The test nodes are evaluated once."""
+graph, otherwise for each seed among the small grids of `reproduce/baseline_grids.toml`. The test nodes are
+evaluated once."""
 COST_NOTE = """\
 *Structure share* is the part of a case's similarity that comes from structure, weighted by the votes. *Calibration
 error* is the mean gap between the probability of a prediction and how often such predictions are correct, in ten
@@ -49,9 +45,6 @@ others; *memory* is the peak of the process, or of the GPU if one was used."""
 
 def on_graph(dataset: str, method: str) -> Series:
     """A method on a graph."""
-    if method == "tune":
-        searched = {"config": se_gnn_settings(dataset, "best"), "trials": TRIALS, "first": list(RECIPES)}
-        return Series(kind="default", dataset=dataset, method="se-gnn", variant="tune", settings=searched)
     if method == "se-gnn":
         settings = se_gnn_settings(dataset, "best")
     elif _is_searched(dataset, method):
@@ -63,10 +56,8 @@ def on_graph(dataset: str, method: str) -> Series:
 
 
 def series() -> list[Series]:
-    """Every method on every graph; a search only on small ones."""
-    return [
-        on_graph(dataset, method) for dataset in DATASETS for method in METHODS if method != "tune" or dataset in TUNED
-    ]
+    """Every method on every graph."""
+    return [on_graph(dataset, method) for dataset in DATASETS for method in METHODS]
 
 
 def render(store: Store, pictures: Path) -> str:
@@ -99,31 +90,26 @@ def datasets_run(store: Store) -> list[str]:
     return [dataset for dataset in DATASETS if store.of(on_graph(dataset, "se-gnn"))]
 
 
-def accuracy_table(store: Store, datasets: Sequence[str], methods: Sequence[str] = METHODS) -> str:
-    """Test accuracy of some methods, a row for each graph."""
-    rows = [[DATASETS[dataset], *(_accuracy(store, dataset, method) for method in methods)] for dataset in datasets]
-    names = {method: NAMES.get(method, method) for method in methods}
-    names |= {"se-gnn": NAMES["se-gnn-best"], "tune": "SE-GNN, `tune`"}
-    return table(["test accuracy in percent", *(names[method] for method in methods)], rows)
+def accuracy_table(store: Store, datasets: Sequence[str]) -> str:
+    """Test accuracy of every method, a row for each graph."""
+    rows = [
+        [DATASETS[dataset], *(spread(_found(store, dataset, method), "accuracy", usual=10) for method in METHODS)]
+        for dataset in datasets
+    ]
+    names = {**NAMES, "se-gnn": NAMES["se-gnn-best"]}
+    return table(["test accuracy in percent", *(names[method] for method in METHODS)], rows)
 
 
 def short_table(store: Store) -> str:
-    """The table for people in a hurry: no search, and only graphs on which every method has a few seeds."""
-    methods = [method for method in METHODS if method != "tune"]
-    enough = [one for one in DATASETS if min(len(_found(store, one, method)) for method in methods) >= LEAST_SEEDS]
-    return accuracy_table(store, enough, methods) if enough else ""
-
-
-def _accuracy(store: Store, dataset: str, method: str) -> str:
-    if method == "tune" and dataset not in TUNED:
-        return NOT_APPLICABLE
-    return spread(_found(store, dataset, method), "accuracy", usual=10)
+    """The table of the README: only graphs on which every method has a few seeds."""
+    enough = [one for one in DATASETS if min(len(_found(store, one, method)) for method in METHODS) >= LEAST_SEEDS]
+    return accuracy_table(store, enough) if enough else ""
 
 
 def _found(store: Store, dataset: str, method: str) -> list[Result]:
     """Results of a method; those of a network may be in Table 2 or Figure 5, which have the same settings and nodes."""
     found = store.of(on_graph(dataset, method))
-    if method in METHODS[2:] and _is_searched(dataset, method):
+    if method in METHODS[1:] and _is_searched(dataset, method):
         graph, _, noise = dataset.partition("-metattack-")
         elsewhere = store.of(classify(graph, method, noise=f"metattack-{noise}" if noise else ""))
         found = max(found, elsewhere, key=len)

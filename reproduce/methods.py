@@ -15,6 +15,7 @@ from se_gnn.settings import Settings
 NAMES = {
     "gcn": "GCN",
     "gin": "GIN",
+    "graph-sage": "GraphSAGE",
     "super-gat": "SuperGAT",
     "pro-gnn": "Pro-GNN",
     "mlp-k": "MLP-K",

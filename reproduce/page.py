@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from reproduce import default, goals, presets
-from reproduce.experiments import on_results_page
+from reproduce.experiments import file_names, on_results_page
 from reproduce.markdown import paragraphs, table
 from reproduce.runner import duration
-from reproduce.store import Result, Store
+from reproduce.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = """\
@@ -66,6 +66,7 @@ def write_readme(store: Store, readme: Path = ROOT / "README.md") -> None:
 
 def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]) -> str:
     """What made the results of an experiment, and what is missing; machines that are new go to the end of the list."""
+    homes = file_names()
     by_series = {one.name: store.of(one) for one in experiment.series()}
     results = [result for found in by_series.values() for result in found]
     if not results:
@@ -75,11 +76,11 @@ def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]
             machines.append(machine_text(result.made["machine"]))
     used = sorted({_letter(machines.index(machine_text(result.made["machine"]))) for result in results})
     seeds = sorted({result.seed for result in results})
+    on = f"{'machine' if len(used) == 1 else 'machines'} {' and '.join(used)}"
     words = [
-        f"Made by {_listed(_of(results, 'command'))}",
-        f"at commit {_listed(_of(results, 'commit'))}",
-        f"on machine {', '.join(used)},",
-        f"{'seed' if len(seeds) == 1 else 'seeds'} {_ranges(seeds)}.",
+        f"Made by `python -m reproduce run {name}` on {on}, {'seed' if len(seeds) == 1 else 'seeds'} {_ranges(seeds)};",
+        f"each row of {_listed(sorted({f'{homes[one]}.jsonl' for one, found in by_series.items() if found}))} in",
+        "`reproduce/results` names its command, commit and machine.",
     ]
     missing = sum(not found for found in by_series.values())
     if missing:
@@ -119,10 +120,6 @@ def machine_list(machines: Sequence[str]) -> str:
 
 def _letter(i: int) -> str:
     return chr(ord("A") + i)
-
-
-def _of(results: Iterable[Result], what: str) -> list[str]:
-    return sorted({str(result.made[what]) for result in results})
 
 
 def _listed(values: list[str]) -> str:

@@ -8,7 +8,7 @@ python -m docs.generate screenshots  # docs/images/explorer-*.png; trains on the
 python -m docs.generate notebooks    # runs them and keeps their outputs
 python -m docs.generate guides       # figures of the guides, out of results and searches
 python -m docs.generate scale        # what 100 million nodes would take, docs/how-to/large-graphs.md
-python -m docs.generate combinations # every pair of feature and data, docs/what-works-together.md
+python -m docs.generate combinations # every pair of feature and data, docs/reference/what-works-together.md
 python -m docs.generate all
 """
 

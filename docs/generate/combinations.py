@@ -5,7 +5,7 @@ from __future__ import annotations
 from docs.generate.blocks import ROOT, replaced
 from tests.combinations.declaration import DATA, FEATURES, NO_SENSE, NoSense
 
-PAGE = ROOT / "docs" / "what-works-together.md"
+PAGE = ROOT / "docs" / "reference" / "what-works-together.md"
 AT_ONCE = 7  # columns of a table that a page is wide enough for
 
 
@@ -24,7 +24,7 @@ def tables() -> str:
             cells = [_cell(feature.name, one.name, notes) for one in some]
             lines.append(f"| {feature.name} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
-    parts += ["## What makes no sense, and why", "\n".join(_reasons(notes))]
+    parts += ["## Combinations that are refused, and why", "\n".join(_reasons(notes))]
     return "\n\n".join(parts)
 
 

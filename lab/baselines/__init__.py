@@ -16,6 +16,7 @@ from lab.baselines.gcn import GCN
 from lab.baselines.gin import GIN
 from lab.baselines.gnn_explainer import GNNExplainer
 from lab.baselines.gradients import Gradients
+from lab.baselines.graph_sage import GraphSAGE
 from lab.baselines.network import NetworkBaseline
 from lab.baselines.pg_explainer import PGExplainer
 from lab.baselines.post_hoc import PostHocExplainer
@@ -26,6 +27,7 @@ from se_gnn.errors import InputError, did_you_mean
 BASELINES: dict[str, type[Baseline]] = {
     "gcn": GCN,
     "gin": GIN,
+    "graph-sage": GraphSAGE,
     "super-gat": SuperGAT,
     "pro-gnn": ProGNN,
     "mlp-k": MLPK,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray
 from se_gnn.model import Model, Prediction
 from se_gnn.model.metrics import classification_metrics
-from se_gnn.settings import Settings
 from se_gnn.training import fit, resolve_device
-from se_gnn.training.tuning import Tuning
 
 RANK = 5  # k of precision@k
 
@@ -35,8 +31,7 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     reset_peak(device)
     start = time.perf_counter()
     if series.method == "se-gnn":
-        wanted = tuned(graph, job, device) if series.variant == "tune" else asked(series.settings)
-        trained = fit(graph, wanted, seed=job.seed, device=device)
+        trained = fit(graph, asked(series.settings), seed=job.seed, device=device)
         trained_after = time.perf_counter()
         prediction = trained.predict(graph.test)
         probabilities, about = prediction.probabilities, evidence(trained, prediction)
@@ -51,15 +46,6 @@ def measure(job: Job, device: str) -> dict[str, Any]:
         **{name: round(value, 3) for name, value in seconds.items()},
         "peak_bytes": peak_bytes(device),
     }
-
-
-def tuned(graph: Graph, job: Job, device: str) -> Settings:
-    """What `se-gnn tune` finds on the validation nodes in so many trials."""
-    settings = job.series.settings
-    with tempfile.TemporaryDirectory() as folder:
-        tuning = Tuning(graph, asked(settings["config"]), Path(folder), seed=job.seed, device=resolve_device(device))
-        tuning.run(math.inf, max_trials=settings["trials"])
-        return tuning.best_settings()
 
 
 def quality(probabilities: FloatArray, graph: Graph) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """What can be combined with what: rows are features, columns are data, and a cell works or makes no sense.
 
-The tests run every cell, and `docs/what-works-together.md` is written from it (`python -m docs.generate combinations`).
+The tests run every cell, and `python -m docs.generate combinations` writes `docs/reference/what-works-together.md`.
 """
 
 from __future__ import annotations

@@ -45,18 +45,6 @@ def test_all_measures_are_plain_numbers(method, monkeypatch):
     assert ("chosen" in found) == (method == "gcn")
 
 
-def test_tune_trains_what_its_trials_found(monkeypatch):
-    graph = random_graph(seed=0)
-    monkeypatch.setattr(measures, "load_dataset", lambda name, seed: graph)
-    base = se_gnn_settings("x", "best", epochs=2, members=1, hidden_size=8, output_size=4, num_nearest=2)
-    settings = {"config": base, "trials": 2}
-    job = Job(Series(kind="default", dataset="x", method="se-gnn", variant="tune", settings=settings), 0)
-    found = measures.tuned(graph, job, "cpu")
-    assert {"learning_rate", "portfolio"} <= found.given.keys()
-    assert found.given["num_nearest"].value == 2
-    assert 0 <= measures.measure(job, "cpu")["accuracy"] <= 1
-
-
 def test_the_grid_is_decided_on_validation_nodes_alone(monkeypatch):
     graph = random_graph(seed=0)
 

@@ -54,7 +54,7 @@ def test_the_page_shows_every_experiment_and_what_made_it(store, tmp_path):
     put(store, classify("citeseer", "gcn", noise="metattack-0.25"), 0.5)
     page = write_page(store, tmp_path / "docs").read_text(encoding="utf-8")
     assert [page.count(f"## {one.TITLE}\n") for one in on_results_page().values()] == [1] * 14
-    assert "Made by `python -m reproduce run all --seeds 5` at commit `abc123` on machine A, seeds 0-4." in page
+    assert "Made by `python -m reproduce run table-2` on machine A, seeds 0-4; each row of `table-2.jsonl` in" in page
     assert "- A: 2 cores of a CPU, 8 GB; Python 3.12.1, torch 2.7" in page
     assert "| `table-2` | 5 | 5 min | 60 s |" in page
     assert (tmp_path / "docs/results/figure-5.svg").exists()

@@ -306,7 +306,7 @@ def test_the_page_says_what_was_not_run_and_shows_what_was(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "| Cora, `authors` | 1,000 | 1,000 | 1 | 2e-07 | 3e-06 |" in text
     assert "| predicted class | 1,000 | 1 |" in text
-    assert "> Made by `python -m reproduce run truth` at commit `abc123` on machine A, seed 0." in text
+    assert "> Made by `python -m reproduce run truth` on machine A, seed 0; each row of `truth.jsonl` in" in text
     assert text.endswith("- A: 2 cores of a CPU; Python 3.12.1, torch 2.7\n")
 
 
